@@ -1,0 +1,67 @@
+# Compiler settings and the helpers that declare layers and tests.
+
+find_package(Threads REQUIRED)
+find_package(tl-expected REQUIRED)
+find_package(fmt REQUIRED)
+
+find_program(ASSAY_CCACHE ccache)
+if(ASSAY_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${ASSAY_CCACHE})
+endif()
+
+# While ops are being written: missing kernels become null pointers instead of link errors.
+option(ASSAY_BRINGUP "Link although ops or kernels are missing" OFF)
+set(ASSAY_LIBRARY_KIND STATIC)
+
+add_library(assay_options INTERFACE)
+if(ASSAY_BRINGUP)
+  set(ASSAY_LIBRARY_KIND SHARED)
+  target_compile_definitions(assay_options INTERFACE ASSAY_BRINGUP)
+  target_compile_options(assay_options INTERFACE -Wno-address -Wno-error)
+endif()
+target_include_directories(assay_options INTERFACE ${PROJECT_SOURCE_DIR}/src)
+# The numeric contract: no contraction, no value-changing optimisation. Every target of ours is compiled with these.
+target_compile_options(assay_options INTERFACE
+  -ffp-contract=off -fno-fast-math
+  -Wall -Wextra -Wconversion -Wshadow -Werror)
+target_link_libraries(assay_options INTERFACE tl::expected fmt::fmt Threads::Threads)
+
+# assay_layer(NAME [DEPENDS layer...]): the library assay_NAME from the .cc files of the current folder (tests, benchmarks and fuzz
+# targets left out). A layer sees only the layers it names.
+function(assay_layer name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS *.cc)
+  list(FILTER sources EXCLUDE REGEX "_(test|bench|fuzz)\\.cc$")
+  set(visibility PUBLIC)
+  if(sources)
+    add_library(assay_${name} ${ASSAY_LIBRARY_KIND} ${sources})
+  else()
+    add_library(assay_${name} INTERFACE)
+    set(visibility INTERFACE)
+  endif()
+  target_link_libraries(assay_${name} ${visibility} assay_options)
+  foreach(dependency IN LISTS ARG_DEPENDS)
+    target_link_libraries(assay_${name} ${visibility} assay_${dependency})
+  endforeach()
+  if(ASSAY_TESTS)
+    file(GLOB tests CONFIGURE_DEPENDS *_test.cc)
+    if(tests)
+      set_property(GLOBAL APPEND PROPERTY ASSAY_UNIT_TESTS ${name})
+      set_property(GLOBAL PROPERTY ASSAY_UNIT_SOURCES_${name} ${tests})
+    endif()
+  endif()
+endfunction()
+
+# Highway, headers only: kernels are chosen by our own table, not by Highway's dispatcher. It is restricted to instruction sets with a fused
+# multiply-add instruction, because its MulAdd rounds twice on the others (bits 8, 9, 28: AVX-512, AVX2, NEON).
+if(NOT ASSAY_PORTABLE)
+  find_path(HWY_INCLUDE_DIR hwy/highway.h REQUIRED)
+  add_library(assay_hwy INTERFACE)
+  target_include_directories(assay_hwy SYSTEM INTERFACE ${HWY_INCLUDE_DIR})
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    target_compile_definitions(assay_hwy INTERFACE
+      "HWY_DISABLED_TARGETS=(0xffffffffLL&~((1LL<<8)|(1LL<<9)))" "HWY_BASELINE_TARGETS=(1LL<<9)")
+  else()
+    target_compile_definitions(assay_hwy INTERFACE "HWY_DISABLED_TARGETS=(0xffffffffLL&~(1LL<<28))")
+  endif()
+endif()

@@ -1,0 +1,22 @@
+// The CPU backend: Highway kernels, one set per instruction set with native FMA, chosen at run time. Ops run on the reference
+// where no such instruction set exists.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "assay/backend/kernel.h"
+#include "assay/base/result.h"
+#include "assay/base/thread_pool.h"
+
+namespace assay::cpu {
+
+enum class Simd { kAvx2, kAvx512, kNeon };
+
+std::string_view Name(Simd simd);            // "avx2", "avx512", "neon"
+std::vector<Simd> SupportedSimd();           // what this machine can run and this build contains, best first
+
+std::unique_ptr<Backend> MakeCpuBackend(Simd simd, ThreadPool& pool);
+
+}  // namespace assay::cpu

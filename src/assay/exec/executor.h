@@ -1,0 +1,48 @@
+// Executor: runs one Graph on one Backend, with memory planned once. Fusion and in-place updates cannot change a bit, so a fast run
+// and a traced run of the same graph give the same outputs.
+//
+// The backend must outlive the executor. Run may be called again and again, by one thread at a time.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "assay/backend/kernel.h"
+#include "assay/graph/graph.h"
+
+namespace assay {
+
+struct ExecOptions {
+  bool fuse = true;
+  // Pairs (graph output index, graph input index) that the caller will bind to the same memory: an in-place state update. Where the
+  // planner cannot compute in place it goes through a temporary; the result is the same.
+  std::vector<std::pair<std::size_t, std::size_t>> aliases;
+};
+
+// Called after each node of a traced run with the node's index and pointers to its outputs.
+using TraceSink = std::function<void(std::size_t node, std::span<const void* const> outputs)>;
+
+class Executor {
+ public:
+  Executor(const Graph& graph, Backend& backend, ExecOptions options);
+  ~Executor();
+  Executor(Executor&&) noexcept;
+
+  // One pointer per graph input and output, in graph order, 64-byte aligned, dense.
+  void Run(std::span<const void* const> inputs, std::span<void* const> outputs);
+  // The same, op by op without fusion; `sink` sees every node.
+  void RunTraced(std::span<const void* const> inputs, std::span<void* const> outputs, const TraceSink& sink);
+
+  std::size_t arena_bytes() const;  // memory for intermediate values in a fast run
+  std::size_t groups() const;       // kernel launches in a fast run, a fused group counting one
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace assay

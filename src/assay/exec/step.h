@@ -1,0 +1,66 @@
+// StepRunner: runs whole training steps of a Program: microbatches, their reduction tree, and the update of the state in place.
+//
+// The program and the backend must outlive the runner. One step at a time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "assay/backend/kernel.h"
+#include "assay/exec/executor.h"
+#include "assay/graph/program.h"
+#include "assay/tensor/tensor.h"
+
+namespace assay {
+
+// The state of a run, parallel to Program::state.
+using State = std::vector<Tensor>;
+
+// The initial state: a pure function of program and seed (docs/NUMERICS.md, section 4).
+State InitialState(const Program& program, std::uint64_t seed);
+
+struct StepInput {
+  std::uint64_t seed = 0;
+  std::uint32_t step = 0;  // 0 for the first step; the program's "step" input is this plus one
+  float lr = 0;
+  // Fills the batch fields of one microbatch; tensors are parallel to StepRunner::batch_fields().
+  std::function<void(std::int64_t microbatch, std::span<Tensor> fields)> load;
+};
+
+struct StepMetric {
+  std::string name;
+  float value = 0;
+};
+
+struct StepResult {
+  float loss = 0;  // mean over the microbatches, as reduced by the tree
+  std::vector<StepMetric> metrics;
+};
+
+struct BatchField {
+  std::string name;  // without "batch/"
+  TensorType type;
+};
+
+class StepRunner {
+ public:
+  StepRunner(const Program& program, Backend& backend, bool fuse = true);
+  ~StepRunner();
+
+  std::span<const BatchField> batch_fields() const;
+  StepResult Run(State& state, const StepInput& input);
+  // Node numbers as in graph/program.h.
+  StepResult RunTraced(State& state, const StepInput& input, const TraceSink& sink);
+  std::size_t nodes() const;            // of a whole step, as numbered for a trace
+  std::size_t memory_bytes() const;     // beside the state
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace assay

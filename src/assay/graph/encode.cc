@@ -1,0 +1,102 @@
+// Canonical encoding of a graph, and the decoder that verifies what it reads.
+#include "assay/base/check.h"
+#include "assay/graph/graph.h"
+
+namespace assay {
+namespace {
+
+constexpr std::uint32_t kMaxValues = 1u << 24;
+constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
+
+void EncodeType(const TensorType& type, ByteWriter& out) {
+  out.U8(static_cast<std::uint8_t>(type.dtype));
+  out.U8(static_cast<std::uint8_t>(type.shape.rank()));
+  for (std::int64_t d : type.shape.dims()) out.I64(d);
+}
+
+Result<TensorType> DecodeType(ByteReader& in) {
+  TensorType type;
+  ASSAY_ASSIGN(std::uint8_t code, in.U8());
+  if (!IsDType(code)) return Err("program: unknown element type {}", code);
+  type.dtype = static_cast<DType>(code);
+  ASSAY_ASSIGN(std::uint8_t rank, in.U8());
+  if (rank > Shape::kMaxRank) return Err("program: rank {}, at most {} allowed", rank, Shape::kMaxRank);
+  std::int64_t elements = 1;
+  for (int axis = 0; axis < rank; ++axis) {
+    ASSAY_ASSIGN(std::int64_t d, in.I64());
+    if (d < 0 || (d > 0 && elements > kMaxElements / d)) return Err("program: extent {} is out of range", d);
+    elements *= d;
+    type.shape.Append(d);
+  }
+  return type;
+}
+
+}  // namespace
+
+void Encode(const Graph& graph, ByteWriter& out) {
+  out.U32(static_cast<std::uint32_t>(graph.inputs().size()));
+  for (const NamedValue& input : graph.inputs()) {
+    out.String(input.name);
+    EncodeType(graph.type(input.value), out);
+  }
+  out.U32(static_cast<std::uint32_t>(graph.nodes().size()));
+  for (const Node& node : graph.nodes()) {
+    const OpDef& def = graph.def(node);
+    out.U16(def.wire_id);
+    out.U16(def.version);
+    Encode(node.attrs, out);
+    out.U32(static_cast<std::uint32_t>(node.inputs.size()));
+    for (ValueId v : node.inputs) out.U32(v);
+  }
+  out.U32(static_cast<std::uint32_t>(graph.outputs().size()));
+  for (const NamedValue& output : graph.outputs()) {
+    out.String(output.name);
+    out.U32(output.value);
+  }
+}
+
+Result<Graph> DecodeGraph(const OpTable& table, ByteReader& in) {
+  GraphBuilder builder(table);
+  ASSAY_ASSIGN(std::uint32_t inputs, in.U32());
+  for (std::uint32_t i = 0; i < inputs; ++i) {
+    ASSAY_ASSIGN(std::string name, in.String());
+    ASSAY_ASSIGN(TensorType type, DecodeType(in));
+    if (builder.graph().FindInput(name)) return Err("program: input '{}' appears twice", name);
+    builder.Input(std::move(name), type);
+  }
+  ASSAY_ASSIGN(std::uint32_t nodes, in.U32());
+  for (std::uint32_t n = 0; n < nodes; ++n) {
+    ASSAY_ASSIGN(std::uint16_t wire_id, in.U16());
+    ASSAY_ASSIGN(std::uint16_t version, in.U16());
+    const auto op = table.FindWireId(wire_id);
+    if (!op) return Err("program: node {}: unknown op {}", n, wire_id);
+    if (table[*op].version != version) {
+      return Err("program: node {}: op {} has version {}, this build knows {}", n, table[*op].name, version, table[*op].version);
+    }
+    ASSAY_ASSIGN(Attrs attrs, DecodeAttrs(table[*op].attrs, in));
+    ASSAY_ASSIGN(std::uint32_t count, in.U32());
+    if (count > in.remaining() / 4) return Err("program: node {}: truncated inputs", n);
+    std::vector<ValueId> values;
+    for (std::uint32_t k = 0; k < count; ++k) {
+      ASSAY_ASSIGN(std::uint32_t v, in.U32());
+      values.push_back(v);
+    }
+    auto added = builder.TryAdd(*op, std::move(attrs), std::move(values));
+    if (!added) return Err("program: node {}: {}", n, added.error().message);
+    if (builder.graph().values() > kMaxValues) return Err("program: more than {} values", kMaxValues);
+  }
+  ASSAY_ASSIGN(std::uint32_t outputs, in.U32());
+  for (std::uint32_t i = 0; i < outputs; ++i) {
+    ASSAY_ASSIGN(std::string name, in.String());
+    ASSAY_ASSIGN(std::uint32_t v, in.U32());
+    if (v >= builder.graph().values()) return Err("program: output '{}' names value {}, which does not exist", name, v);
+    if (builder.graph().FindOutput(name)) return Err("program: output '{}' appears twice", name);
+    builder.Output(std::move(name), v);
+  }
+  const std::size_t before = builder.graph().nodes().size();
+  Graph graph = std::move(builder).Finish();
+  if (graph.nodes().size() != before) return Err("program: {} nodes feed no output", before - graph.nodes().size());
+  return graph;
+}
+
+}  // namespace assay

@@ -1,0 +1,55 @@
+#include "assay/ops/table.h"
+
+#include <array>
+
+#include "assay/base/check.h"
+#include "assay/ops/define.h"
+
+namespace assay {
+namespace {
+
+constexpr bool kElementwise = true;
+constexpr bool kGeneral = false;
+
+OpDef Complete(OpDef def, OpIndex index, std::string_view name, std::uint16_t wire_id, std::uint16_t version, bool elementwise) {
+  def.index = index;
+  def.name = name;
+  def.wire_id = wire_id;
+  def.version = version;
+  def.elementwise = elementwise;
+#ifdef ASSAY_BRINGUP
+  if (def.infer == nullptr) {
+    def.infer = [](const Attrs&, std::span<const TensorType>) -> Result<std::vector<TensorType>> { return Err("not written yet"); };
+    def.cost = [](const OpInstance&) { return Cost{}; };
+    def.dependencies = [](const OpInstance&, int, Range) { return std::vector<InputRange>{}; };
+    def.cases = [] { return std::vector<OpCase>{}; };
+  }
+#endif
+  ASSAY_CHECK(def.infer != nullptr && def.cost != nullptr && def.dependencies != nullptr && def.cases != nullptr);
+  return def;
+}
+
+#ifdef ASSAY_BRINGUP
+#define ASSAY_DEFINE(name) (ops::Define_##name ? ops::Define_##name() : OpDef{})
+#else
+#define ASSAY_DEFINE(name) ops::Define_##name()
+#endif
+
+}  // namespace
+
+const OpTable& Ops() {
+  static const std::array<OpDef, op::kCount> defs = {
+#define ASSAY_OP(name, wire_id, version, kind) Complete(ASSAY_DEFINE(name), op::name, #name, wire_id, version, k##kind),
+#include "assay/ops/op_table.inc"
+#undef ASSAY_OP
+  };
+  static const std::array<const OpDef*, op::kCount> pointers = [] {
+    std::array<const OpDef*, op::kCount> p{};
+    for (std::size_t i = 0; i < defs.size(); ++i) p[i] = &defs[i];
+    return p;
+  }();
+  static const OpTable table{pointers};
+  return table;
+}
+
+}  // namespace assay
