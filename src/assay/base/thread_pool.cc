@@ -54,10 +54,10 @@ struct ThreadPool::Shared {
   std::vector<std::thread> workers;
 
   void Work(int worker) {
-    SetIeeeFloatingPoint();
     for (;;) {
       const std::int64_t begin = next.fetch_add(grain, std::memory_order_relaxed);
       if (begin >= n) return;
+      SetIeeeFloatingPoint();
       (*body)(begin, begin + grain < n ? begin + grain : n, worker);
     }
   }
