@@ -2,7 +2,16 @@
 
 find_package(Threads REQUIRED)
 find_package(tl-expected REQUIRED)
-find_package(fmt REQUIRED)
+
+# Cross builds and binaries for machines without our packages take fmt's header-only form and link nothing of the build machine.
+option(ASSAY_BUNDLED "Link third-party libraries into the binary" OFF)
+if(CMAKE_CROSSCOMPILING OR ASSAY_BUNDLED)
+  add_library(assay_fmt INTERFACE)
+  target_compile_definitions(assay_fmt INTERFACE FMT_HEADER_ONLY=1)
+  add_library(fmt::fmt ALIAS assay_fmt)
+else()
+  find_package(fmt REQUIRED)
+endif()
 
 find_program(ASSAY_CCACHE ccache)
 if(ASSAY_CCACHE)
