@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "assay/base/result.h"
@@ -34,7 +35,8 @@ class Dataset {
 };
 
 // The sample indices of one step, `count` of them: epoch e = a permutation of [0, n) keyed by (seed, e); step s takes the next `count`
-// entries of the concatenated epochs.
+// entries of the concatenated epochs. The permutation is a Feistel network (docs/NUMERICS.md, section 4), so a call costs O(count)
+// whatever n is.
 std::vector<std::int64_t> BatchIndices(std::uint64_t seed, std::int64_t samples, std::uint32_t step, std::int64_t count);
 
 }  // namespace assay

@@ -1,0 +1,61 @@
+// From a job's [data] section to datasets ready for training and validation.
+//
+// Without a path every kind has data to run on: text and token kinds use the embedded text, cifar10 generated images of the same
+// geometry; images and features are always generated. Paths never enter a job's identity: `content` does.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "assay/base/result.h"
+#include "assay/data/dataset.h"
+#include "assay/data/tokenizer.h"
+#include "assay/merkle/sha256.h"
+
+namespace assay {
+
+enum class DataKind : std::uint8_t {
+  kChars = 0,     // text, one token per byte; vocabulary = the distinct bytes of the text in ascending order
+  kBpe = 1,       // text, GPT-2 byte pair encoding
+  kTokens = 2,    // a file of little-endian u16 token ids; without a path the bytes of the embedded text
+  kCifar10 = 3,   // CIFAR-10 binary files
+  kImages = 4,    // generated images
+  kFeatures = 5,  // generated feature vectors
+};
+
+struct DataConfig {
+  DataKind kind = DataKind::kChars;
+  std::string path;        // chars, bpe, tokens: a file; cifar10: a file or a folder with data_batch_1..5.bin and test_batch.bin
+  std::string vocabulary;  // bpe: a folder with encoder.json and vocab.bpe
+  double validation = 0.1; // the last fraction of the data validates; a CIFAR-10 folder brings its own test_batch.bin instead
+  std::int64_t stride = 1; // chars, bpe, tokens: distance between the starts of neighbouring training samples; 0: the sequence length
+  bool augment = true;     // cifar10: random crop and horizontal flip of training samples
+  // Generated data.
+  std::int64_t samples = 4096, classes = 10;
+  std::int64_t image = 32, channels = 3;  // images
+  std::int64_t features = 64;             // features
+  float noise = 0.5f;
+  std::uint64_t seed = 1;
+};
+
+// What the data says about a model that is to be trained on it; 0: it says nothing.
+struct DataShape {
+  std::int64_t vocabulary = 0;  // token kinds: every id is below this
+  bool vocabulary_exact = true; // false for .bin files, where only the largest id is known
+  std::int64_t classes = 0;     // image and feature kinds
+  std::int64_t image = 0, channels = 0, features = 0;
+};
+
+struct Data {
+  std::unique_ptr<Dataset> train;
+  std::unique_ptr<Dataset> validation;          // null when the job keeps nothing back
+  std::shared_ptr<const Tokenizer> tokenizer;   // null for kinds without text
+  DataShape shape;
+  Digest content{};  // SHA-256 of the canonical content of the training part (docs/JOBS.md)
+};
+
+// `sequence` is the number of tokens per sample of the token kinds. Errors name the file and what was expected of it.
+Result<Data> OpenData(const DataConfig& config, std::int64_t sequence);
+
+}  // namespace assay

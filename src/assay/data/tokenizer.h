@@ -1,0 +1,24 @@
+// Tokenizer: text to token ids and back. Ids are below 65536, so that every token stream is a list of u16. Immutable; thread safe.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "assay/base/result.h"
+
+namespace assay {
+
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+  virtual std::int64_t vocabulary() const = 0;
+  // An error names the first character that the vocabulary lacks.
+  virtual Result<std::vector<std::uint16_t>> Encode(std::string_view text) const = 0;
+  // Ids outside the vocabulary decode to nothing.
+  virtual std::string Decode(std::span<const std::uint16_t> ids) const = 0;
+};
+
+}  // namespace assay

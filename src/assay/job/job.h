@@ -1,0 +1,84 @@
+// Job: what is to be trained, on what, how, for how long. Read from TOML (docs/JOBS.md lists every key).
+//
+// Everything that can change a bit of the result is hashed into the job's id; what cannot (paths, evaluation, snapshots) is not, so two
+// people who keep the same data in different places have the same job. Value type.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "assay/base/bytes.h"
+#include "assay/base/result.h"
+#include "assay/data/open.h"
+#include "assay/job/schedule.h"
+#include "assay/merkle/sha256.h"
+#include "assay/model/model.h"
+
+namespace assay {
+
+enum class Precision : std::uint8_t { kFp32 = 0 };
+
+struct EvalConfig {
+  std::int64_t every = 0;     // steps between evaluations on the validation part; 0: only after the last step
+  std::int64_t batches = 10;  // microbatches per evaluation
+};
+
+struct SnapshotConfig {
+  std::int64_t every = 100;  // steps between snapshots; 0: only after the last step
+  std::int64_t keep = 2;     // most recent snapshots kept; 0: all
+};
+
+struct Job {
+  std::string name;  // a label; not part of the id
+  std::int64_t steps = 100;
+  std::uint64_t seed = 1;
+  Precision precision = Precision::kFp32;
+  std::int64_t commit_every = 1;  // steps between log entries
+  // Extents that the file leaves out are 0 until ResolveModel takes them from the data.
+  ModelConfig model = Gpt2Config{};
+  DataConfig data;
+  BatchConfig batch;
+  OptimizerConfig optimizer;
+  Schedule schedule;
+  EvalConfig eval;
+  SnapshotConfig snapshot;
+  std::string init_weights;  // a safetensors file to start from; empty: initial values from the seed
+};
+
+// Errors are one line: "job.toml:12: model.width: expected an integer in 1..65536, got a string". LoadJob takes relative paths inside the
+// file as relative to the file's folder.
+Result<Job> LoadJob(const std::filesystem::path& path);
+Result<Job> ParseJob(std::string_view text, std::string_view name);
+
+// The job as a job file that parses to the same job.
+std::string ToToml(const Job& job);
+
+// Takes what the file left open from the data, and checks that model, batch and data fit together.
+Status ResolveModel(Job& job, const Data& data);
+
+// The identities of the outside bytes that a job depends on.
+struct JobInputs {
+  Digest data{};                  // Data::content
+  std::optional<Digest> weights;  // SHA-256 of the file at init_weights
+};
+
+// The canonical encoding of a resolved job: magic, version, then every field that can change a bit, in one fixed order.
+Bytes Encode(const Job& job, const JobInputs& inputs);
+// SHA-256 of (job encoding ‖ program encoding), each with its length before it.
+Digest JobId(const Job& job, const JobInputs& inputs, const Program& program);
+
+// Every key the parser knows, for documentation and its test.
+struct JobKey {
+  std::string name;      // "model.width"
+  std::string when;      // "gpt2, llama": the kinds of its section to which it belongs; empty: all
+  std::string type;      // "integer"
+  std::string fallback;  // default, as written in a file; empty: required
+  std::string range;     // "1 .. 65536"
+};
+std::vector<JobKey> JobKeys();
+
+}  // namespace assay
