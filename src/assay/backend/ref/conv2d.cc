@@ -1,4 +1,5 @@
-// conv2d and its gradients: contract(K) for each element, a tap outside the image taking part with +0.
+// conv2d and its gradients: contract(K) for each element, a tap outside the image taking part with +0. In conv2d_grad_x
+// the taps that the stride never reaches from a pixel are no part of K.
 #include "assay/backend/ref/contract.h"
 #include "assay/backend/ref/ref.h"
 #include "assay/ops/conv2d_geometry.h"
@@ -13,10 +14,11 @@ float Tap(const float* x, std::int64_t image, std::int64_t row, std::int64_t col
   return x[((image * height + row) * width + column) * channels + channel];
 }
 
-// The window position whose tap `k` is at `pixel`, or -1 where the stride skips it. Positions past the end are the caller's to reject.
-std::int64_t WindowOf(std::int64_t pixel, std::int64_t k, std::int64_t pad, std::int64_t stride) {
+// Whether some window position, inside the output or not, has its tap `k` at `pixel`; if so, `window` is that position.
+bool WindowOf(std::int64_t pixel, std::int64_t k, std::int64_t pad, std::int64_t stride, std::int64_t& window) {
   const std::int64_t start = pixel + pad - k;
-  return start >= 0 && start % stride == 0 ? start / stride : -1;
+  window = start / stride;
+  return start % stride == 0;
 }
 
 }  // namespace
@@ -51,8 +53,8 @@ void Ref_conv2d_grad_x(const KernelArgs& args, int, Range range) {
     Contraction sum;
     for (std::int64_t kh = 0; kh < g.kh; ++kh) {
       for (std::int64_t kw = 0; kw < g.kw; ++kw) {
-        const std::int64_t oh = WindowOf(h, kh, g.pad, g.stride);
-        const std::int64_t ow = WindowOf(w, kw, g.pad, g.stride);
+        std::int64_t oh = 0, ow = 0;
+        if (!WindowOf(h, kh, g.pad, g.stride, oh) || !WindowOf(w, kw, g.pad, g.stride, ow)) continue;
         for (std::int64_t o = group * g.group_o(); o < (group + 1) * g.group_o(); ++o) {
           sum.Add(Tap(dy, image, oh, ow, o, g.oh, g.ow, g.o), weights[((o * g.kh + kh) * g.kw + kw) * g.group_c() + c]);
         }
