@@ -1,0 +1,219 @@
+#include "assay/base/file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+namespace assay {
+namespace {
+
+constexpr std::string_view kTemporarySuffix = ".assay-tmp";
+
+// The text of the current errno, in the words of the C library.
+std::string Reason() { return std::generic_category().message(errno); }
+
+class Descriptor {
+ public:
+  explicit Descriptor(int value) : value_(value) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() { Close(); }
+  int get() const { return value_; }
+  bool Close() {
+    const int value = std::exchange(value_, -1);
+    return value < 0 || ::close(value) == 0;
+  }
+
+ private:
+  int value_;
+};
+
+// The size of the plain file behind the descriptor.
+Result<std::uint64_t> PlainSize(int descriptor, const std::string& path) {
+  struct stat info {};
+  if (::fstat(descriptor, &info) != 0) return Err("{}: cannot read: {}", path, Reason());
+  if (S_ISDIR(info.st_mode)) return Err("{}: is a directory, expected a file", path);
+  if (!S_ISREG(info.st_mode)) return Err("{}: is not a plain file", path);
+  return static_cast<std::uint64_t>(info.st_size);
+}
+
+std::string ParentOf(const std::string& path) {
+  const std::size_t slash = path.find_last_of('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+Status SyncDirectory(const std::string& path) {
+  Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory.get() < 0) return Err("{}: cannot open directory: {}", path, Reason());
+  // Some file systems cannot sync a directory and say so; their renames are as durable as they get.
+  if (::fsync(directory.get()) != 0 && errno != EINVAL && errno != ENOTSUP) {
+    return Err("{}: cannot sync directory: {}", path, Reason());
+  }
+  return {};
+}
+
+Status WriteAll(int descriptor, ByteSpan bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor, bytes.data(), std::min<std::size_t>(bytes.size(), std::size_t{1} << 30));
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      return Err("{}: cannot write: {}", path, Reason());
+    }
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+// A file beside `path` that did not exist before.
+Result<int> CreateTemporary(const std::string& path, std::string& temporary) {
+  static std::atomic<std::uint64_t> counter{0};
+  const std::size_t slash = path.find_last_of('/');
+  const std::size_t name = slash == std::string::npos ? 0 : slash + 1;
+  for (;;) {
+    temporary = fmt::format("{}.{}.{}-{}{}", path.substr(0, name), path.substr(name), ::getpid(), counter++, kTemporarySuffix);
+    const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor >= 0) return descriptor;
+    if (errno != EEXIST) return Err("{}: cannot create: {}", path, Reason());
+  }
+}
+
+Status FillAndRename(Descriptor& file, const std::string& temporary, const std::string& path, const FileBody& body) {
+  FileSink sink(file.get(), path);
+  ASSAY_TRY(body(sink));
+  if (::fsync(file.get()) != 0) return Err("{}: cannot sync: {}", path, Reason());
+  if (!file.Close()) return Err("{}: cannot close: {}", path, Reason());
+  if (::rename(temporary.c_str(), path.c_str()) != 0) return Err("{}: cannot rename into place: {}", path, Reason());
+  return {};
+}
+
+}  // namespace
+
+Result<Bytes> ReadFile(const std::string& path, std::uint64_t max_bytes) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) return Err("{}: cannot open: {}", path, Reason());
+  ASSAY_ASSIGN(const std::uint64_t size, PlainSize(file.get(), path));
+  if (size > max_bytes) return Err("{}: has {} bytes, expected at most {}", path, size, max_bytes);
+  Bytes bytes(size);
+  std::size_t filled = 0;
+  while (filled < bytes.size()) {
+    const ssize_t got = ::read(file.get(), bytes.data() + filled, bytes.size() - filled);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return Err("{}: cannot read: {}", path, Reason());
+    if (got == 0) return Err("{}: became shorter while it was read", path);
+    filled += static_cast<std::size_t>(got);
+  }
+  return bytes;
+}
+
+Result<MappedFile> MappedFile::Open(const std::string& path) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) return Err("{}: cannot open: {}", path, Reason());
+  ASSAY_ASSIGN(const std::uint64_t size, PlainSize(file.get(), path));
+  MappedFile map;
+  if (size == 0) return map;
+  void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (data == MAP_FAILED) return Err("{}: cannot map: {}", path, Reason());
+  map.data_ = static_cast<const std::uint8_t*>(data);
+  map.size_ = size;
+  return map;
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) ::munmap(const_cast<std::uint8_t*>(data_), size_);
+}
+
+Status FileSink::Write(ByteSpan bytes) { return WriteAll(descriptor_, bytes, path_); }
+
+Status WriteFileAtomic(const std::string& path, const FileBody& body) {
+  std::string temporary;
+  ASSAY_ASSIGN(const int descriptor, CreateTemporary(path, temporary));
+  Descriptor file(descriptor);
+  Status filled = FillAndRename(file, temporary, path, body);
+  if (!filled) {
+    ::unlink(temporary.c_str());
+    return filled;
+  }
+  return SyncDirectory(ParentOf(path));
+}
+
+Status WriteFileAtomic(const std::string& path, ByteSpan bytes) {
+  return WriteFileAtomic(path, [&](FileSink& sink) { return sink.Write(bytes); });
+}
+
+bool IsTemporaryName(std::string_view name) { return name.starts_with('.') && name.ends_with(kTemporarySuffix); }
+
+Result<AppendFile> AppendFile::Open(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (descriptor < 0) return Err("{}: cannot open for appending: {}", path, Reason());
+  return AppendFile(descriptor, path);
+}
+
+AppendFile::~AppendFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+Status AppendFile::Append(ByteSpan bytes) { return WriteAll(descriptor_, bytes, path_); }
+
+Status AppendFile::Sync() {
+  if (::fsync(descriptor_) != 0) return Err("{}: cannot sync: {}", path_, Reason());
+  return {};
+}
+
+Status MakeDirectories(const std::string& path) {
+  if (IsDirectory(path)) return {};
+  const std::string parent = ParentOf(path);
+  if (parent != path) ASSAY_TRY(MakeDirectories(parent));
+  if (::mkdir(path.c_str(), 0777) != 0) {
+    if (errno == EEXIST && IsDirectory(path)) return {};
+    return Err("{}: cannot create directory: {}", path, Reason());
+  }
+  return SyncDirectory(parent);
+}
+
+Result<std::vector<std::string>> ListDirectory(const std::string& path) {
+  DIR* directory = ::opendir(path.c_str());
+  if (directory == nullptr) return Err("{}: cannot list directory: {}", path, Reason());
+  std::vector<std::string> names;
+  errno = 0;
+  while (const dirent* entry = ::readdir(directory)) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+    errno = 0;
+  }
+  const int failure = errno;
+  ::closedir(directory);
+  if (failure != 0) return Err("{}: cannot list directory: {}", path, std::generic_category().message(failure));
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Status RemoveFile(const std::string& path) {
+  if (::unlink(path.c_str()) != 0) return Err("{}: cannot remove: {}", path, Reason());
+  return {};
+}
+
+bool Exists(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0;
+}
+
+bool IsDirectory(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+std::string JoinPath(std::string_view directory, std::string_view name) {
+  if (directory.empty() || directory.ends_with('/')) return fmt::format("{}{}", directory, name);
+  return fmt::format("{}/{}", directory, name);
+}
+
+}  // namespace assay

@@ -1,0 +1,92 @@
+// Files: whole reads, read-only maps, and writes that are either complete or absent.
+//
+// Every error names the path and what the system said. WriteFileAtomic leaves the old file or the new one, never a part of either, also
+// across a crash: it writes a temporary file beside the target, syncs it, renames it over the target and syncs the directory.
+// All functions are thread safe; a MappedFile may be read by any number of threads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "assay/base/bytes.h"
+#include "assay/base/result.h"
+
+namespace assay {
+
+// The whole file; an error when it is larger than `max_bytes` or is not a plain file.
+Result<Bytes> ReadFile(const std::string& path, std::uint64_t max_bytes);
+
+// A read-only view of a plain file. The file must not be truncated by others while it is mapped. Movable.
+class MappedFile {
+ public:
+  static Result<MappedFile> Open(const std::string& path);
+  MappedFile() = default;
+  MappedFile(MappedFile&& other) noexcept { Swap(other); }
+  MappedFile& operator=(MappedFile&& other) noexcept {
+    Swap(other);
+    return *this;
+  }
+  ~MappedFile();
+  ByteSpan bytes() const { return {data_, size_}; }
+
+ private:
+  void Swap(MappedFile& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+  }
+  const std::uint8_t* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// Where the body of an atomic write puts its bytes, in order.
+class FileSink {
+ public:
+  FileSink(int descriptor, const std::string& path) : descriptor_(descriptor), path_(path) {}
+  Status Write(ByteSpan bytes);
+  Status Write(std::string_view text) { return Write(AsBytes(text)); }
+
+ private:
+  int descriptor_;
+  const std::string& path_;
+};
+
+using FileBody = std::function<Status(FileSink& sink)>;
+
+Status WriteFileAtomic(const std::string& path, const FileBody& body);
+Status WriteFileAtomic(const std::string& path, ByteSpan bytes);
+// Whether `name` is one that WriteFileAtomic gives to its temporaries; a killed process leaves such files behind.
+bool IsTemporaryName(std::string_view name);
+
+// Appends to a file, which is created if needed. What a crash leaves is a prefix of what was appended. Movable.
+class AppendFile {
+ public:
+  static Result<AppendFile> Open(const std::string& path);
+  AppendFile(AppendFile&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)), path_(std::move(other.path_)) {}
+  AppendFile& operator=(AppendFile&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    std::swap(path_, other.path_);
+    return *this;
+  }
+  ~AppendFile();
+  Status Append(ByteSpan bytes);
+  Status Sync();
+
+ private:
+  AppendFile(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
+  int descriptor_ = -1;
+  std::string path_;
+};
+
+// Creates the directory and its missing parents, and syncs the parents of those it created.
+Status MakeDirectories(const std::string& path);
+Result<std::vector<std::string>> ListDirectory(const std::string& path);  // names in ascending order
+Status RemoveFile(const std::string& path);                              // an error when it does not exist
+bool Exists(const std::string& path);
+bool IsDirectory(const std::string& path);
+std::string JoinPath(std::string_view directory, std::string_view name);
+
+}  // namespace assay

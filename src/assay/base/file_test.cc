@@ -1,0 +1,124 @@
+#include "assay/base/file.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+namespace assay {
+namespace {
+
+class FileTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "/assay_file_XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    directory_ = pattern;
+  }
+  void TearDown() override {
+    const auto names = ListDirectory(directory_);
+    ASSERT_TRUE(names) << names.error().message;
+    for (const std::string& name : *names) {
+      const std::string path = Path(name);
+      if (IsDirectory(path)) {
+        ::rmdir(path.c_str());
+      } else {
+        ::unlink(path.c_str());
+      }
+    }
+    ::rmdir(directory_.c_str());
+  }
+  std::string Path(std::string_view name) const { return JoinPath(directory_, name); }
+  std::string Text(const std::string& path) const {
+    const auto bytes = ReadFile(path, 1 << 20);
+    return bytes ? std::string(bytes->begin(), bytes->end()) : "ERROR: " + bytes.error().message;
+  }
+  std::string directory_;
+};
+
+TEST_F(FileTest, WritesReadsAndReplaces) {
+  ASSERT_TRUE(WriteFileAtomic(Path("a"), AsBytes("one")));
+  EXPECT_EQ(Text(Path("a")), "one");
+  ASSERT_TRUE(WriteFileAtomic(Path("a"), [](FileSink& sink) -> Status {
+    ASSAY_TRY(sink.Write("tw"));
+    return sink.Write("o");
+  }));
+  EXPECT_EQ(Text(Path("a")), "two");
+  EXPECT_EQ(*ListDirectory(directory_), std::vector<std::string>{"a"});
+  const auto map = MappedFile::Open(Path("a"));
+  ASSERT_TRUE(map);
+  EXPECT_EQ(std::string(map->bytes().begin(), map->bytes().end()), "two");
+}
+
+TEST_F(FileTest, EmptyFile) {
+  ASSERT_TRUE(WriteFileAtomic(Path("a"), ByteSpan{}));
+  EXPECT_EQ(Text(Path("a")), "");
+  EXPECT_EQ(MappedFile::Open(Path("a"))->bytes().size(), 0u);
+}
+
+TEST_F(FileTest, FailedBodyLeavesTheOldFileAndNoTemporary) {
+  ASSERT_TRUE(WriteFileAtomic(Path("a"), AsBytes("old")));
+  const Status status = WriteFileAtomic(Path("a"), [](FileSink& sink) -> Status {
+    ASSAY_TRY(sink.Write("half"));
+    return Err("the body failed");
+  });
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().message, "the body failed");
+  EXPECT_EQ(Text(Path("a")), "old");
+  EXPECT_EQ(*ListDirectory(directory_), std::vector<std::string>{"a"});
+}
+
+// A file size limit stands in for a full disk: the write fails half way.
+TEST_F(FileTest, FullDiskNamesThePathAndLeavesNothing) {
+  const auto previous = ::signal(SIGXFSZ, SIG_IGN);
+  rlimit limit{};
+  ::getrlimit(RLIMIT_FSIZE, &limit);
+  const rlimit tiny{.rlim_cur = 4096, .rlim_max = limit.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &tiny);
+  const Status status = WriteFileAtomic(Path("big"), Bytes(1 << 16));
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+  ::signal(SIGXFSZ, previous);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().message, Path("big") + ": cannot write: File too large");
+  EXPECT_TRUE(ListDirectory(directory_)->empty());
+}
+
+TEST_F(FileTest, ErrorsNameThePath) {
+  const std::string missing = Path("missing");
+  EXPECT_EQ(ReadFile(missing, 10).error().message, missing + ": cannot open: No such file or directory");
+  EXPECT_EQ(MappedFile::Open(missing).error().message, missing + ": cannot open: No such file or directory");
+  EXPECT_EQ(WriteFileAtomic(missing + "/x", AsBytes("x")).error().message,
+            missing + "/x: cannot create: No such file or directory");
+  EXPECT_EQ(ReadFile(directory_, 10).error().message, directory_ + ": is a directory, expected a file");
+  ASSERT_TRUE(WriteFileAtomic(Path("long"), AsBytes("12345678901")));
+  EXPECT_EQ(ReadFile(Path("long"), 10).error().message, Path("long") + ": has 11 bytes, expected at most 10");
+  ASSERT_EQ(::mkfifo(Path("pipe").c_str(), 0600), 0);
+  EXPECT_EQ(ReadFile(Path("pipe"), 10).error().message, Path("pipe") + ": is not a plain file");
+  EXPECT_FALSE(MakeDirectories(Path("long") + "/sub"));
+  EXPECT_FALSE(RemoveFile(missing));
+}
+
+TEST_F(FileTest, DirectoriesAndAppend) {
+  ASSERT_TRUE(MakeDirectories(Path("d")));
+  ASSERT_TRUE(MakeDirectories(Path("d")));
+  EXPECT_TRUE(IsDirectory(Path("d")));
+  for (int round = 0; round < 2; ++round) {
+    auto file = AppendFile::Open(Path("log"));
+    ASSERT_TRUE(file);
+    ASSERT_TRUE(file->Append(AsBytes("x")));
+    ASSERT_TRUE(file->Sync());
+  }
+  EXPECT_EQ(Text(Path("log")), "xx");
+}
+
+TEST(File, TemporaryNames) {
+  EXPECT_TRUE(IsTemporaryName(".a.12-0.assay-tmp"));
+  EXPECT_FALSE(IsTemporaryName("a.assay-tmp"));
+  EXPECT_FALSE(IsTemporaryName(".a"));
+}
+
+}  // namespace
+}  // namespace assay

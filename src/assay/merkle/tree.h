@@ -1,0 +1,37 @@
+// Merkle trees as in RFC 6962 over tensors and over a whole state (docs/formats/state.md).
+//
+// A tensor's bytes are cut into leaves of 4 KiB (the last may be shorter); a leaf is hashed behind 0x00, an inner node behind 0x01, and a
+// list that is not a power of two long splits at the largest power of two below its length. Pure functions; thread safe.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "assay/base/thread_pool.h"
+#include "assay/merkle/sha256.h"
+#include "assay/tensor/tensor.h"
+
+namespace assay {
+
+inline constexpr std::size_t kLeafBytes = 4096;
+
+Digest LeafHash(ByteSpan data);
+Digest NodeHash(const Digest& left, const Digest& right);
+// The root over leaf hashes; of no leaves, the hash of no bytes.
+Digest TreeRoot(std::vector<Digest> leaves);
+
+Digest TensorRoot(ByteSpan bytes);
+// One root per tensor; the leaves of all of them are shared out over the pool.
+std::vector<Digest> TensorRoots(std::span<const ByteSpan> tensors, ThreadPool& pool);
+
+struct StateEntry {
+  std::string_view name;
+  TensorType type;
+  Digest root;  // of the tensor
+};
+
+// The root over the entries, which must be in ascending name order without repeats.
+Digest StateRoot(std::span<const StateEntry> entries);
+
+}  // namespace assay
