@@ -1,0 +1,49 @@
+# Two commands do everything on a fresh Debian 12 machine, package installation included: `make demo` and `make test`.
+
+JOBS ?= $(shell nproc)
+BUILD = cmake --build --preset $(1) --parallel $(JOBS)
+
+.PHONY: help demo build test test-exhaustive bench format tidy clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo 'make demo             build, train a small character GPT on this repository, print a sample and the state root'
+	@echo 'make test             build and run every test, with other compilers, sanitizers and processors'
+	@echo 'make test-exhaustive  elementary functions over all 2^32 inputs (hours)'
+	@echo 'make bench            speed against oneDNN, OpenBLAS and PyTorch; writes build/bench.json'
+	@echo 'make build            build/release/assay and its tests'
+	@echo 'make format tidy      clang-format everything; clang-tidy on changed files'
+	@echo 'make clean            remove build/'
+
+demo:
+	@scripts/bootstrap.sh build
+	@cmake --preset release --log-level=WARNING >/dev/null
+	@$(call BUILD,release) --target assay
+	@scripts/demo.sh
+
+build:
+	@scripts/bootstrap.sh build
+	@cmake --preset release --log-level=WARNING >/dev/null
+	@$(call BUILD,release)
+
+test:
+	@scripts/bootstrap.sh build clang cross
+	@JOBS=$(JOBS) scripts/test.sh
+
+test-exhaustive: build
+	@scripts/test-exhaustive.sh
+
+bench:
+	@scripts/bootstrap.sh build bench
+	@cmake --preset bench --log-level=WARNING >/dev/null
+	@$(call BUILD,bench)
+	@bench/run.py
+
+format:
+	@git ls-files '*.cc' '*.h' '*.inc' | xargs clang-format-19 -i
+
+tidy:
+	@scripts/tidy.sh
+
+clean:
+	rm -rf build

@@ -1,0 +1,52 @@
+#!/bin/sh
+# Installs the Debian packages of the named sets (build, clang, cross, bench) unless they are there already.
+# One clear line and exit status 2 when that is impossible.
+set -eu
+
+packages=
+for set in "$@"; do
+  case $set in
+    build) packages="$packages g++ cmake ninja-build libhwy-dev libexpected-dev libcli11-dev libfmt-dev libtomlplusplus-dev
+             nlohmann-json3-dev libgtest-dev libmpfr-dev python3" ;;
+    clang) packages="$packages clang-19 clang-format-19 libclang-rt-19-dev" ;;
+    cross) packages="$packages g++-aarch64-linux-gnu g++-riscv64-linux-gnu qemu-user" ;;
+    bench) packages="$packages libopenblas-dev libdnnl-dev python3-torch python3-numpy" ;;
+    *) echo "bootstrap: unknown package set '$set' (expected build, clang, cross or bench)" >&2; exit 2 ;;
+  esac
+done
+
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+  echo "bootstrap: this is not a Debian system; install what these Debian 12 packages hold:" $packages >&2
+  exit 2
+fi
+
+missing=
+for package in $packages; do
+  status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+  [ "$status" = installed ] || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+as_root=
+if [ "$(id -u)" != 0 ]; then
+  if command -v sudo >/dev/null && { sudo -n true 2>/dev/null || [ -t 0 ]; }; then
+    as_root=sudo
+  else
+    echo "bootstrap: not root and no sudo; have these packages installed:$missing" >&2
+    exit 2
+  fi
+fi
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+export DEBIAN_FRONTEND=noninteractive
+install_all() { $as_root apt-get -qq install -y --no-install-recommends $missing </dev/null >"$log" 2>&1; }
+echo "bootstrap: installing$missing"
+# The package lists of a fresh machine may be absent or out of date: refresh them only if the first try fails.
+if ! install_all; then
+  $as_root apt-get -qq update </dev/null >"$log" 2>&1 || true
+  if ! install_all; then
+    echo "bootstrap: apt-get could not install$missing: $(grep -m1 '^E:' "$log" || tail -n1 "$log")" >&2
+    exit 2
+  fi
+fi

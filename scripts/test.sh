@@ -1,0 +1,55 @@
+#!/bin/bash
+# Everything `make test` promises, part by part. A part that fails does not stop the others; the last line sums them up and the
+# exit status is 1 if any failed. Each part's full output is in build/test-logs/. Usage: test.sh [PART...]
+set -u
+cd "$(dirname "$0")/.."
+JOBS=${JOBS:-$(nproc)}
+logs=build/test-logs
+mkdir -p "$logs"
+
+build() {  # PRESET [CMAKE-OPTION... --] [TARGET...]
+  local preset=$1 options=()
+  shift
+  while [ $# -gt 0 ] && [ "$1" != -- ]; do options+=("$1"); shift; done
+  [ $# -eq 0 ] || shift
+  cmake --preset "$preset" --log-level=WARNING "${options[@]}" >/dev/null &&
+    cmake --build --preset "$preset" --parallel "$JOBS" ${1:+--target "$@"}
+}
+
+# The main build runs every label.
+part_release() {
+  build release && ctest --test-dir build/release --parallel "$JOBS" --output-on-failure --no-tests=error -LE exhaustive
+}
+
+# Another compiler and another optimisation level must reach the state roots that are checked in.
+part_clang() { build clang -DASSAY_TESTS=OFF -- assay && scripts/check-roots.sh build/clang/assay; }
+part_debug() { build dev -DASSAY_TESTS=OFF -- assay && scripts/check-roots.sh --quick build/dev/assay; }
+
+# Everything that reads bytes from outside, under the address and undefined-behaviour sanitizers, and a short training.
+part_asan() {
+  build asan && ctest --test-dir build/asan --parallel "$JOBS" --output-on-failure --no-tests=error -L 'unit|fuzz' -LE slow &&
+    scripts/check-roots.sh --quick build/asan/assay
+}
+
+part_cross() { scripts/cross-check.sh --quick; }
+
+parts=("$@")
+[ $# -gt 0 ] || parts=(release clang debug asan cross)
+summary=()
+failed=0
+start=$SECONDS
+for part in "${parts[@]}"; do
+  began=$SECONDS
+  echo "== $part"
+  "part_$part" 2>&1 | tee "$logs/$part.log" | scripts/progress.sh
+  if [ "${PIPESTATUS[0]}" -eq 0 ]; then
+    summary+=("$part ok ($((SECONDS - began)) s)")
+  else
+    summary+=("$part FAILED (see $logs/$part.log)")
+    failed=1
+  fi
+done
+printf 'make test: %s' "${summary[0]}"
+printf ', %s' "${summary[@]:1}"
+printf '; %d min %02d s\n' $(((SECONDS - start) / 60)) $(((SECONDS - start) % 60))
+exit $failed
