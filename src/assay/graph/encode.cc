@@ -1,35 +1,14 @@
 // Canonical encoding of a graph, and the decoder that verifies what it reads.
 #include "assay/base/check.h"
 #include "assay/graph/graph.h"
+#include "assay/graph/type_codec.h"
 
 namespace assay {
 namespace {
 
 constexpr std::uint32_t kMaxValues = 1u << 24;
-constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
-
-void EncodeType(const TensorType& type, ByteWriter& out) {
-  out.U8(static_cast<std::uint8_t>(type.dtype));
-  out.U8(static_cast<std::uint8_t>(type.shape.rank()));
-  for (std::int64_t d : type.shape.dims()) out.I64(d);
-}
-
-Result<TensorType> DecodeType(ByteReader& in) {
-  TensorType type;
-  ASSAY_ASSIGN(std::uint8_t code, in.U8());
-  if (!IsDType(code)) return Err("program: unknown element type {}", code);
-  type.dtype = static_cast<DType>(code);
-  ASSAY_ASSIGN(std::uint8_t rank, in.U8());
-  if (rank > Shape::kMaxRank) return Err("program: rank {}, at most {} allowed", rank, Shape::kMaxRank);
-  std::int64_t elements = 1;
-  for (int axis = 0; axis < rank; ++axis) {
-    ASSAY_ASSIGN(std::int64_t d, in.I64());
-    if (d < 0 || (d > 0 && elements > kMaxElements / d)) return Err("program: extent {} is out of range", d);
-    elements *= d;
-    type.shape.Append(d);
-  }
-  return type;
-}
+// Names are searched one by one.
+constexpr std::uint32_t kMaxNames = 1u << 14;
 
 }  // namespace
 
@@ -58,6 +37,7 @@ void Encode(const Graph& graph, ByteWriter& out) {
 Result<Graph> DecodeGraph(const OpTable& table, ByteReader& in) {
   GraphBuilder builder(table);
   ASSAY_ASSIGN(std::uint32_t inputs, in.U32());
+  if (inputs > kMaxNames) return Err("program: {} inputs, at most {} allowed", inputs, kMaxNames);
   for (std::uint32_t i = 0; i < inputs; ++i) {
     ASSAY_ASSIGN(std::string name, in.String());
     ASSAY_ASSIGN(TensorType type, DecodeType(in));
@@ -86,6 +66,7 @@ Result<Graph> DecodeGraph(const OpTable& table, ByteReader& in) {
     if (builder.graph().values() > kMaxValues) return Err("program: more than {} values", kMaxValues);
   }
   ASSAY_ASSIGN(std::uint32_t outputs, in.U32());
+  if (outputs > kMaxNames) return Err("program: {} outputs, at most {} allowed", outputs, kMaxNames);
   for (std::uint32_t i = 0; i < outputs; ++i) {
     ASSAY_ASSIGN(std::string name, in.String());
     ASSAY_ASSIGN(std::uint32_t v, in.U32());

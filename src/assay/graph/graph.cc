@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "assay/base/check.h"
+#include "assay/graph/type_codec.h"
 
 namespace assay {
 namespace {
@@ -47,6 +48,9 @@ Result<std::vector<ValueId>> GraphBuilder::TryAdd(OpIndex op, Attrs attrs, std::
   }
   auto types = def.infer(attrs, in);
   if (!types) return Err("op {}: {}", def.name, types.error().message);
+  for (const TensorType& type : *types) {
+    if (!WithinLimits(type.shape)) return Err("op {}: output {} has more than 2^34 elements", def.name, ToString(type));
+  }
   Node node;
   node.op = op;
   node.attrs = std::move(attrs);
