@@ -48,7 +48,7 @@ TEST(Tree, SharedVectors) {
 }
 
 TEST(Tree, TensorLeavesAre4KiB) {
-  for (std::size_t size : {0, 1, 4095, 4096, 4097, 8192, 3 * 4096 + 5}) {
+  for (std::size_t size : {0u, 1u, 4095u, 4096u, 4097u, 8192u, 3u * 4096 + 5}) {
     const Bytes data = Pattern(size, 2);
     std::vector<Digest> leaves;
     for (std::size_t begin = 0; begin < size; begin += 4096) {
@@ -60,7 +60,7 @@ TEST(Tree, TensorLeavesAre4KiB) {
 
 TEST(Tree, ParallelRootsEqualSerialOnes) {
   std::vector<Bytes> data;
-  for (std::size_t size : {0, 5, 0, 0, 4096, 1000000, 70000, 0, 12345, 0}) data.push_back(Pattern(size, 3));
+  for (std::size_t size : {0u, 5u, 0u, 0u, 4096u, 1000000u, 70000u, 0u, 12345u, 0u}) data.push_back(Pattern(size, 3));
   const std::vector<ByteSpan> spans(data.begin(), data.end());
   for (int threads : {1, 2, 7}) {
     ThreadPool pool(threads);
