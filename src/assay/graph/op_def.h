@@ -65,9 +65,9 @@ enum class Fill : std::uint8_t {
 
 struct OpCase {
   std::string name;  // unique within the op; printable in a test filter
-  Attrs attrs;
-  std::vector<TensorType> in;
-  std::vector<Fill> fill;        // one per input
+  Attrs attrs{};
+  std::vector<TensorType> in{};
+  std::vector<Fill> fill{};      // one per input
   std::int64_t index_limit = 0;  // for kIndex
   // Whether the gradient check uses this case: small, smooth at the points drawn.
   bool gradient = false;
@@ -80,7 +80,7 @@ using ValueId = std::uint32_t;
 
 struct OpDef {
   OpIndex index = 0;  // its place in the table
-  std::string_view name;
+  std::string_view name{};
   std::uint16_t wire_id = 0;
   std::uint16_t version = 0;  // bumped whenever the op's bits change; hashed into every program
 
@@ -89,7 +89,7 @@ struct OpDef {
   bool elementwise = false;
   std::uint32_t aligned_inputs = 0;  // bit k: input k is aligned; meaningful for elementwise ops
 
-  std::span<const AttrSpec> attrs;
+  std::span<const AttrSpec> attrs{};
 
   // Output types, or why the inputs and attributes do not fit together. Must reject everything that a kernel could not
   // handle: programs come from outside.
