@@ -70,14 +70,15 @@ Status Check(const ModelConfig& model, const BatchConfig& batch);
 // batch/labels i32[B]; MLPs batch/features f32[B,F] and batch/labels i32[B].
 Program BuildProgram(const ModelConfig& model, const OptimizerConfig& optimizer, const BatchConfig& batch);
 
-// Forward passes without dropout, with running statistics. Inputs "state/NAME" for every state tensor that is read and the batch fields;
-// outputs "loss" (mean) and "correct" (f32 scalar is not needed: callers count from "logits").
+// Forward passes without dropout, with running statistics. Inputs "state/NAME" for every parameter and statistic in name order, the batch
+// fields, and "rng" u32[4], whose value does not matter; outputs "loss" (mean over the rows) and "logits" [rows, classes].
 Graph BuildEval(const ModelConfig& model, const BatchConfig& batch);
-// Input "batch/tokens" (or images, features); output "logits" [rows, classes].
+// The same without targets and loss.
 Graph BuildLogits(const ModelConfig& model, const BatchConfig& batch);
 
-// Parameter names of the model alone (no optimizer state), in name order.
+// Parameters and running statistics of the model alone (no optimizer state), in name order.
 std::vector<StateSpec> ModelState(const ModelConfig& model);
+// Trained elements; running statistics do not count.
 std::int64_t ParameterCount(const ModelConfig& model);
 
 }  // namespace assay
