@@ -65,6 +65,11 @@ inline Result<std::vector<TensorType>> OutputsF32(std::vector<Shape> shapes) {
   return out;
 }
 
+inline Result<std::vector<TensorType>> OutputLike(DType dtype, const Shape& shape) {
+  if (TooLarge(shape)) return Err("output {}: more than 2^34 elements", ToString(shape));
+  return std::vector<TensorType>{{dtype, shape}};
+}
+
 // Bytes read and written once.
 inline double TouchedBytes(const OpInstance& op) {
   double bytes = 0;
