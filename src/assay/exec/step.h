@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "assay/backend/kernel.h"
+#include "assay/base/thread_pool.h"
 #include "assay/exec/executor.h"
 #include "assay/graph/program.h"
 #include "assay/tensor/tensor.h"
@@ -20,8 +21,8 @@ namespace assay {
 // The state of a run, parallel to Program::state.
 using State = std::vector<Tensor>;
 
-// The initial state: a pure function of program and seed (docs/NUMERICS.md, section 4).
-State InitialState(const Program& program, std::uint64_t seed);
+// The initial state: a pure function of program and seed (docs/NUMERICS.md, section 4). A pool makes it faster, never different.
+State InitialState(const Program& program, std::uint64_t seed, ThreadPool* pool = nullptr);
 
 struct StepInput {
   std::uint64_t seed = 0;
@@ -53,7 +54,8 @@ class StepRunner {
 
   std::span<const BatchField> batch_fields() const;
   StepResult Run(State& state, const StepInput& input);
-  // Node numbers as in graph/program.h.
+  // Node numbers as in graph/program.h. Additions of the tree run, and are reported, as soon as both operands exist, so that the
+  // numbers do not only ascend.
   StepResult RunTraced(State& state, const StepInput& input, const TraceSink& sink);
   std::size_t nodes() const;            // of a whole step, as numbered for a trace
   std::size_t memory_bytes() const;     // beside the state
