@@ -55,6 +55,15 @@ struct Scalar {
   static M LtI(I a, I b) { return a < b; }
   static F ToFloat(I a) { return static_cast<float>(a); }               // round to nearest even
   static I ToIntExact(F a) { return static_cast<I>(a); }                // |a| < 2^31 and a is an integer
+
+  // max of docs/NUMERICS.md: a NaN in either operand wins; of equal operands the left one stays.
+  static F Max(F a, F b) { return b > a || b != b ? b : a; }
+  static F Canonical(F a) { return CanonicalNan(a); }
+  static F AtMost(F a, float limit) { return a > limit ? limit : a; }   // NaN stays; limit finite and not zero
+  static F AtLeast(F a, float limit) { return a < limit ? limit : a; }
+  // `fast`, or slow(x) in the lanes of m: the way out for arguments that the fast formula does not cover.
+  static F Patch(M m, F x, F fast, float (*slow)(float)) { return m ? slow(x) : fast; }
+  static F Map(F x, float y, float (*function)(float, float)) { return function(x, y); }
 };
 
 }  // namespace assay::numerics
