@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -166,6 +167,19 @@ Status AppendFile::Append(ByteSpan bytes) { return WriteAll(descriptor_, bytes, 
 Status AppendFile::Sync() {
   if (::fsync(descriptor_) != 0) return Err("{}: cannot sync: {}", path_, Reason());
   return {};
+}
+
+Result<std::optional<FileLock>> FileLock::TryAcquire(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor < 0) return Err("{}: cannot create: {}", path, Reason());
+  FileLock lock(descriptor);
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) return lock;
+  if (errno == EWOULDBLOCK) return std::nullopt;
+  return Err("{}: cannot lock: {}", path, Reason());
+}
+
+FileLock::~FileLock() {
+  if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 Status MakeDirectories(const std::string& path) {

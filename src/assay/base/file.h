@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -79,6 +80,23 @@ class AppendFile {
   AppendFile(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
   int descriptor_ = -1;
   std::string path_;
+};
+
+// An exclusive advisory lock on a file (created if needed), held until destruction or the end of the process. Movable.
+class FileLock {
+ public:
+  // Empty when another process holds it.
+  static Result<std::optional<FileLock>> TryAcquire(const std::string& path);
+  FileLock(FileLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  FileLock& operator=(FileLock&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
+  ~FileLock();
+
+ private:
+  explicit FileLock(int descriptor) : descriptor_(descriptor) {}
+  int descriptor_ = -1;
 };
 
 // Creates the directory and its missing parents, and syncs the parents of those it created.

@@ -114,6 +114,17 @@ TEST_F(FileTest, DirectoriesAndAppend) {
   EXPECT_EQ(Text(Path("log")), "xx");
 }
 
+TEST_F(FileTest, LockIsExclusiveUntilReleased) {
+  {
+    const auto first = FileLock::TryAcquire(Path("lock"));
+    ASSERT_TRUE(first && first->has_value());
+    const auto second = FileLock::TryAcquire(Path("lock"));
+    ASSERT_TRUE(second);
+    EXPECT_FALSE(second->has_value());
+  }
+  EXPECT_TRUE(FileLock::TryAcquire(Path("lock"))->has_value());
+}
+
 TEST(File, TemporaryNames) {
   EXPECT_TRUE(IsTemporaryName(".a.12-0.assay-tmp"));
   EXPECT_FALSE(IsTemporaryName("a.assay-tmp"));

@@ -1,0 +1,142 @@
+#include "assay/run/snapshot.h"
+
+#include <bit>
+#include <charconv>
+
+#include "assay/model/import.h"
+
+namespace assay {
+namespace {
+
+constexpr char kFormatKey[] = "assay.format";
+constexpr char kFormat[] = "assay/snapshot/1";
+constexpr char kStepKey[] = "assay.step";
+constexpr char kJobKey[] = "assay.job_id";
+constexpr char kTrajectoryKey[] = "assay.trajectory_id";
+constexpr char kRootKey[] = "assay.state_root";
+constexpr char kLossKey[] = "assay.loss_bits";
+constexpr char kValidationKey[] = "assay.val_loss_bits";
+
+std::string FloatBits(float v) { return fmt::format("{:08x}", std::bit_cast<std::uint32_t>(v)); }
+
+// Reads typed fields out of a file's metadata.
+class MetadataReader {
+ public:
+  explicit MetadataReader(const Safetensors& file) : file_(file) {}
+
+  bool Has(const char* key) const { return file_.metadata().contains(key); }
+  Result<std::string> Text(const char* key) const {
+    const auto found = file_.metadata().find(key);
+    if (found == file_.metadata().end()) return Err("{}: metadata has no {}, expected a snapshot", file_.what(), key);
+    return found->second;
+  }
+  Result<Digest> Root(const char* key) const {
+    ASSAY_ASSIGN(const std::string text, Text(key));
+    auto digest = Digest::FromHex(text);
+    if (!digest) return Err("{}: metadata {}: {}", file_.what(), key, digest.error().message);
+    return digest;
+  }
+  Result<std::int64_t> Step(const char* key) const {
+    ASSAY_ASSIGN(const std::string text, Text(key));
+    std::uint32_t value = 0;
+    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (failure != std::errc{} || end != text.data() + text.size()) {
+      return Err("{}: metadata {}: expected a step number, got '{}'", file_.what(), key, text);
+    }
+    return std::int64_t{value};
+  }
+  Result<float> Float(const char* key) const {
+    ASSAY_ASSIGN(const std::string text, Text(key));
+    std::uint32_t bits = 0;
+    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), bits, 16);
+    if (text.size() != 8 || failure != std::errc{} || end != text.data() + text.size()) {
+      return Err("{}: metadata {}: expected 8 hex digits, got '{}'", file_.what(), key, text);
+    }
+    return std::bit_cast<float>(bits);
+  }
+
+ private:
+  const Safetensors& file_;
+};
+
+Result<std::vector<Tensor>> LoadState(const Safetensors& file, std::span<const StateSpec> specs) {
+  if (file.tensors().size() != specs.size()) {
+    return Err("{}: has {} tensors, expected {}", file.what(), file.tensors().size(), specs.size());
+  }
+  std::vector<Tensor> state;
+  state.reserve(specs.size());
+  for (const StateSpec& spec : specs) {
+    const StoredTensor* stored = file.Find(spec.name);
+    if (stored == nullptr) return Err("{}: has no tensor {}", file.what(), spec.name);
+    ASSAY_ASSIGN(Tensor tensor, stored->Load());
+    if (tensor.type() != spec.type) {
+      return Err("{}: tensor {} is {}, expected {}", file.what(), spec.name, ToString(tensor.type()), ToString(spec.type));
+    }
+    state.push_back(std::move(tensor));
+  }
+  return state;
+}
+
+}  // namespace
+
+Digest StateRootOf(std::span<const StateSpec> specs, std::span<const Tensor> state, ThreadPool& pool) {
+  ASSAY_CHECK(specs.size() == state.size());
+  std::vector<ByteSpan> contents;
+  contents.reserve(state.size());
+  for (const Tensor& tensor : state) contents.push_back(tensor.bytes());
+  const std::vector<Digest> roots = TensorRoots(contents, pool);
+  std::vector<StateEntry> entries;
+  entries.reserve(specs.size());
+  for (std::size_t i = 0; i < specs.size(); ++i) entries.push_back({specs[i].name, specs[i].type, roots[i]});
+  return StateRoot(entries);
+}
+
+std::map<std::string, std::string> ToMetadata(const SnapshotInfo& info) {
+  std::map<std::string, std::string> metadata = NativeMetadata();
+  metadata[kFormatKey] = kFormat;
+  metadata[kStepKey] = std::to_string(info.step);
+  metadata[kJobKey] = info.job.hex();
+  metadata[kTrajectoryKey] = info.trajectory.hex();
+  metadata[kRootKey] = info.state_root.hex();
+  metadata[kLossKey] = FloatBits(info.loss);
+  if (info.validation_loss) metadata[kValidationKey] = FloatBits(*info.validation_loss);
+  return metadata;
+}
+
+Result<SnapshotInfo> SnapshotInfoOf(const Safetensors& file) {
+  const MetadataReader in(file);
+  ASSAY_ASSIGN(const std::string format, in.Text(kFormatKey));
+  if (format != kFormat) return Err("{}: metadata {}: expected {}, got '{}'", file.what(), kFormatKey, kFormat, format);
+  SnapshotInfo info;
+  ASSAY_ASSIGN(info.step, in.Step(kStepKey));
+  ASSAY_ASSIGN(info.job, in.Root(kJobKey));
+  ASSAY_ASSIGN(info.trajectory, in.Root(kTrajectoryKey));
+  ASSAY_ASSIGN(info.state_root, in.Root(kRootKey));
+  ASSAY_ASSIGN(info.loss, in.Float(kLossKey));
+  if (in.Has(kValidationKey)) {
+    ASSAY_ASSIGN(info.validation_loss, in.Float(kValidationKey));
+  }
+  return info;
+}
+
+Status WriteSnapshot(const std::string& path, std::span<const StateSpec> specs, std::span<const Tensor> state,
+                     const SnapshotInfo& info) {
+  std::vector<TensorRef> tensors;
+  tensors.reserve(specs.size());
+  for (std::size_t i = 0; i < specs.size(); ++i) tensors.push_back({specs[i].name, &state[i]});
+  return WriteSafetensors(path, tensors, ToMetadata(info));
+}
+
+Result<Snapshot> ReadSnapshot(const std::string& path, std::span<const StateSpec> specs, ThreadPool& pool) {
+  ASSAY_ASSIGN(const Safetensors file, Safetensors::Open(path));
+  Snapshot snapshot;
+  ASSAY_ASSIGN(snapshot.info, SnapshotInfoOf(file));
+  ASSAY_ASSIGN(snapshot.state, LoadState(file, specs));
+  const Digest root = StateRootOf(specs, snapshot.state, pool);
+  if (root != snapshot.info.state_root) {
+    return Err("{}: state root is {}, its metadata says {}", path, root.hex(), snapshot.info.state_root.hex());
+  }
+  return snapshot;
+}
+
+}  // namespace assay

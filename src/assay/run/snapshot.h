@@ -1,0 +1,48 @@
+// Snapshots: the whole state after some step as a safetensors file whose metadata says what it is (docs/formats/run.md).
+//
+// A snapshot that ReadSnapshot returns has been checked: its tensors are those of the program and hash to the root that it names. Thread safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "assay/base/result.h"
+#include "assay/base/thread_pool.h"
+#include "assay/graph/program.h"
+#include "assay/merkle/tree.h"
+#include "assay/tensor/safetensors.h"
+#include "assay/tensor/tensor.h"
+
+namespace assay {
+
+struct SnapshotInfo {
+  std::int64_t step = 0;  // steps completed
+  Digest job{};
+  Digest trajectory{};    // of the job without its number of steps
+  Digest state_root{};
+  float loss = 0;         // of the last step
+  std::optional<float> validation_loss;  // at this state, where it was evaluated
+
+  friend bool operator==(const SnapshotInfo&, const SnapshotInfo&) = default;
+};
+
+struct Snapshot {
+  SnapshotInfo info;
+  std::vector<Tensor> state;  // parallel to the program's state
+};
+
+// `state` is parallel to `specs`.
+Digest StateRootOf(std::span<const StateSpec> specs, std::span<const Tensor> state, ThreadPool& pool);
+
+std::map<std::string, std::string> ToMetadata(const SnapshotInfo& info);
+Result<SnapshotInfo> SnapshotInfoOf(const Safetensors& file);
+
+Status WriteSnapshot(const std::string& path, std::span<const StateSpec> specs, std::span<const Tensor> state,
+                     const SnapshotInfo& info);
+Result<Snapshot> ReadSnapshot(const std::string& path, std::span<const StateSpec> specs, ThreadPool& pool);
+
+}  // namespace assay
