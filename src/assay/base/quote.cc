@@ -1,0 +1,20 @@
+#include "assay/base/quote.h"
+
+#include <fmt/format.h>
+
+namespace assay {
+
+std::string Quote(std::string_view text) {
+  constexpr std::size_t kMost = 80;
+  std::string out = "'";
+  for (char c : text.substr(0, kMost)) {
+    if (c >= ' ' && c <= '~') {
+      out.push_back(c);
+    } else {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    }
+  }
+  return out + (text.size() > kMost ? "...'" : "'");
+}
+
+}  // namespace assay

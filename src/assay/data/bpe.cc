@@ -1,0 +1,195 @@
+#include "assay/data/bpe.h"
+
+#include <nlohmann/json.hpp>
+
+#include <limits>
+#include <optional>
+#include <queue>
+
+#include "assay/base/file.h"
+#include "assay/base/quote.h"
+#include "assay/data/unicode.h"
+
+namespace assay {
+namespace {
+
+constexpr std::uint64_t kMaxFile = 64u << 20;
+constexpr std::size_t kMaxVocabulary = 65536;
+constexpr std::size_t kMaxTokenBytes = 4096;
+
+// GPT-2 writes a byte as the character of the same number if that is printable, and the others, in order, as U+0100 upwards.
+constexpr bool Printable(std::uint32_t b) { return (b >= 0x21 && b <= 0x7e) || (b >= 0xa1 && b <= 0xac) || (b >= 0xae && b <= 0xff); }
+
+std::optional<std::uint8_t> ByteOf(std::uint32_t code_point) {
+  if (code_point < 256) return Printable(code_point) ? std::optional(static_cast<std::uint8_t>(code_point)) : std::nullopt;
+  std::uint32_t next = 256;
+  for (std::uint32_t b = 0; b < 256; ++b) {
+    if (Printable(b)) continue;
+    if (next++ == code_point) return static_cast<std::uint8_t>(b);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> ToBytes(std::string_view written) {
+  std::string out;
+  while (!written.empty()) {
+    const CodePoint c = DecodeUtf8(written);
+    const auto byte = ByteOf(c.value);
+    if (!byte) return std::nullopt;
+    out.push_back(static_cast<char>(*byte));
+    written.remove_prefix(c.length);
+  }
+  return out;
+}
+
+std::string_view TextOf(ByteSpan bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+
+}  // namespace
+
+Result<std::shared_ptr<const BpeTokenizer>> BpeTokenizer::Open(const std::string& folder) {
+  const std::string encoder_path = JoinPath(folder, "encoder.json"), merges_path = JoinPath(folder, "vocab.bpe");
+  ASSAY_ASSIGN(Bytes encoder, ReadFile(encoder_path, kMaxFile));
+  ASSAY_ASSIGN(Bytes merges, ReadFile(merges_path, kMaxFile));
+  return Parse(TextOf(encoder), encoder_path, TextOf(merges), merges_path);
+}
+
+Result<std::shared_ptr<const BpeTokenizer>> BpeTokenizer::Parse(std::string_view encoder, std::string_view encoder_name,
+                                                                std::string_view merges, std::string_view merges_name) {
+  auto out = std::make_shared<BpeTokenizer>();
+  ASSAY_TRY(out->ReadEncoder(encoder, encoder_name));
+  ASSAY_TRY(out->ReadMerges(merges, merges_name));
+  return out;
+}
+
+Status BpeTokenizer::ReadEncoder(std::string_view json, std::string_view name) {
+  const nlohmann::json root = nlohmann::json::parse(json, nullptr, false);
+  if (root.is_discarded() || !root.is_object()) return Err("{}: expected a JSON object of tokens and their numbers", name);
+  if (root.empty() || root.size() > kMaxVocabulary) return Err("{}: expected 1 .. {} tokens, got {}", name, kMaxVocabulary, root.size());
+  tokens_.resize(root.size());
+  std::vector<bool> used(root.size(), false);
+  for (const auto& [written, id] : root.items()) {
+    if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= root.size() || used[id.get<std::size_t>()]) {
+      return Err("{}: token {}: expected a number of its own in 0 .. {}", name, Quote(written), root.size() - 1);
+    }
+    const auto bytes = ToBytes(written);
+    if (!bytes || bytes->empty() || bytes->size() > kMaxTokenBytes) {
+      return Err("{}: token {} does not spell bytes in GPT-2's alphabet", name, Quote(written));
+    }
+    used[id.get<std::size_t>()] = true;
+    tokens_[id.get<std::size_t>()] = *bytes;
+    ids_.emplace(*bytes, id.get<std::uint16_t>());
+  }
+  for (std::size_t b = 0; b < 256; ++b) {
+    const auto it = ids_.find(std::string(1, static_cast<char>(b)));
+    if (it == ids_.end()) return Err("{}: expected a token for every single byte, 0x{:02x} has none", name, b);
+    byte_ids_[b] = it->second;
+  }
+  return {};
+}
+
+Status BpeTokenizer::ReadMerges(std::string_view text, std::string_view name) {
+  std::vector<bool> reachable(tokens_.size(), false);
+  for (std::uint16_t id : byte_ids_) reachable[id] = true;
+  std::uint32_t rank = 0;
+  for (std::size_t line_number = 1; !text.empty(); ++line_number) {
+    const std::size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty() || (line_number == 1 && line.starts_with("#version"))) continue;
+    const std::size_t gap = line.find(' ');
+    if (gap == std::string_view::npos || line.find(' ', gap + 1) != std::string_view::npos) {
+      return Err("{}:{}: expected two tokens with a space between them", name, line_number);
+    }
+    const auto left = ToBytes(line.substr(0, gap)), right = ToBytes(line.substr(gap + 1));
+    const auto left_id = ids_.find(left.value_or("")), right_id = ids_.find(right.value_or(""));
+    if (left_id == ids_.end() || right_id == ids_.end()) return Err("{}:{}: a token is not in encoder.json", name, line_number);
+    const auto result = ids_.find(*left + *right);
+    if (result == ids_.end()) return Err("{}:{}: the merged token is not in encoder.json", name, line_number);
+    // A trained list makes each token once and only from what earlier lines have made. Merging the lowest rank first, leftmost first, then
+    // equals merging all places of one pair before the next.
+    if (!reachable[left_id->second] || !reachable[right_id->second]) {
+      return Err("{}:{}: a merge of a token that no earlier line makes", name, line_number);
+    }
+    if (reachable[result->second]) return Err("{}:{}: a token that an earlier line makes already", name, line_number);
+    reachable[result->second] = true;
+    merges_.emplace((std::uint32_t{left_id->second} << 16) | right_id->second, Merge{rank++, result->second});
+  }
+  return {};
+}
+
+const BpeTokenizer::Merge* BpeTokenizer::Find(std::uint16_t left, std::uint16_t right) const {
+  const auto it = merges_.find((std::uint32_t{left} << 16) | right);
+  return it == merges_.end() ? nullptr : &it->second;
+}
+
+// The pair of lowest rank is merged first, of equal ranks the leftmost. Symbols form a linked list; a heap holds candidate pairs, of
+// which those whose symbols have changed since are skipped.
+void BpeTokenizer::EncodeWord(std::string_view word, std::vector<std::uint16_t>& out) const {
+  constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+  struct Symbol {
+    std::uint16_t id;
+    bool alive;
+    std::uint32_t previous, next;
+  };
+  struct Candidate {
+    std::uint32_t rank, at;
+    std::uint16_t left, right;
+    bool operator<(const Candidate& o) const { return rank != o.rank ? rank > o.rank : at > o.at; }
+  };
+  const auto n = static_cast<std::uint32_t>(word.size());
+  std::vector<Symbol> symbols;
+  symbols.reserve(n);
+  for (std::uint32_t i = 0; i < n; ++i) {
+    symbols.push_back({byte_ids_[static_cast<std::uint8_t>(word[i])], true, i == 0 ? kNone : i - 1, i + 1 == n ? kNone : i + 1});
+  }
+  std::priority_queue<Candidate> queue;
+  const auto offer = [&](std::uint32_t at) {
+    if (at == kNone || symbols[at].next == kNone) return;
+    const std::uint16_t left = symbols[at].id, right = symbols[symbols[at].next].id;
+    if (const Merge* merge = Find(left, right)) queue.push({merge->rank, at, left, right});
+  };
+  for (std::uint32_t i = 0; i < n; ++i) offer(i);
+  while (!queue.empty()) {
+    const Candidate best = queue.top();
+    queue.pop();
+    Symbol& left = symbols[best.at];
+    if (!left.alive || left.id != best.left || left.next == kNone || symbols[left.next].id != best.right) continue;
+    Symbol& right = symbols[left.next];
+    left.id = Find(best.left, best.right)->result;
+    right.alive = false;
+    left.next = right.next;
+    if (left.next != kNone) symbols[left.next].previous = best.at;
+    offer(left.previous);
+    offer(best.at);
+  }
+  for (std::uint32_t i = 0; i != kNone && i < n; i = symbols[i].next) out.push_back(symbols[i].id);
+}
+
+Result<std::vector<std::uint16_t>> BpeTokenizer::Encode(std::string_view text) const {
+  if (text.size() >= std::numeric_limits<std::uint32_t>::max()) return Err("text of {} bytes, at most 4 GiB can be encoded", text.size());
+  std::vector<std::uint16_t> out;
+  std::unordered_map<std::string, std::pair<std::size_t, std::size_t>> known;  // where in `out` a word's tokens are
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, FirstWord(text));
+    text.remove_prefix(word.size());
+    if (const auto it = known.find(std::string(word)); it != known.end()) {
+      for (std::size_t i = it->second.first; i < it->second.second; ++i) out.push_back(out[i]);
+      continue;
+    }
+    const std::size_t begin = out.size();
+    EncodeWord(word, out);
+    known.emplace(word, std::pair(begin, out.size()));
+  }
+  return out;
+}
+
+std::string BpeTokenizer::Decode(std::span<const std::uint16_t> ids) const {
+  std::string out;
+  for (std::uint16_t id : ids) {
+    if (id < tokens_.size()) out += tokens_[id];
+  }
+  return out;
+}
+
+}  // namespace assay
