@@ -1,0 +1,103 @@
+#include "assay/model/import.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "assay/base/check.h"
+#include "assay/base/quote.h"
+
+namespace assay {
+namespace {
+
+// The name that a tensor of the file has with us.
+std::string OurName(const ModelConfig& model, std::string_view name) {
+  constexpr std::string_view kPrefix = "transformer.";
+  if (std::holds_alternative<Gpt2Config>(model) && name.starts_with(kPrefix)) name.remove_prefix(kPrefix.size());
+  return std::string(name);
+}
+
+// What other programs store beside the parameters, and the optimizer state in our own files.
+bool Ignored(const ModelConfig& model, std::string_view name) {
+  if (name.starts_with("adam.m/") || name.starts_with("adam.v/") || name.starts_with("sgd.m/")) return true;
+  if (std::holds_alternative<Gpt2Config>(model)) {
+    return name == "lm_head.weight" || name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias");
+  }
+  if (const auto* llama = std::get_if<LlamaConfig>(&model)) {
+    return (llama->tied && name == "lm_head.weight") || name.ends_with(".rotary_emb.inv_freq");
+  }
+  return std::holds_alternative<ResNetConfig>(model) && name.ends_with(".num_batches_tracked");
+}
+
+Tensor OihwToOhwi(const Tensor& in) {
+  const std::int64_t outputs = in.shape()[0], inputs = in.shape()[1], height = in.shape()[2], width = in.shape()[3];
+  Tensor out(DType::kF32, {outputs, height, width, inputs});
+  const float* from = in.Span<float>().data();
+  float* to = out.Span<float>().data();
+  for (std::int64_t o = 0; o < outputs; ++o) {
+    for (std::int64_t h = 0; h < height; ++h) {
+      for (std::int64_t w = 0; w < width; ++w) {
+        for (std::int64_t i = 0; i < inputs; ++i) *to++ = from[((o * inputs + i) * height + h) * width + w];
+      }
+    }
+  }
+  return out;
+}
+
+Shape StoredShape(const Shape& ours, bool permuted) {
+  return permuted ? Shape{ours[0], ours[3], ours[1], ours[2]} : ours;
+}
+
+Result<Tensor> ReadParameter(const Safetensors& file, const StoredTensor& stored, const StateSpec& spec, bool permuted) {
+  const Shape expected = StoredShape(spec.type.shape, permuted);
+  const bool floats = stored.type == StoredType::kF32 || stored.type == StoredType::kF16 || stored.type == StoredType::kBF16;
+  if (!floats || stored.shape != expected) {
+    return Err("{}: tensor {}: expected F32{} (or F16, BF16), got {}{}", file.what(), Quote(stored.name), ToString(expected),
+               Name(stored.type), ToString(stored.shape));
+  }
+  auto tensor = stored.Load();
+  if (!tensor) return Err("{}: {}", file.what(), tensor.error().message);
+  return permuted ? OihwToOhwi(*tensor) : std::move(*tensor);
+}
+
+}  // namespace
+
+std::map<std::string, std::string> NativeMetadata() { return {{kLayoutKey, kLayoutNative}}; }
+
+Status ImportWeights(const ModelConfig& model, const Safetensors& file, std::span<const StateSpec> specs, std::span<Tensor> state) {
+  ASSAY_CHECK(specs.size() == state.size());
+  const auto layout = file.metadata().find(kLayoutKey);
+  const bool native = layout != file.metadata().end() && layout->second == kLayoutNative;
+  std::unordered_map<std::string, std::size_t> places;
+  for (std::size_t i = 0; i < specs.size(); ++i) places[specs[i].name] = i;
+  const std::vector<StateSpec> wanted = ModelState(model);
+  std::unordered_map<std::string, const StateSpec*> known;
+  for (const StateSpec& spec : wanted) known[spec.name] = &spec;
+
+  std::vector<std::optional<Tensor>> loaded(specs.size());
+  for (const StoredTensor& stored : file.tensors()) {
+    const std::string name = OurName(model, stored.name);
+    const auto it = known.find(name);
+    if (it == known.end()) {
+      if (Ignored(model, name)) continue;
+      return Err("{}: tensor {} is not part of the model", file.what(), Quote(stored.name));
+    }
+    const auto place = places.find(name);
+    ASSAY_CHECK(place != places.end() && specs[place->second].type == it->second->type);
+    const bool permuted = !native && std::holds_alternative<ResNetConfig>(model) && it->second->type.shape.rank() == 4;
+    if (loaded[place->second]) return Err("{}: tensor {} appears under two names", file.what(), Quote(name));
+    ASSAY_ASSIGN(loaded[place->second], ReadParameter(file, stored, *it->second, permuted));
+  }
+  for (const StateSpec& spec : wanted) {
+    if (!loaded[places.at(spec.name)]) return Err("{}: tensor {} is missing", file.what(), Quote(spec.name));
+  }
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    if (loaded[i]) state[i] = std::move(*loaded[i]);
+  }
+  return {};
+}
+
+}  // namespace assay
