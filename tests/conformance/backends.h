@@ -1,0 +1,21 @@
+// Every backend that this build and machine have, with every thread count under test.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "assay/backend/kernel.h"
+#include "assay/base/thread_pool.h"
+
+namespace assay::testkit {
+
+struct NamedBackend {
+  std::string name;  // "avx512_t7"
+  std::shared_ptr<ThreadPool> pool;
+  std::unique_ptr<Backend> backend;
+};
+
+std::vector<NamedBackend> AllBackends();
+
+}  // namespace assay::testkit
