@@ -1,0 +1,136 @@
+#!/usr/bin/python3
+"""`make bench`: matmul, whole training steps, memory, linearity and start-up against their peers, as ratios measured in one run.
+
+Writes build/bench.json, an array of {name, peer, threads, ours, theirs, ratio, target}; ours and theirs are speeds in one unit, ratio is
+ours over theirs, and a line passes when ratio >= target. Options: --quick (fewer turns), --only TEXT (lines whose part contains it).
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build" / "bench"
+OURS = [str(BUILD / "bench" / "steps")]
+TORCH = ["/usr/bin/python3", str(ROOT / "bench" / "peer_torch.py")]
+
+
+class Contender:
+    """A process that runs one training step for each line it is sent."""
+
+    def __init__(self, command, model, batch, threads, dropout):
+        environment = dict(os.environ, OMP_NUM_THREADS=str(threads), OPENBLAS_NUM_THREADS=str(threads), MKL_NUM_THREADS=str(threads))
+        self.process = subprocess.Popen([*command, model, str(batch), str(threads), str(dropout)], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True, env=environment)
+        if self.process.stdout.readline().strip() != "ready":
+            raise SystemExit(f"bench: {command[-1]} {model} did not start")
+
+    def ask(self, what):
+        self.process.stdin.write(what + "\n")
+        self.process.stdin.flush()
+        return float(self.process.stdout.readline())
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def race(contenders, turns):
+    """The median step seconds of each, after two steps to warm up, taking turns so that a disturbance hits all alike."""
+    for contender in contenders:
+        contender.ask("step")
+        contender.ask("step")
+    times = [[] for _ in contenders]
+    for _ in range(turns):
+        for contender, seconds in zip(contenders, times):
+            seconds.append(contender.ask("step"))
+    return [statistics.median(seconds) for seconds in times]
+
+
+def line(name, peer, threads, ours, theirs, target):
+    ratio = ours / theirs
+    verdict = "PASS" if ratio >= target else "short"
+    print(f"{name:<46} {threads} thr {ours:>10.4g} ours {theirs:>10.4g} {peer:<14} ratio {ratio:6.3f}  target {target:<5} {verdict}", flush=True)
+    return {"name": name, "peer": peer, "threads": threads, "ours": ours, "theirs": theirs, "ratio": ratio, "target": target}
+
+
+def matmul(options):
+    with tempfile.NamedTemporaryFile(suffix=".json") as out:
+        extra = ["--seconds", "0.1"] if options.quick else []
+        subprocess.run([BUILD / "bench" / "matmul_bench", "--json", out.name, *extra], check=True)
+        return json.load(open(out.name))
+
+
+def steps(options):
+    lines = []
+    cases = [("gpt2-124m", 4, 0.0, 1.0, 7), ("gpt2-124m", 4, 0.1, 1.0, 5), ("resnet50", 32, 0.0, 0.9, 5)]
+    for threads in (1, 2):
+        for model, batch, dropout, target, turns in cases:
+            contenders = [Contender(command, model, batch, threads, dropout) for command in (OURS, TORCH)]
+            ours, theirs = race(contenders, 3 if options.quick else turns)
+            memory = [contender.ask("memory") / 2**30 for contender in contenders]
+            for contender in contenders:
+                contender.close()
+            what = f"{model} step, batch {batch}" + (f", dropout {dropout}" if dropout else "")
+            lines.append(line(f"{what} (1/s)", "torch 1.13.1", threads, 1 / ours, 1 / theirs, target))
+            lines.append(line(f"{what}, memory (1/GiB)", "torch 1.13.1", threads, 1 / memory[0], 1 / memory[1], 1.0))
+    return lines
+
+
+def linearity(options):
+    """Samples per second at a large batch over those at a small one: constant when cost grows linearly."""
+    lines = []
+    for small, large in ((2, 4), (4, 8), (8, 16)):
+        contenders = [Contender(OURS, "gpt2-small", batch, 2, 0.0) for batch in (large, small)]
+        seconds = race(contenders, 5 if options.quick else 15)
+        for contender in contenders:
+            contender.close()
+        lines.append(line(f"gpt2-small, batch {large} over batch {small} (samples/s)", f"batch {small}", 2, large / seconds[0],
+                          small / seconds[1], 0.95))
+    return lines
+
+
+def startup(options):
+    """The whole of a one-step training, against the limit of 0.3 s."""
+    assay = ROOT / "build" / "release" / "assay"
+    if not assay.exists():
+        assay = BUILD / "assay"
+    lines = []
+    for example in ("mlp", "gpt2-tiny", "llama-tiny", "resnet18-tiny"):
+        seconds = []
+        for _ in range(3 if options.quick else 7):
+            with tempfile.TemporaryDirectory() as out:
+                start = time.perf_counter()
+                subprocess.run([assay, "train", ROOT / "examples" / f"{example}.toml", "--out", f"{out}/run", "--steps", "1"], check=True,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                seconds.append(time.perf_counter() - start)
+        lines.append(line(f"{example}, start and one step (1/s)", "0.3 s", 2, 1 / statistics.median(seconds), 1 / 0.3, 1.0))
+    return lines
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="fewer turns")
+    parser.add_argument("--only", default="", help="only the parts whose name contains this")
+    options = parser.parse_args()
+    lines = []
+    for part in (startup, linearity, matmul, steps):
+        if options.only in part.__name__:
+            print(f"== {part.__name__}", flush=True)
+            lines += part(options)
+    (ROOT / "build" / "bench.json").write_text(json.dumps(lines, indent=1) + "\n")
+    short = [entry for entry in lines if entry["ratio"] < entry["target"]]
+    print(f"bench: {len(lines) - len(short)} of {len(lines)} lines pass; build/bench.json")
+    for entry in short:
+        print(f"  short: {entry['name']}, {entry['threads']} threads: {entry['ratio']:.3f} of {entry['target']}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

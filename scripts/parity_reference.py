@@ -1,0 +1,190 @@
+#!/usr/bin/python3
+"""Writes tests/parity/{gpt2,resnet50}.json: PyTorch's loss and gradients of one batch and its loss over 50 steps.
+
+The weights are our own initial ones, exported by build/release/tests/parity/parity_export; the data are integer formulas. Both are defined in
+tests/parity/parity_case.h, whose constants this file repeats. The reference is PyTorch in binary64; PyTorch's own binary32 losses
+are recorded beside it to show how far two correct binary32 implementations lie apart.
+
+Usage: scripts/parity_reference.py [--export PATH] [gpt2] [resnet50]      (Debian 12: python3-torch, python3-numpy)
+"""
+
+import argparse
+import json
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import torch
+
+from torch_models import Gpt2, ResNet, decay_groups
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+STEPS = 50
+SAMPLES = 4
+
+
+def mix(x):
+    x = np.asarray(x, dtype=np.uint32)
+    x = (x ^ (x >> np.uint32(16))) * np.uint32(0x85EBCA6B)
+    x = (x ^ (x >> np.uint32(13))) * np.uint32(0xC2B2AE35)
+    return x ^ (x >> np.uint32(16))
+
+
+def draw(salt, step, index):
+    return mix(np.asarray(index, dtype=np.uint32) + mix(np.array([step], dtype=np.uint32) + mix(np.array([salt], dtype=np.uint32))))
+
+
+def read_safetensors(path):
+    raw = pathlib.Path(path).read_bytes()
+    (length,) = struct.unpack("<Q", raw[:8])
+    header = json.loads(raw[8 : 8 + length])
+    tensors = {}
+    for name, entry in header.items():
+        if name == "__metadata__":
+            continue
+        begin, end = (8 + length + offset for offset in entry["data_offsets"])
+        tensors[name] = torch.from_numpy(np.frombuffer(raw[begin:end], dtype="<f4").reshape(entry["shape"]).copy())
+    return tensors
+
+
+class Gpt2Case:
+    name = "gpt2"
+    lr, batch, time = 3e-4, 2, 32
+
+    def model(self):
+        return Gpt2(dropout=0.0)
+
+    def optimizer(self, model):
+        return torch.optim.AdamW(decay_groups(model, 0.1), lr=self.lr, betas=(0.9, 0.95), eps=1e-8)
+
+    def clip(self, model):
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+
+    def data(self, salt, step, dtype):
+        symbols = draw(salt, step, np.arange(self.batch * (self.time + 1))).reshape(self.batch, -1) % 64
+        tokens = torch.from_numpy((symbols * 785 + 11).astype(np.int64))
+        return tokens[:, :-1], tokens[:, 1:].contiguous()
+
+
+class ResNet50Case:
+    name = "resnet50"
+    lr, batch, image = 2e-4, 8, 16
+
+    def model(self):
+        return ResNet(50)
+
+    def optimizer(self, model):
+        return torch.optim.SGD(decay_groups(model, 5e-4), lr=self.lr, momentum=0.9)
+
+    def clip(self, model):
+        pass
+
+    def data(self, salt, step, dtype):
+        labels = (draw(salt + 1, step, np.arange(self.batch)) % 10).astype(np.int64)
+        size = self.image * self.image * 3
+        pixels = (draw(salt, step, np.arange(self.batch * size)) >> np.uint32(16)).astype(np.float64) / 32768 - 1
+        pixels = pixels.reshape(self.batch, size) + ((labels - 4.5) / 8)[:, None]
+        images = torch.from_numpy(pixels.reshape(self.batch, self.image, self.image, 3)).permute(0, 3, 1, 2)
+        return images.contiguous().to(dtype), torch.from_numpy(labels)
+
+
+def load(case, weights, dtype):
+    model = case.model()
+    own = model.state_dict()
+    for name, value in weights.items():
+        # Convolution weights are OHWI here and OIHW there.
+        value = value.permute(0, 3, 1, 2) if value.dim() == 4 else value
+        assert own[name].shape == value.shape, name
+        own[name].copy_(value)
+    missing = set(own) - set(weights)
+    assert all(name.endswith("num_batches_tracked") for name in missing), missing
+    return model.to(dtype)
+
+
+def gradients(case, weights, salt, dtype):
+    model = load(case, weights, dtype)
+    model(*case.data(salt, 0, dtype)).backward()
+    flat = {}
+    for name, p in model.named_parameters():
+        grad = p.grad.permute(0, 2, 3, 1) if p.grad.dim() == 4 else p.grad
+        flat[name] = grad.reshape(-1).double()
+    return flat
+
+
+def disagreement(a, b):
+    return max(((a[name] - b[name]).abs().max() / a[name].abs().max()).item() for name in a)
+
+
+def train(case, weights, salt, dtype):
+    model = load(case, weights, dtype)
+    optimizer = case.optimizer(model)
+    losses = []
+    for step in range(STEPS):
+        optimizer.zero_grad()
+        loss = model(*case.data(salt, step, dtype))
+        loss.backward()
+        case.clip(model)
+        optimizer.step()
+        losses.append(loss.item())
+        print(f"{case.name} {dtype} step {step}: {losses[-1]:.6f}", file=sys.stderr)
+    return losses
+
+
+def significant(value):
+    return float(f"{value:.9g}")
+
+
+def reference(case, export):
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "weights.safetensors"
+        subprocess.run([export, case.name, path], check=True)
+        weights = read_safetensors(path)
+    # The first batch on which binary32 and binary64 take the same side at every ReLU, so that gradients are comparable at all.
+    for salt in range(0, 200, 2):
+        exact = gradients(case, weights, salt, torch.float64)
+        distance = disagreement(exact, gradients(case, weights, salt, torch.float32))
+        print(f"{case.name} salt {salt}: binary32 gradients within {distance:.1e}", file=sys.stderr)
+        if distance < 2e-5:
+            break
+    else:
+        raise SystemExit(f"{case.name}: no well-conditioned batch found")
+    entries = {}
+    for position, (name, grad) in enumerate(sorted(exact.items())):
+        indices = [int(i) % grad.numel() for i in mix(np.arange(SAMPLES) + 1000 * position)]
+        entries[name] = {
+            "norm": significant(grad.norm().item()),
+            "max": significant(grad.abs().max().item()),
+            "samples": [[i, significant(grad[i].item())] for i in indices],
+        }
+    return {
+        "made_by": "scripts/parity_reference.py",
+        "torch": torch.__version__,
+        "salt": salt,
+        "loss": [significant(v) for v in train(case, weights, salt, torch.float64)],
+        "loss_binary32": [significant(v) for v in train(case, weights, salt, torch.float32)],
+        "gradients": entries,
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--export", default=ROOT / "build/release/tests/parity/parity_export")
+    parser.add_argument("cases", nargs="*", default=["gpt2", "resnet50"])
+    options = parser.parse_args()
+    torch.set_num_threads(2)
+    for case in (Gpt2Case(), ResNet50Case()):
+        if case.name not in options.cases:
+            continue
+        result = reference(case, options.export)
+        # One gradient a line, so that a change can be read.
+        lines = [f'  "{key}": {json.dumps(value)}' for key, value in result.items() if key != "gradients"]
+        rows = ",\n".join(f'    "{name}": {json.dumps(entry)}' for name, entry in result["gradients"].items())
+        lines.append('  "gradients": {\n' + rows + "\n  }")
+        (ROOT / "tests/parity" / f"{case.name}.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+if __name__ == "__main__":
+    main()
