@@ -1,0 +1,37 @@
+#include "assay/train/interrupt.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+
+namespace assay {
+namespace {
+
+std::atomic<int> received{0};
+static_assert(std::atomic<int>::is_always_lock_free);
+
+extern "C" void OnInterrupt(int signal) {
+  if (received.exchange(signal) != 0) ::_exit(128 + signal);
+}
+
+void SetHandler(void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+}
+
+}  // namespace
+
+InterruptGuard::InterruptGuard() {
+  received = 0;
+  SetHandler(OnInterrupt);
+}
+
+InterruptGuard::~InterruptGuard() { SetHandler(SIG_DFL); }
+
+int InterruptGuard::signal() const { return received; }
+
+}  // namespace assay

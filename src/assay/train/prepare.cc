@@ -1,0 +1,59 @@
+#include "assay/train/prepare.h"
+
+#include <utility>
+#include <variant>
+
+#include "assay/model/import.h"
+
+namespace assay {
+namespace {
+
+// Jobs that differ in their number of steps alone pass through the same states.
+Digest TrajectoryId(Job job, const JobInputs& inputs, const Program& program) {
+  job.steps = 0;
+  return JobId(job, inputs, program);
+}
+
+}  // namespace
+
+Result<PreparedJob> Prepare(Job job) {
+  PreparedJob prepared;
+  ASSAY_ASSIGN(prepared.data, OpenData(job.data, job.batch.sequence));
+  ASSAY_TRY(ResolveModel(job, prepared.data));
+  prepared.inputs.data = prepared.data.content;
+  if (!job.init_weights.empty()) {
+    ASSAY_ASSIGN(const MappedFile weights, MappedFile::Open(job.init_weights));
+    prepared.inputs.weights = HashBytes(weights.bytes());
+  }
+  prepared.program = BuildProgram(job.model, job.optimizer, job.batch);
+  prepared.identity = {.job = JobId(job, prepared.inputs, prepared.program),
+                       .trajectory = TrajectoryId(job, prepared.inputs, prepared.program),
+                       .data = prepared.data.content};
+  prepared.job = std::move(job);
+  return prepared;
+}
+
+RunContent ContentOf(const PreparedJob& prepared) {
+  return {.identity = prepared.identity,
+          .job_toml = ToToml(prepared.job),
+          .job = Encode(prepared.job, prepared.inputs),
+          .program = Encode(prepared.program)};
+}
+
+Result<State> StartingState(const PreparedJob& prepared) {
+  State state = InitialState(prepared.program, prepared.job.seed);
+  if (!prepared.job.init_weights.empty()) {
+    ASSAY_ASSIGN(const Safetensors file, Safetensors::Open(prepared.job.init_weights));
+    ASSAY_TRY(ImportWeights(prepared.job.model, file, prepared.program.state, state));
+  }
+  return state;
+}
+
+Throughput ThroughputOf(const Job& job) {
+  const auto samples = static_cast<double>(job.batch.microbatch * job.batch.microbatches);
+  if (std::holds_alternative<ResNetConfig>(job.model)) return {"images", samples};
+  if (std::holds_alternative<MlpConfig>(job.model)) return {"samples", samples};
+  return {"tokens", samples * static_cast<double>(job.batch.sequence)};
+}
+
+}  // namespace assay

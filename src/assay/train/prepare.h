@@ -1,0 +1,37 @@
+// From a job file's content to everything that training it needs: data opened, model resolved against it, program built, identity known.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "assay/base/result.h"
+#include "assay/exec/step.h"
+#include "assay/job/job.h"
+#include "assay/run/directory.h"
+
+namespace assay {
+
+struct PreparedJob {
+  Job job;  // resolved
+  Data data;
+  JobInputs inputs;
+  Program program;
+  RunIdentity identity;
+};
+
+Result<PreparedJob> Prepare(Job job);
+
+// What a run directory of this job holds.
+RunContent ContentOf(const PreparedJob& prepared);
+
+// The state before the first step: from the seed, with the job's initial weights over it where it names some.
+Result<State> StartingState(const PreparedJob& prepared);
+
+// What one training step works through, for rates: tokens of a language model, images or samples of the others.
+struct Throughput {
+  std::string_view unit;  // "tokens", "images", "samples"
+  double per_step = 0;
+};
+Throughput ThroughputOf(const Job& job);
+
+}  // namespace assay

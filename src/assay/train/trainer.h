@@ -1,0 +1,46 @@
+// The step loop: from the newest snapshot of a run directory to the last step, with evaluation, events and snapshots on the way.
+//
+// A run that was killed and taken up again ends in the same bytes as one that was not. The first error of any kind ends training; what
+// is on disk then is a valid, older run.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "assay/backend/kernel.h"
+#include "assay/base/thread_pool.h"
+#include "assay/train/prepare.h"
+
+namespace assay {
+
+struct StepReport {
+  std::int64_t step = 0;  // steps completed
+  float loss = 0;
+  float lr = 0;
+};
+
+// Called on the training thread, between steps. All may be empty.
+struct TrainHooks {
+  std::function<void(std::int64_t first_step)> on_start;  // steps already done
+  std::function<void(const StepReport&)> on_step;
+  std::function<void(std::int64_t step, float loss)> on_evaluation;
+  std::function<void(const std::string&)> on_note;  // something the user should know, such as a damaged snapshot
+  std::function<bool()> should_stop;                // asked before each step
+};
+
+struct TrainOutcome {
+  std::int64_t step = 0;        // steps completed
+  std::int64_t first_step = 0;  // steps that an earlier call had completed
+  bool interrupted = false;
+  float loss = 0;
+  std::optional<float> validation_loss;
+  Digest state_root{};
+};
+
+// `pool` is the backend's, lent for hashing between steps.
+Result<TrainOutcome> Train(const PreparedJob& prepared, RunDirectory& run, Backend& backend, ThreadPool& pool,
+                           const TrainHooks& hooks);
+
+}  // namespace assay
