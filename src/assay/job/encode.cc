@@ -1,0 +1,80 @@
+// A job's identity.
+#include "assay/job/fields.h"
+
+namespace assay {
+namespace {
+
+constexpr std::string_view kMagic = "assayjob";
+constexpr std::uint32_t kVersion = 1;
+constexpr std::string_view kOrderRule = "feistel-1";
+
+// Keys that cannot change a bit of the state: labels, places, what is watched and kept. Everything about the data that matters is in its
+// content digest, apart from how samples are cut and varied.
+bool Identifies(std::string_view section, std::string_view key) {
+  if (section.empty()) return key != "name";
+  if (section == "data") return key == "stride" || key == "augment";
+  return section != "eval" && section != "snapshot" && section != "init";
+}
+
+class Encoder : public job::FieldVisitor {
+ public:
+  explicit Encoder(ByteWriter& out) : out_(out) {}
+  void Section(std::string_view name) override { section_ = name; }
+  void Int(std::string_view key, std::int64_t& v, std::int64_t, std::int64_t) override {
+    if (Begin(key, 1)) out_.I64(v);
+  }
+  void Derived(std::string_view key, std::int64_t& v, std::int64_t low, std::int64_t high, std::string_view) override { Int(key, v, low, high); }
+  void Float(std::string_view key, float& v, job::FloatRange) override {
+    if (Begin(key, 2)) out_.F32(v);
+  }
+  void Bool(std::string_view key, bool& v) override {
+    if (Begin(key, 3)) out_.U8(v ? 1 : 0);
+  }
+  void Text(std::string_view key, std::string& v) override {
+    if (Begin(key, 4)) out_.String(v);
+  }
+  void Path(std::string_view, std::string&) override {}
+  void Choice(std::string_view key, std::size_t& v, std::span<const std::string_view> names, bool) override {
+    if (Begin(key, 4)) out_.String(names[v]);
+  }
+  void Ints(std::string_view key, std::vector<std::int64_t>& v, std::int64_t, std::int64_t, std::size_t) override {
+    if (!Begin(key, 5)) return;
+    out_.U64(v.size());
+    for (std::int64_t i : v) out_.I64(i);
+  }
+
+ private:
+  bool Begin(std::string_view key, std::uint8_t type) {
+    if (!Identifies(section_, key)) return false;
+    out_.String(section_.empty() ? std::string(key) : fmt::format("{}.{}", section_, key));
+    out_.U8(type);
+    return true;
+  }
+  ByteWriter& out_;
+  std::string section_;
+};
+
+}  // namespace
+
+Bytes Encode(const Job& job, const JobInputs& inputs) {
+  ByteWriter out;
+  out.Raw(AsBytes(kMagic));
+  out.U32(kVersion);
+  out.String(kOrderRule);
+  out.Raw(inputs.data.bytes);
+  out.U8(inputs.weights ? 1 : 0);
+  if (inputs.weights) out.Raw(inputs.weights->bytes);
+  Encoder encoder(out);
+  Job copy = job;
+  job::Visit(encoder, copy);
+  return out.Take();
+}
+
+Digest JobId(const Job& job, const JobInputs& inputs, const Program& program) {
+  ByteWriter out;
+  out.Blob(Encode(job, inputs));
+  out.Blob(Encode(program));
+  return HashBytes(out.bytes());
+}
+
+}  // namespace assay

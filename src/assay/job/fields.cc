@@ -1,0 +1,184 @@
+#include "assay/job/fields.h"
+
+#include <limits>
+
+namespace assay::job {
+namespace {
+
+constexpr std::int64_t kMaxStep = std::numeric_limits<std::uint32_t>::max();
+constexpr std::string_view kFromData = "from the data";
+constexpr FloatRange kPositive{0, 1e30f, true, false};
+constexpr FloatRange kNotNegative{0, 1e30f, false, false};
+constexpr FloatRange kFraction{0, 1, false, true};  // [0, 1)
+
+template <class Enum>
+void Kind(FieldVisitor& v, std::string_view key, Enum& value, std::span<const std::string_view> names, bool required) {
+  auto index = static_cast<std::size_t>(value);
+  v.Choice(key, index, names, required);
+  value = static_cast<Enum>(index);
+}
+
+void VisitModel(FieldVisitor& v, Gpt2Config& c) {
+  v.Derived("vocab", c.vocab, 1, 1 << 20, kFromData);
+  v.Int("context", c.context, 1, 1 << 20);
+  v.Int("layers", c.layers, 1, 1024);
+  v.Int("heads", c.heads, 1, 1 << 16);
+  v.Int("width", c.width, 1, 1 << 16);
+  v.Float("dropout", c.dropout, kFraction);
+}
+
+void VisitModel(FieldVisitor& v, LlamaConfig& c) {
+  v.Derived("vocab", c.vocab, 1, 1 << 20, kFromData);
+  v.Int("context", c.context, 1, 1 << 20);
+  v.Int("layers", c.layers, 1, 1024);
+  v.Int("heads", c.heads, 1, 1 << 16);
+  v.Int("kv_heads", c.kv_heads, 1, 1 << 16);
+  v.Int("width", c.width, 1, 1 << 16);
+  v.Int("hidden", c.hidden, 1, 1 << 18);
+  v.Float("rope_base", c.rope_base, kPositive);
+  v.Float("norm_eps", c.norm_eps, kPositive);
+  v.Bool("tied", c.tied);
+}
+
+void VisitModel(FieldVisitor& v, ResNetConfig& c) {
+  v.Int("depth", c.depth, 18, 50);
+  v.Bool("cifar_stem", c.cifar_stem);
+  v.Int("width", c.width, 1, 4096);
+  v.Derived("classes", c.classes, 1, 1 << 20, kFromData);
+  v.Derived("image", c.image, 1, 4096, kFromData);
+  v.Derived("channels", c.channels, 1, 1024, kFromData);
+}
+
+void VisitModel(FieldVisitor& v, MlpConfig& c) {
+  v.Derived("inputs", c.inputs, 1, 1 << 24, kFromData);
+  v.Derived("classes", c.classes, 1, 1 << 20, kFromData);
+  v.Ints("hidden", c.hidden, 1, 1 << 20, 256);
+  v.Text("activation", c.activation);
+}
+
+void VisitData(FieldVisitor& v, DataConfig& c) {
+  v.Section("data");
+  Kind(v, "kind", c.kind, kDataKinds, true);
+  const bool features = c.kind == DataKind::kFeatures, images = c.kind == DataKind::kImages, cifar = c.kind == DataKind::kCifar10;
+  const bool generated = features || images || cifar;
+  if (!features && !images) v.Path("path", c.path);
+  if (c.kind == DataKind::kBpe) v.Path("vocabulary", c.vocabulary);
+  v.Float("validation", c.validation, kFraction);
+  if (!generated) v.Int("stride", c.stride, 0, 1 << 20);
+  if (cifar) v.Bool("augment", c.augment);
+  if (!generated) return;
+  v.Int("samples", c.samples, 1, std::int64_t{1} << 40);
+  if (!cifar) v.Int("classes", c.classes, 1, 1 << 16);
+  if (images) v.Int("image", c.image, 1, 1024);
+  if (images) v.Int("channels", c.channels, 1, 64);
+  if (features) v.Int("features", c.features, 1, 1 << 20);
+  v.Float("noise", c.noise, {0, 1e6f});
+  auto seed = static_cast<std::int64_t>(c.seed);
+  v.Int("seed", seed, 0, std::numeric_limits<std::int64_t>::max());
+  c.seed = static_cast<std::uint64_t>(seed);
+}
+
+void VisitBatch(FieldVisitor& v, BatchConfig& c, bool language) {
+  v.Section("batch");
+  v.Int("microbatch", c.microbatch, 1, 1 << 20);
+  v.Int("microbatches", c.microbatches, 1, 1 << 16);
+  if (language) v.Int("sequence", c.sequence, 1, 1 << 20);
+}
+
+void VisitOptimizer(FieldVisitor& v, OptimizerConfig& c) {
+  v.Section("optimizer");
+  Kind(v, "kind", c.kind, kOptimizerKinds, false);
+  if (c.kind == OptimizerKind::kSgd) {
+    v.Float("momentum", c.momentum, kFraction);
+    v.Float("dampening", c.dampening, {0, 1});
+    v.Bool("nesterov", c.nesterov);
+  } else {
+    v.Float("beta1", c.beta1, kFraction);
+    v.Float("beta2", c.beta2, kFraction);
+    v.Float("eps", c.eps, kPositive);
+  }
+  v.Float("weight_decay", c.weight_decay, kNotNegative);
+  v.Float("clip_norm", c.clip_norm, kNotNegative);
+}
+
+void VisitSchedule(FieldVisitor& v, Schedule& c) {
+  v.Section("schedule");
+  Kind(v, "kind", c.kind, kScheduleKinds, false);
+  v.Float("lr", c.lr, kNotNegative);
+  v.Int("warmup", c.warmup, 0, kMaxStep);
+  if (c.kind == ScheduleKind::kWarmupCosine) {
+    v.Float("min_lr", c.min_lr, kNotNegative);
+    v.Derived("length", c.length, 1, kMaxStep, "steps");
+  }
+  if (c.kind == ScheduleKind::kStep) {
+    v.Int("every", c.every, 1, kMaxStep);
+    v.Float("gamma", c.gamma, {0, 1, true, false});
+  }
+}
+
+}  // namespace
+
+std::string FloatRange::Text() const {
+  if (high >= 1e30f) return open_low ? fmt::format("> {}", low) : fmt::format(">= {}", low);
+  return fmt::format("{} {} x {} {}", low, open_low ? "<" : "<=", open_high ? "<" : "<=", high);
+}
+
+ModelConfig BlankModel(std::size_t kind) {
+  if (kind == 0) {
+    Gpt2Config c;
+    c.vocab = 0;
+    return c;
+  }
+  if (kind == 1) {
+    LlamaConfig c;
+    c.vocab = 0;
+    return c;
+  }
+  if (kind == 2) {
+    ResNetConfig c;
+    c.classes = c.image = c.channels = 0;
+    return c;
+  }
+  MlpConfig c;
+  c.inputs = c.classes = 0;
+  return c;
+}
+
+Job BlankJob() {
+  Job job;
+  job.model = BlankModel(0);
+  return job;
+}
+
+void Visit(FieldVisitor& v, Job& job) {
+  v.Section("");
+  v.Text("name", job.name);
+  v.Int("steps", job.steps, 1, kMaxStep);
+  auto seed = static_cast<std::int64_t>(job.seed);
+  v.Int("seed", seed, 0, std::numeric_limits<std::int64_t>::max());
+  job.seed = static_cast<std::uint64_t>(seed);
+  Kind(v, "precision", job.precision, kPrecisions, false);
+
+  v.Section("model");
+  std::size_t kind = job.model.index();
+  v.Choice("kind", kind, kModelKinds, true);
+  if (kind != job.model.index()) job.model = BlankModel(kind);
+  std::visit([&](auto& config) { VisitModel(v, config); }, job.model);
+
+  VisitData(v, job.data);
+  VisitBatch(v, job.batch, kind < 2);
+  VisitOptimizer(v, job.optimizer);
+  VisitSchedule(v, job.schedule);
+  v.Section("commit");
+  v.Int("every", job.commit_every, 1, kMaxStep);
+  v.Section("eval");
+  v.Int("every", job.eval.every, 0, kMaxStep);
+  v.Int("batches", job.eval.batches, 1, 1 << 30);
+  v.Section("snapshot");
+  v.Int("every", job.snapshot.every, 0, kMaxStep);
+  v.Int("keep", job.snapshot.keep, 0, 1 << 20);
+  v.Section("init");
+  v.Path("weights", job.init_weights);
+}
+
+}  // namespace assay::job

@@ -1,0 +1,52 @@
+// The one place that names the keys of a job file. A visitor walks over every key that applies to a job, with its value and range; the
+// parser, the printer, the identity and the documentation's test are visitors, so they cannot disagree about the keys. Internal to job/.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "assay/job/job.h"
+
+namespace assay::job {
+
+struct FloatRange {
+  float low = 0, high = 0;
+  bool open_low = false, open_high = false;  // the bound itself is excluded
+
+  bool Contains(float v) const { return (open_low ? v > low : v >= low) && (open_high ? v < high : v <= high); }
+  std::string Text() const;
+};
+
+class FieldVisitor {
+ public:
+  virtual ~FieldVisitor() = default;
+  // Keys that follow belong to [name]; the empty name is the top of the file.
+  virtual void Section(std::string_view name) = 0;
+  virtual void Int(std::string_view key, std::int64_t& value, std::int64_t low, std::int64_t high) = 0;
+  // An integer that is 0 until something else supplies it; `source` says what.
+  virtual void Derived(std::string_view key, std::int64_t& value, std::int64_t low, std::int64_t high, std::string_view source) = 0;
+  virtual void Float(std::string_view key, float& value, FloatRange range) = 0;
+  virtual void Bool(std::string_view key, bool& value) = 0;
+  virtual void Text(std::string_view key, std::string& value) = 0;
+  virtual void Path(std::string_view key, std::string& value) = 0;
+  virtual void Choice(std::string_view key, std::size_t& value, std::span<const std::string_view> names, bool required) = 0;
+  virtual void Ints(std::string_view key, std::vector<std::int64_t>& value, std::int64_t low, std::int64_t high, std::size_t most) = 0;
+};
+
+inline constexpr std::string_view kModelKinds[] = {"gpt2", "llama", "resnet", "mlp"};
+inline constexpr std::string_view kDataKinds[] = {"chars", "bpe", "tokens", "cifar10", "images", "features"};
+inline constexpr std::string_view kOptimizerKinds[] = {"sgd", "adam", "adamw"};
+inline constexpr std::string_view kScheduleKinds[] = {"constant", "warmup_cosine", "step"};
+inline constexpr std::string_view kPrecisions[] = {"fp32"};
+
+// The starting point for a job file: like the defaults of the structs, except that derived extents are 0.
+ModelConfig BlankModel(std::size_t kind);
+Job BlankJob();
+
+// Visits the keys of `job`. Where a visitor changes the model's kind, its other keys start from that kind's defaults.
+void Visit(FieldVisitor& v, Job& job);
+
+}  // namespace assay::job

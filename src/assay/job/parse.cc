@@ -1,0 +1,249 @@
+// Job files. TOML is read by toml++, built without exceptions; what it yields is checked key by key.
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+
+#define TOML_EXCEPTIONS 0
+#define TOML_ENABLE_FORMATTERS 0
+#include <toml++/toml.h>
+
+#include "assay/base/file.h"
+#include "assay/base/quote.h"
+#include "assay/job/fields.h"
+
+namespace assay {
+namespace {
+
+constexpr std::uint64_t kMaxFile = 1u << 20;
+
+std::string_view TypeName(const toml::node& node) {
+  switch (node.type()) {
+    case toml::node_type::table: return "a table";
+    case toml::node_type::array: return "a list";
+    case toml::node_type::string: return "a string";
+    case toml::node_type::integer: return "an integer";
+    case toml::node_type::floating_point: return "a number";
+    case toml::node_type::boolean: return "a truth value";
+    default: return "a date or time";
+  }
+}
+
+std::string Describe(const toml::node& node) {
+  if (const auto* v = node.as_integer()) return fmt::format("{}", v->get());
+  if (const auto* v = node.as_floating_point()) return fmt::format("{}", v->get());
+  if (const auto* v = node.as_string()) return Quote(v->get());
+  return std::string(TypeName(node));
+}
+
+std::string List(std::span<const std::string_view> names) { return fmt::format("{}", fmt::join(names.begin(), names.end(), ", ")); }
+
+// Fills a job from a table; keeps the first complaint.
+class Parser : public job::FieldVisitor {
+ public:
+  Parser(const toml::table& root, std::string_view name) : root_(root), table_(&root), name_(name) {}
+
+  void Section(std::string_view name) override {
+    section_ = name;
+    table_ = &root_;
+    if (name.empty()) return;
+    seen_[""].insert(std::string(name));
+    const toml::node* node = root_.get(name);
+    table_ = node == nullptr ? nullptr : node->as_table();
+    if (node != nullptr && table_ == nullptr) Complain(node, name, "a table", Describe(*node));
+  }
+
+  void Int(std::string_view key, std::int64_t& value, std::int64_t low, std::int64_t high) override {
+    const toml::node* node = Get(key);
+    if (node == nullptr) return;
+    const auto* v = node->as_integer();
+    if (v != nullptr && v->get() >= low && v->get() <= high) {
+      value = v->get();
+    } else {
+      Complain(node, key, fmt::format("an integer in {} .. {}", low, high), Describe(*node));
+    }
+  }
+
+  void Derived(std::string_view key, std::int64_t& value, std::int64_t low, std::int64_t high, std::string_view) override {
+    Int(key, value, low, high);
+  }
+
+  void Float(std::string_view key, float& value, job::FloatRange range) override {
+    const toml::node* node = Get(key);
+    if (node == nullptr) return;
+    std::optional<double> v;
+    if (const auto* f = node->as_floating_point()) v = f->get();
+    if (const auto* i = node->as_integer()) v = static_cast<double>(i->get());
+    // The first comparison keeps the conversion defined, the second holds for the value that is used.
+    if (v && *v >= -1e30 && *v <= 1e30 && range.Contains(static_cast<float>(*v))) {
+      value = static_cast<float>(*v);
+    } else {
+      Complain(node, key, fmt::format("a number {}", range.Text()), Describe(*node));
+    }
+  }
+
+  void Bool(std::string_view key, bool& value) override {
+    const toml::node* node = Get(key);
+    if (node == nullptr) return;
+    if (const auto* v = node->as_boolean()) {
+      value = v->get();
+    } else {
+      Complain(node, key, "true or false", Describe(*node));
+    }
+  }
+
+  void Text(std::string_view key, std::string& value) override {
+    const toml::node* node = Get(key);
+    if (node == nullptr) return;
+    const auto* v = node->as_string();
+    if (v != nullptr && v->get().find('\0') == std::string::npos) {
+      value = v->get();
+    } else {
+      Complain(node, key, "a string", Describe(*node));
+    }
+  }
+
+  void Path(std::string_view key, std::string& value) override { Text(key, value); }
+
+  void Choice(std::string_view key, std::size_t& value, std::span<const std::string_view> names, bool required) override {
+    const toml::node* node = Get(key);
+    if (node == nullptr) {
+      if (required) Complain(table_, key, fmt::format("one of {}", List(names)), "nothing");
+      return;
+    }
+    const auto* v = node->as_string();
+    const auto it = v == nullptr ? names.end() : std::find(names.begin(), names.end(), v->get());
+    if (it == names.end()) return Complain(node, key, fmt::format("one of {}", List(names)), Describe(*node));
+    value = static_cast<std::size_t>(it - names.begin());
+  }
+
+  void Ints(std::string_view key, std::vector<std::int64_t>& value, std::int64_t low, std::int64_t high, std::size_t most) override {
+    const toml::node* node = Get(key);
+    if (node == nullptr) return;
+    const std::string expected = fmt::format("a list of at most {} integers in {} .. {}", most, low, high);
+    const toml::array* array = node->as_array();
+    if (array == nullptr || array->size() > most) return Complain(node, key, expected, TypeName(*node));
+    value.clear();
+    for (const toml::node& element : *array) {
+      const auto* v = element.as_integer();
+      if (v == nullptr || v->get() < low || v->get() > high) return Complain(&element, key, expected, Describe(element));
+      value.push_back(v->get());
+    }
+  }
+
+  // After the visit: keys that nobody asked for, then the first complaint.
+  Status Finish() {
+    for (const auto& [key, node] : root_) {
+      if (!seen_[""].contains(std::string(key.str()))) Unknown("", key.str(), node);
+      const toml::table* table = node.as_table();
+      if (table == nullptr) continue;
+      for (const auto& [inner, value] : *table) {
+        if (!seen_[std::string(key.str())].contains(std::string(inner.str()))) Unknown(key.str(), inner.str(), value);
+      }
+    }
+    if (error_) return tl::unexpected(*error_);
+    return {};
+  }
+
+  // A complaint about a combination of keys: "KEY: ..." gets the line of that key, if the file has it.
+  Error Locate(const std::string& message) const {
+    const std::string key = message.substr(0, message.find(':'));
+    const toml::node* node = root_.at_path(key).node();
+    if (node == nullptr) return {fmt::format("{}: {}", name_, message)};
+    return {fmt::format("{}:{}: {}", name_, node->source().begin.line, message)};
+  }
+
+ private:
+  const toml::node* Get(std::string_view key) {
+    seen_[section_].insert(std::string(key));
+    return table_ == nullptr ? nullptr : table_->get(key);
+  }
+
+  std::string FullKey(std::string_view section, std::string_view key) const {
+    return section.empty() || key == section ? std::string(key) : fmt::format("{}.{}", section, key);
+  }
+
+  void Complain(const toml::node* node, std::string_view key, std::string_view expected, std::string_view got) {
+    if (error_) return;
+    const std::string where = node == nullptr ? std::string(name_) : fmt::format("{}:{}", name_, node->source().begin.line);
+    error_ = Error{fmt::format("{}: {}: expected {}, got {}", where, FullKey(section_, key), expected, got)};
+  }
+
+  void Unknown(std::string_view section, std::string_view key, const toml::node& node) {
+    if (error_) return;
+    const std::set<std::string>& known = seen_[std::string(section)];
+    error_ = Error{fmt::format("{}:{}: {}: unknown key, expected one of {}", name_, node.source().begin.line,
+                               Quote(FullKey(section, key)), fmt::join(known, ", "))};
+  }
+
+  const toml::table& root_;
+  const toml::table* table_;
+  std::string_view name_;
+  std::string section_;
+  std::map<std::string, std::set<std::string>> seen_;
+  std::optional<Error> error_;
+};
+
+// Extents that only the data can supply stand in as 1, so that the rest can be checked before the data is opened.
+ModelConfig WithoutGaps(ModelConfig model) {
+  const auto fill = [](std::int64_t& v) { v = std::max<std::int64_t>(v, 1); };
+  if (auto* c = std::get_if<Gpt2Config>(&model)) fill(c->vocab);
+  if (auto* c = std::get_if<LlamaConfig>(&model)) fill(c->vocab);
+  if (auto* c = std::get_if<ResNetConfig>(&model)) {
+    fill(c->classes);
+    c->image = c->image == 0 ? 4096 : c->image;
+    fill(c->channels);
+  }
+  if (auto* c = std::get_if<MlpConfig>(&model)) {
+    fill(c->inputs);
+    fill(c->classes);
+  }
+  return model;
+}
+
+Status CheckCombinations(const Job& job) {
+  ASSAY_TRY(Check(WithoutGaps(job.model), job.batch));
+  const Schedule& s = job.schedule;
+  if (s.kind == ScheduleKind::kWarmupCosine && s.warmup >= s.length) {
+    return Err("schedule.warmup: expected less than the schedule's length {}, got {}", s.length, s.warmup);
+  }
+  if (job.data.kind == DataKind::kBpe && job.data.vocabulary.empty()) {
+    return Err("data.vocabulary: expected a folder with encoder.json and vocab.bpe");
+  }
+  return {};
+}
+
+void MakeRelativeTo(const std::filesystem::path& folder, std::string& path) {
+  if (!path.empty() && std::filesystem::path(path).is_relative()) path = (folder / path).lexically_normal().string();
+}
+
+}  // namespace
+
+Result<Job> ParseJob(std::string_view text, std::string_view name) {
+  if (text.size() > kMaxFile) return Err("{}: {} bytes, a job file has at most {}", name, text.size(), kMaxFile);
+  const toml::parse_result parsed = toml::parse(text);
+  if (!parsed) {
+    const toml::parse_error& error = parsed.error();
+    return Err("{}:{}: not valid TOML: {}", name, error.source().begin.line, error.description());
+  }
+  Job job = job::BlankJob();
+  Parser parser(parsed.table(), name);
+  job::Visit(parser, job);
+  ASSAY_TRY(parser.Finish());
+  if (job.schedule.length == 0) job.schedule.length = job.steps;
+  if (Status status = CheckCombinations(job); !status) return tl::unexpected(parser.Locate(status.error().message));
+  return job;
+}
+
+Result<Job> LoadJob(const std::filesystem::path& path) {
+  ASSAY_ASSIGN(Bytes bytes, ReadFile(path.string(), kMaxFile));
+  ASSAY_ASSIGN(Job job, ParseJob({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string()));
+  const std::filesystem::path folder = path.parent_path();
+  MakeRelativeTo(folder, job.data.path);
+  MakeRelativeTo(folder, job.data.vocabulary);
+  MakeRelativeTo(folder, job.init_weights);
+  return job;
+}
+
+}  // namespace assay

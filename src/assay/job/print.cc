@@ -1,0 +1,138 @@
+// Jobs as text: a job file that parses to the same job, and the list of all keys.
+#include <algorithm>
+
+#include "assay/job/fields.h"
+
+namespace assay {
+namespace {
+
+std::string TomlString(std::string_view text) {
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
+// The shortest text that reads back as the same binary32 value; TOML wants digits after a point.
+std::string TomlFloat(float v) {
+  std::string out = fmt::format("{}", v);
+  return out.find_first_of(".e") == std::string::npos ? out + ".0" : out;
+}
+
+std::string TomlInts(std::span<const std::int64_t> v) { return fmt::format("[{}]", fmt::join(v, ", ")); }
+
+class Printer : public job::FieldVisitor {
+ public:
+  void Section(std::string_view name) override { pending_ = name.empty() ? "" : fmt::format("\n[{}]\n", name); }
+  void Int(std::string_view key, std::int64_t& v, std::int64_t, std::int64_t) override { Line(key, fmt::format("{}", v)); }
+  void Derived(std::string_view key, std::int64_t& v, std::int64_t, std::int64_t, std::string_view) override {
+    if (v != 0) Line(key, fmt::format("{}", v));
+  }
+  void Float(std::string_view key, float& v, job::FloatRange) override { Line(key, TomlFloat(v)); }
+  void Bool(std::string_view key, bool& v) override { Line(key, v ? "true" : "false"); }
+  void Text(std::string_view key, std::string& v) override {
+    if (!v.empty()) Line(key, TomlString(v));
+  }
+  void Path(std::string_view key, std::string& v) override { Text(key, v); }
+  void Choice(std::string_view key, std::size_t& v, std::span<const std::string_view> names, bool) override { Line(key, TomlString(names[v])); }
+  void Ints(std::string_view key, std::vector<std::int64_t>& v, std::int64_t, std::int64_t, std::size_t) override { Line(key, TomlInts(v)); }
+  std::string Take() { return std::move(out_); }
+
+ private:
+  void Line(std::string_view key, std::string_view value) {
+    out_ += pending_;
+    pending_.clear();
+    out_ += fmt::format("{} = {}\n", key, value);
+  }
+  std::string pending_, out_;
+};
+
+// Collects the keys of one combination of kinds.
+class Lister : public job::FieldVisitor {
+ public:
+  explicit Lister(std::vector<JobKey>& out) : out_(out) {}
+  void SetLabel(std::string label) { label_ = std::move(label); }
+  void Section(std::string_view name) override { section_ = name; }
+  void Int(std::string_view key, std::int64_t& v, std::int64_t low, std::int64_t high) override {
+    Add(key, "integer", fmt::format("{}", v), Range(low, high));
+  }
+  void Derived(std::string_view key, std::int64_t&, std::int64_t low, std::int64_t high, std::string_view source) override {
+    Add(key, "integer", std::string(source), Range(low, high));
+  }
+  void Float(std::string_view key, float& v, job::FloatRange range) override { Add(key, "number", fmt::format("{}", v), range.Text()); }
+  void Bool(std::string_view key, bool& v) override { Add(key, "boolean", v ? "true" : "false", "true, false"); }
+  void Text(std::string_view key, std::string& v) override { Add(key, "string", TomlString(v), ""); }
+  void Path(std::string_view key, std::string& v) override { Add(key, "path", TomlString(v), ""); }
+  void Choice(std::string_view key, std::size_t& v, std::span<const std::string_view> names, bool required) override {
+    Add(key, "string", required ? "" : TomlString(names[v]), fmt::format("{}", fmt::join(names.begin(), names.end(), ", ")));
+  }
+  void Ints(std::string_view key, std::vector<std::int64_t>& v, std::int64_t low, std::int64_t high, std::size_t) override {
+    Add(key, "list of integers", TomlInts(v), Range(low, high));
+  }
+
+ private:
+  static std::string Range(std::int64_t low, std::int64_t high) { return fmt::format("{} .. {}", low, high); }
+  void Add(std::string_view key, std::string_view type, std::string fallback, std::string range) {
+    JobKey row{section_.empty() ? std::string(key) : fmt::format("{}.{}", section_, key), label_, std::string(type), std::move(fallback),
+               std::move(range)};
+    for (JobKey& known : out_) {
+      if (known.name != row.name || known.fallback != row.fallback || known.range != row.range) continue;
+      if (fmt::format(", {},", known.when).find(fmt::format(", {},", label_)) == std::string::npos) known.when += ", " + label_;
+      return;
+    }
+    out_.push_back(std::move(row));
+  }
+  std::vector<JobKey>& out_;
+  std::string section_, label_;
+};
+
+// A key's label names every kind of the one choice that was varied; one that has them all belongs to every kind.
+void ListVariants(std::span<const std::string_view> names, std::vector<JobKey>& out, std::string_view section, auto&& choose) {
+  std::vector<JobKey> rows;
+  for (std::size_t kind = 0; kind < names.size(); ++kind) {
+    Job job = job::BlankJob();
+    choose(job, kind);
+    Lister lister(rows);
+    lister.SetLabel(std::string(names[kind]));
+    job::Visit(lister, job);
+  }
+  const std::string all = fmt::format("{}", fmt::join(names.begin(), names.end(), ", "));
+  for (JobKey& row : rows) {
+    if (row.when == all) row.when.clear();
+    const bool known = std::any_of(out.begin(), out.end(), [&](const JobKey& k) { return k.name == row.name; });
+    const bool ours = row.name.starts_with(section);
+    if (section.empty() ? !known : ours) out.push_back(std::move(row));
+  }
+}
+
+}  // namespace
+
+std::string ToToml(const Job& job) {
+  Printer printer;
+  Job copy = job;
+  job::Visit(printer, copy);
+  return printer.Take();
+}
+
+std::vector<JobKey> JobKeys() {
+  std::vector<JobKey> out;
+  ListVariants(job::kModelKinds, out, "model.", [](Job& job, std::size_t kind) { job.model = job::BlankModel(kind); });
+  ListVariants(job::kModelKinds, out, "batch.", [](Job& job, std::size_t kind) { job.model = job::BlankModel(kind); });
+  ListVariants(job::kDataKinds, out, "data.", [](Job& job, std::size_t kind) { job.data.kind = static_cast<DataKind>(kind); });
+  ListVariants(job::kOptimizerKinds, out, "optimizer.",
+               [](Job& job, std::size_t kind) { job.optimizer.kind = static_cast<OptimizerKind>(kind); });
+  ListVariants(job::kScheduleKinds, out, "schedule.",
+               [](Job& job, std::size_t kind) { job.schedule.kind = static_cast<ScheduleKind>(kind); });
+  ListVariants(job::kPrecisions, out, "", [](Job&, std::size_t) {});
+  return out;
+}
+
+}  // namespace assay

@@ -1,0 +1,48 @@
+#include <variant>
+
+#include "assay/job/job.h"
+
+namespace assay {
+namespace {
+
+// Takes the data's value where the file gave none; otherwise they must agree.
+Status Fit(std::string_view field, std::int64_t& value, std::int64_t from_data) {
+  if (value == 0) value = from_data;
+  if (value != from_data) return Err("{}: {} does not fit the data, which has {}", field, value, from_data);
+  return {};
+}
+
+Status FitVocabulary(std::int64_t& vocab, const DataShape& shape) {
+  if (shape.vocabulary == 0) return Err("data.kind: a language model needs chars, bpe or tokens");
+  if (vocab == 0 && !shape.vocabulary_exact) {
+    return Err("model.vocab: expected the vocabulary's size, which a token file does not tell (its largest id is {})", shape.vocabulary - 1);
+  }
+  if (vocab == 0) vocab = shape.vocabulary;
+  if (vocab < shape.vocabulary) return Err("model.vocab: expected at least {} for this data, got {}", shape.vocabulary, vocab);
+  return {};
+}
+
+Status FitModel(Gpt2Config& c, const DataShape& shape) { return FitVocabulary(c.vocab, shape); }
+Status FitModel(LlamaConfig& c, const DataShape& shape) { return FitVocabulary(c.vocab, shape); }
+
+Status FitModel(ResNetConfig& c, const DataShape& shape) {
+  if (shape.image == 0) return Err("data.kind: a resnet needs cifar10 or images");
+  ASSAY_TRY(Fit("model.classes", c.classes, shape.classes));
+  ASSAY_TRY(Fit("model.image", c.image, shape.image));
+  return Fit("model.channels", c.channels, shape.channels);
+}
+
+Status FitModel(MlpConfig& c, const DataShape& shape) {
+  if (shape.features == 0) return Err("data.kind: an mlp needs features");
+  ASSAY_TRY(Fit("model.inputs", c.inputs, shape.features));
+  return Fit("model.classes", c.classes, shape.classes);
+}
+
+}  // namespace
+
+Status ResolveModel(Job& job, const Data& data) {
+  ASSAY_TRY(std::visit([&](auto& config) { return FitModel(config, data.shape); }, job.model));
+  return Check(job.model, job.batch);
+}
+
+}  // namespace assay
