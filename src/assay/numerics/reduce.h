@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "assay/numerics/scalar.h"
+
 namespace assay::numerics {
 
 inline constexpr std::int64_t kRowLanes = 32;

@@ -13,6 +13,9 @@ inline constexpr std::uint32_t kCanonicalNan = 0x7fc00000u;
 // Every operator's output carries this one NaN.
 inline float CanonicalNan(float x) { return x != x ? std::bit_cast<float>(kCanonicalNan) : x; }
 
+// max of docs/NUMERICS.md: a NaN in either operand wins; of equal operands the left one stays.
+inline float Max(float a, float b) { return b > a || b != b ? b : a; }
+
 struct Scalar {
   using F = float;          // the value
   using I = std::int32_t;   // its bits
@@ -56,8 +59,7 @@ struct Scalar {
   static F ToFloat(I a) { return static_cast<float>(a); }               // round to nearest even
   static I ToIntExact(F a) { return static_cast<I>(a); }                // |a| < 2^31 and a is an integer
 
-  // max of docs/NUMERICS.md: a NaN in either operand wins; of equal operands the left one stays.
-  static F Max(F a, F b) { return b > a || b != b ? b : a; }
+  static F Max(F a, F b) { return numerics::Max(a, b); }
   static F Canonical(F a) { return CanonicalNan(a); }
   static F AtMost(F a, float limit) { return a > limit ? limit : a; }   // NaN stays; limit finite and not zero
   static F AtLeast(F a, float limit) { return a < limit ? limit : a; }

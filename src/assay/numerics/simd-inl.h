@@ -1,5 +1,5 @@
 // The SIMD arithmetic policy: full Highway vectors of float, with the names and the exact semantics of Scalar (scalar.h), and the functions
-// of functions.h and activations.h compiled for the current Highway target.
+// of functions.h, activations.h and optimizers.h compiled for the current Highway target.
 //
 // Include it after hwy/highway.h in a file compiled through foreach_target.h, outside any namespace; use it as
 // `namespace nm = assay::numerics::HWY_NAMESPACE;` and `nm::Exp<nm::Simd>(v)`. Every operation is IEEE's, so lane i's result is what Scalar
@@ -18,6 +18,7 @@
 
 #include "assay/numerics/activations.h"
 #include "assay/numerics/functions.h"
+#include "assay/numerics/optimizers.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -132,6 +133,7 @@ struct Simd {
 #include "assay/numerics/circular.inc"
 #include "assay/numerics/power.inc"
 #include "assay/numerics/activations.inc"
+#include "assay/numerics/optimizers.inc"
 #undef ASSAY_NUMERICS_INLINE
 
 }  // namespace assay::numerics::HWY_NAMESPACE
