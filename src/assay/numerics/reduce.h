@@ -1,111 +1,99 @@
-// The contract's reduction orders (docs/NUMERICS.md, section 2) as plain loops. Reference kernels use them as they stand; fast kernels
-// must give the same bits. Each takes the number of elements and functions that yield element i (an std::int64_t), so callers
-// never copy or transform a row first. Pure; thread safe.
+// The orders of reduction of docs/NUMERICS.md, section 2, as scalar code. An order depends on the number of terms alone.
+//
+// Terms are read through an accessor, a callable from index to float, so that a term may be computed on the fly. Pure; thread safe.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
-
-#include "assay/numerics/scalar.h"
 
 namespace assay::numerics {
 
 inline constexpr std::int64_t kRowLanes = 32;
 inline constexpr std::int64_t kRowPiece = 1024;
-inline constexpr std::int64_t kColBlock = 64;
+inline constexpr std::int64_t kColumnBlock = 64;
 
-namespace internal {
-
-// One piece of a row through 32 lanes and the tree that halves them; step(lane, i) is the lane after element i.
-struct RowPiece {
-  static constexpr std::int64_t kSize = kRowPiece;
-  template <class Step>
-  static float Reduce(std::int64_t begin, std::int64_t end, const Step& step) {
-    std::array<float, kRowLanes> lanes{};
-    for (std::int64_t i = begin; i < end; ++i) {
-      float& lane = lanes[static_cast<std::size_t>((i - begin) % kRowLanes)];
-      lane = step(lane, i);
-    }
-    for (std::size_t half = kRowLanes / 2; half >= 1; half /= 2) {
-      for (std::size_t l = 0; l < half; ++l) lanes[l] = lanes[l] + lanes[l + half];
-    }
-    return lanes[0];
+// Terms [begin, end) of a row, at most one piece of them; step(acc, i) takes term i into a lane.
+template <class Step>
+float RowPiece(std::int64_t begin, std::int64_t end, const Step& step) {
+  std::array<float, kRowLanes> lane{};
+  for (std::int64_t i = begin; i < end; ++i) {
+    float& acc = lane[static_cast<std::size_t>((i - begin) % kRowLanes)];
+    acc = step(acc, i);
   }
-};
-
-// One block of a column: ascending order, one accumulator.
-struct ColPiece {
-  static constexpr std::int64_t kSize = kColBlock;
-  template <class Step>
-  static float Reduce(std::int64_t begin, std::int64_t end, const Step& step) {
-    float total = 0;
-    for (std::int64_t i = begin; i < end; ++i) total = step(total, i);
-    return total;
+  for (std::size_t h = kRowLanes / 2; h > 0; h /= 2) {
+    for (std::size_t l = 0; l < h; ++l) lane[l] = lane[l] + lane[l + h];
   }
-};
-
-template <class Piece, class Step>
-std::vector<float> ReducePieces(std::int64_t n, const Step& step) {
-  std::vector<float> sums;
-  std::int64_t begin = 0;
-  do {
-    sums.push_back(Piece::Reduce(begin, std::min(begin + Piece::kSize, n), step));
-    begin += Piece::kSize;
-  } while (begin < n);
-  return sums;
+  return lane[0];
 }
 
-// `step` at the first level; the sums of the pieces are added by the same order until one is left.
-template <class Piece, class Step>
-float Reduce(std::int64_t n, const Step& step) {
-  std::vector<float> sums = ReducePieces<Piece>(n, step);
+// Blocks of a column: the same, one chain.
+template <class Step>
+float ColumnBlock(std::int64_t begin, std::int64_t end, const Step& step) {
+  float acc = 0.0f;
+  for (std::int64_t i = begin; i < end; ++i) acc = step(acc, i);
+  return acc;
+}
+
+// The sum of the sums of all pieces, by plain additions in the same order.
+inline float SumPieces(std::vector<float> sums, std::int64_t piece, float (*sum)(const float* terms, std::int64_t n)) {
   while (sums.size() > 1) {
-    const std::vector<float> level = std::exchange(sums, {});
-    sums = ReducePieces<Piece>(static_cast<std::int64_t>(level.size()), [&](float total, std::int64_t i) {
-      return total + level[static_cast<std::size_t>(i)];
-    });
+    std::vector<float> next;
+    const auto n = static_cast<std::int64_t>(sums.size());
+    for (std::int64_t begin = 0; begin < n; begin += piece) next.push_back(sum(sums.data() + begin, std::min(piece, n - begin)));
+    sums = std::move(next);
   }
-  return sums[0];
+  return sums.empty() ? 0.0f : sums[0];
 }
 
-}  // namespace internal
-
-// rowsum: the sum of x(0) ... x(n - 1).
-template <class X>
-float RowSum(std::int64_t n, const X& x) {
-  return internal::Reduce<internal::RowPiece>(n, [&](float lane, std::int64_t i) { return lane + x(i); });
-}
-
-// rowsumsq: the sum of x(i)^2. x is called once for each element.
-template <class X>
-float RowSumSquares(std::int64_t n, const X& x) {
-  return internal::Reduce<internal::RowPiece>(n, [&](float lane, std::int64_t i) {
-    const float value = x(i);
-    return std::fma(value, value, lane);
+template <class Step>
+float RowReduce(std::int64_t n, const Step& step) {
+  std::vector<float> sums;
+  for (std::int64_t begin = 0; begin < n; begin += kRowPiece) sums.push_back(RowPiece(begin, std::min(begin + kRowPiece, n), step));
+  return SumPieces(std::move(sums), kRowPiece, [](const float* terms, std::int64_t count) {
+    return RowPiece(0, count, [&](float acc, std::int64_t i) { return acc + terms[i]; });
   });
 }
 
-// rowdot: the sum of x(i) * y(i).
+template <class Step>
+float ColumnReduce(std::int64_t n, const Step& step) {
+  std::vector<float> sums;
+  for (std::int64_t begin = 0; begin < n; begin += kColumnBlock) {
+    sums.push_back(ColumnBlock(begin, std::min(begin + kColumnBlock, n), step));
+  }
+  return SumPieces(std::move(sums), kColumnBlock, [](const float* terms, std::int64_t count) {
+    return ColumnBlock(0, count, [&](float acc, std::int64_t i) { return acc + terms[i]; });
+  });
+}
+
+template <class X>
+float RowSum(std::int64_t n, const X& x) {
+  return RowReduce(n, [&](float acc, std::int64_t i) { return acc + x(i); });
+}
+
 template <class X, class Y>
 float RowDot(std::int64_t n, const X& x, const Y& y) {
-  return internal::Reduce<internal::RowPiece>(n, [&](float lane, std::int64_t i) { return std::fma(x(i), y(i), lane); });
+  return RowReduce(n, [&](float acc, std::int64_t i) { return std::fma(x(i), y(i), acc); });
 }
 
-// colsum: the sum of x(r) over the n rows r of one column.
+template <class X>
+float RowSumSquares(std::int64_t n, const X& x) {
+  return RowReduce(n, [&](float acc, std::int64_t i) {
+    const float v = x(i);
+    return std::fma(v, v, acc);
+  });
+}
+
 template <class X>
 float ColSum(std::int64_t n, const X& x) {
-  return internal::Reduce<internal::ColPiece>(n, [&](float total, std::int64_t i) { return total + x(i); });
+  return ColumnReduce(n, [&](float acc, std::int64_t i) { return acc + x(i); });
 }
 
-// coldot: the sum of x(r) * y(r) over the n rows r of one column.
 template <class X, class Y>
 float ColDot(std::int64_t n, const X& x, const Y& y) {
-  return internal::Reduce<internal::ColPiece>(n, [&](float total, std::int64_t i) { return std::fma(x(i), y(i), total); });
+  return ColumnReduce(n, [&](float acc, std::int64_t i) { return std::fma(x(i), y(i), acc); });
 }
 
 }  // namespace assay::numerics
