@@ -64,7 +64,7 @@ struct Simd {
   static HWY_INLINE M Gt(F a, F b) { return hn::Gt(a, b); }
   static HWY_INLINE M Ge(F a, F b) { return hn::Ge(a, b); }
   static HWY_INLINE M Eq(F a, F b) { return hn::Eq(a, b); }
-  static HWY_INLINE M IsNan(F a) { return hn::Ne(a, a); }
+  static HWY_INLINE M IsNan(F a) { return hn::IsNaN(a); }  // not Ne: on x86 it is false when unordered
   static HWY_INLINE M And(M a, M b) { return hn::And(a, b); }
   static HWY_INLINE M Or(M a, M b) { return hn::Or(a, b); }
   static HWY_INLINE M Not(M a) { return hn::Not(a); }

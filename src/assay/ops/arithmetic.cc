@@ -137,8 +137,8 @@ OpDef Unary(std::span<const AttrSpec> attrs, void (*gradient)(GradientBuilder&),
 }  // namespace
 
 OpDef Define_fill() {
-  // Nothing to differentiate with respect to.
-  return {.attrs = kFill, .infer = InferFill, .gradient = [](GradientBuilder&) {}, .cost = ElementCost<0>,
+  // Without inputs there is nothing to differentiate with respect to.
+  return {.attrs = kFill, .infer = InferFill, .gradient = nullptr, .cost = ElementCost<0>,
           .dependencies = NeedsNothing, .cases = FillCases};
 }
 
