@@ -26,8 +26,8 @@ enum class DataKind : std::uint8_t {
 
 struct DataConfig {
   DataKind kind = DataKind::kChars;
-  std::string path;        // chars, bpe, tokens: a file; cifar10: a file or a folder with data_batch_1..5.bin and test_batch.bin
-  std::string vocabulary;  // bpe: a folder with encoder.json and vocab.bpe
+  std::string path{};        // chars, bpe, tokens: a file; cifar10: a file or a folder with data_batch_1..5.bin and test_batch.bin
+  std::string vocabulary{};  // bpe: a folder with encoder.json and vocab.bpe
   float validation = 0.1f;  // the last fraction of the data validates; a CIFAR-10 folder brings its own test_batch.bin instead
   std::int64_t stride = 1; // chars, bpe, tokens: distance between the starts of neighbouring training samples; 0: the sequence length
   bool augment = true;     // cifar10: random crop and horizontal flip of training samples

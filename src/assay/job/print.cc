@@ -94,22 +94,26 @@ class Lister : public job::FieldVisitor {
   std::string section_, label_;
 };
 
-// A key's label names every kind of the one choice that was varied; one that has them all belongs to every kind.
+std::vector<JobKey> List(Job job, std::string label, std::vector<JobKey> rows = {}) {
+  Lister lister(rows);
+  lister.SetLabel(std::move(label));
+  job::Visit(lister, job);
+  return rows;
+}
+
+// The keys of one section, with every kind chosen in turn. A key's label names the kinds that have it; one that all have gets none. The
+// choice itself is listed once, with its default.
 void ListVariants(std::span<const std::string_view> names, std::vector<JobKey>& out, std::string_view section, auto&& choose) {
   std::vector<JobKey> rows;
   for (std::size_t kind = 0; kind < names.size(); ++kind) {
     Job job = job::BlankJob();
     choose(job, kind);
-    Lister lister(rows);
-    lister.SetLabel(std::string(names[kind]));
-    job::Visit(lister, job);
+    rows = List(std::move(job), std::string(names[kind]), std::move(rows));
   }
   const std::string all = fmt::format("{}", fmt::join(names.begin(), names.end(), ", "));
   for (JobKey& row : rows) {
     if (row.when == all) row.when.clear();
-    const bool known = std::any_of(out.begin(), out.end(), [&](const JobKey& k) { return k.name == row.name; });
-    const bool ours = row.name.starts_with(section);
-    if (section.empty() ? !known : ours) out.push_back(std::move(row));
+    if (row.name.starts_with(section) && !row.name.ends_with(".kind")) out.push_back(std::move(row));
   }
 }
 
@@ -124,14 +128,19 @@ std::string ToToml(const Job& job) {
 
 std::vector<JobKey> JobKeys() {
   std::vector<JobKey> out;
-  ListVariants(job::kModelKinds, out, "model.", [](Job& job, std::size_t kind) { job.model = job::BlankModel(kind); });
-  ListVariants(job::kModelKinds, out, "batch.", [](Job& job, std::size_t kind) { job.model = job::BlankModel(kind); });
+  for (const JobKey& key : List(job::BlankJob(), "")) {
+    constexpr std::string_view kVaried[] = {"model.", "batch.", "data.", "optimizer.", "schedule."};
+    const bool varied = std::any_of(std::begin(kVaried), std::end(kVaried), [&](std::string_view s) { return key.name.starts_with(s); });
+    if (!varied || key.name.ends_with(".kind")) out.push_back(key);
+  }
+  const auto set_model = [](Job& job, std::size_t kind) { job.model = job::BlankModel(kind); };
+  ListVariants(job::kModelKinds, out, "model.", set_model);
+  ListVariants(job::kModelKinds, out, "batch.", set_model);
   ListVariants(job::kDataKinds, out, "data.", [](Job& job, std::size_t kind) { job.data.kind = static_cast<DataKind>(kind); });
   ListVariants(job::kOptimizerKinds, out, "optimizer.",
                [](Job& job, std::size_t kind) { job.optimizer.kind = static_cast<OptimizerKind>(kind); });
   ListVariants(job::kScheduleKinds, out, "schedule.",
                [](Job& job, std::size_t kind) { job.schedule.kind = static_cast<ScheduleKind>(kind); });
-  ListVariants(job::kPrecisions, out, "", [](Job&, std::size_t) {});
   return out;
 }
 

@@ -1,0 +1,229 @@
+#include "assay/job/job.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "assay/ops/table.h"
+
+namespace assay {
+namespace {
+
+const std::filesystem::path kRoot = (std::filesystem::path(__FILE__).parent_path() / "../../..").lexically_normal();
+
+constexpr char kSmall[] = R"(
+steps = 7
+[model]
+kind = "mlp"
+hidden = [8, 4]
+[data]
+kind = "features"
+features = 5
+classes = 3
+)";
+
+std::string ErrorOf(const std::string& text) {
+  const auto job = ParseJob(text, "j.toml");
+  return job ? "accepted" : job.error().message;
+}
+
+std::string Gpt2(const std::string& model, const std::string& rest = "") {
+  return "[model]\nkind = \"gpt2\"\n" + model + "\n[data]\nkind = \"chars\"\n" + rest;
+}
+
+TEST(Job, ReadsValuesAndDefaults) {
+  const auto job = ParseJob(kSmall, "j.toml");
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->steps, 7);
+  EXPECT_EQ(job->schedule.length, 7);
+  EXPECT_EQ(job->commit_every, 1);
+  EXPECT_EQ(std::get<MlpConfig>(job->model).hidden, (std::vector<std::int64_t>{8, 4}));
+  EXPECT_EQ(std::get<MlpConfig>(job->model).inputs, 0);
+  EXPECT_EQ(job->data.kind, DataKind::kFeatures);
+}
+
+TEST(Job, ErrorsNameFileLineKeyAndExpectation) {
+  EXPECT_EQ(ErrorOf(Gpt2("width = \"x\"")), "j.toml:3: model.width: expected an integer in 1 .. 65536, got 'x'");
+  EXPECT_EQ(ErrorOf(Gpt2("width = 0")), "j.toml:3: model.width: expected an integer in 1 .. 65536, got 0");
+  EXPECT_EQ(ErrorOf(Gpt2("width = 1.5")), "j.toml:3: model.width: expected an integer in 1 .. 65536, got 1.5");
+  EXPECT_EQ(ErrorOf(Gpt2("dropout = 1.0")), "j.toml:3: model.dropout: expected a number 0 <= x < 1, got 1");
+  EXPECT_EQ(ErrorOf(Gpt2("dropout = nan")), "j.toml:3: model.dropout: expected a number 0 <= x < 1, got nan");
+  EXPECT_EQ(ErrorOf(Gpt2("dropout = 1e300")), "j.toml:3: model.dropout: expected a number 0 <= x < 1, got 1e+300");
+  EXPECT_EQ(ErrorOf(Gpt2("depth = 18")),
+            "j.toml:3: 'model.depth': unknown key, expected one of context, dropout, heads, kind, layers, vocab, width");
+  EXPECT_EQ(ErrorOf(Gpt2("", "[modle]\nx = 1")), "j.toml:6: 'modle': unknown key, expected one of batch, commit, data, eval, init, model, name, "
+                                                  "optimizer, precision, schedule, seed, snapshot, steps");
+  EXPECT_EQ(ErrorOf("steps = -1\n" + Gpt2("")), "j.toml:1: steps: expected an integer in 1 .. 4294967295, got -1");
+  EXPECT_EQ(ErrorOf("precision = \"fp64-rounded\"\n" + Gpt2("")), "j.toml:1: precision: expected one of fp32, got 'fp64-rounded'");
+  EXPECT_EQ(ErrorOf("model = 3\n"), "j.toml:1: model: expected a table, got 3");
+  EXPECT_EQ(ErrorOf("[model]\nkind = \"gpt3\"\n"), "j.toml:2: model.kind: expected one of gpt2, llama, resnet, mlp, got 'gpt3'");
+  EXPECT_EQ(ErrorOf("[model]\nkind = \"gpt2\"\n"), "j.toml: data.kind: expected one of chars, bpe, tokens, cifar10, images, features, got nothing");
+  EXPECT_EQ(ErrorOf("[model]\nkind = \"mlp\"\nhidden = [1, \"a\"]\n[data]\nkind = \"features\"\n"),
+            "j.toml:3: model.hidden: expected a list of at most 256 integers in 1 .. 1048576, got 'a'");
+  EXPECT_EQ(ErrorOf(Gpt2("heads = 5\nwidth = 64")), "j.toml:3: model.heads: 5 heads must divide the width 64");
+  EXPECT_EQ(ErrorOf(Gpt2("context = 32\nlayers = 1")), "j.toml: batch.sequence: expected an integer in 1 .. 32, got 64");
+  EXPECT_EQ(ErrorOf(Gpt2("", "[schedule]\nkind = \"warmup_cosine\"\nwarmup = 100\n")),
+            "j.toml:8: schedule.warmup: expected less than the schedule's length 100, got 100");
+  EXPECT_EQ(ErrorOf(Gpt2("", "[optimizer]\nkind = \"sgd\"\nbeta1 = 0.5\n")).substr(0, 42), "j.toml:8: 'optimizer.beta1': unknown key, ");
+  EXPECT_EQ(ErrorOf("[model]\nkind = \"gpt2\"\n[data]\nkind = \"bpe\"\n"), "j.toml: data.vocabulary: expected a folder with encoder.json and vocab.bpe");
+}
+
+TEST(Job, HostileTomlIsOneLine) {
+  for (const std::string& text : {std::string("a = "), std::string("[[["), std::string("\xff\xfe\x00", 3), std::string(5000, '['), std::string("a=1\na=2"),
+                                  "x = " + std::string(100000, '['), std::string("\"a\\nb\" = 1"), std::string(2 << 20, ' ')}) {
+    const std::string message = ErrorOf(text);
+    EXPECT_NE(message, "accepted");
+    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+    EXPECT_EQ(message.substr(0, 6), "j.toml");
+  }
+}
+
+TEST(Job, PrintsAsAFileThatReadsBack) {
+  for (const std::string& text :
+       {std::string(kSmall), Gpt2("dropout = 0.3\nheads = 4\nwidth = 32", "[init]\nweights = \"a\\\"b\"\n[schedule]\nkind = \"warmup_cosine\"\nlr = 3e-4\nwarmup = 3\n"),
+        std::string("[model]\nkind = \"resnet\"\n[data]\nkind = \"cifar10\"\n[optimizer]\nkind = \"sgd\"\n[schedule]\nkind = \"step\"\nevery = 5\n")}) {
+    const auto job = ParseJob(text, "a");
+    ASSERT_TRUE(job) << job.error().message;
+    const std::string printed = ToToml(*job);
+    const auto again = ParseJob(printed, "b");
+    ASSERT_TRUE(again) << again.error().message << "\n" << printed;
+    EXPECT_EQ(ToToml(*again), printed);
+    EXPECT_EQ(Encode(*again, {}), Encode(*job, {}));
+    EXPECT_EQ(again->init_weights, job->init_weights);
+  }
+}
+
+TEST(Job, PathsAreRelativeToTheFile) {
+  const auto folder = std::filesystem::temp_directory_path() / "assay_job_test";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "j.toml") << Gpt2("", "path = \"text/a.txt\"\n[init]\nweights = \"/abs/w\"\n");
+  const auto job = LoadJob(folder / "j.toml");
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->data.path, (folder / "text/a.txt").string());
+  EXPECT_EQ(job->init_weights, "/abs/w");
+  std::filesystem::remove_all(folder);
+  EXPECT_NE(LoadJob(folder / "j.toml").error().message.find("j.toml"), std::string::npos);
+}
+
+TEST(Identity, FollowsWhatCanChangeABitAndNothingElse) {
+  const Job job = ParseJob(Gpt2(""), "a").value();
+  const Bytes base = Encode(job, {});
+  const auto differs = [&](auto&& change) {
+    Job other = job;
+    change(other);
+    return Encode(other, {}) != base;
+  };
+  EXPECT_TRUE(differs([](Job& j) { j.seed = 2; }));
+  EXPECT_TRUE(differs([](Job& j) { j.steps = 2; }));
+  EXPECT_TRUE(differs([](Job& j) { j.schedule.lr = std::nextafter(j.schedule.lr, 1.0f); }));
+  EXPECT_TRUE(differs([](Job& j) { j.batch.microbatches = 2; }));
+  EXPECT_TRUE(differs([](Job& j) { j.data.stride = 2; }));
+  EXPECT_TRUE(differs([](Job& j) { j.commit_every = 2; }));
+  EXPECT_TRUE(differs([](Job& j) { j.optimizer.clip_norm = 1; }));
+  EXPECT_TRUE(differs([](Job& j) { std::get<Gpt2Config>(j.model).dropout = 0; }));
+  EXPECT_FALSE(differs([](Job& j) { j.name = "x"; }));
+  EXPECT_FALSE(differs([](Job& j) { j.data.path = "x"; }));
+  EXPECT_FALSE(differs([](Job& j) { j.init_weights = "x"; }));
+  EXPECT_FALSE(differs([](Job& j) { j.eval.every = 5; }));
+  EXPECT_FALSE(differs([](Job& j) { j.snapshot.keep = 5; }));
+  JobInputs inputs;
+  inputs.data.bytes[0] = 1;
+  EXPECT_NE(Encode(job, inputs), base);
+  inputs = {};
+  inputs.weights = Digest{};
+  EXPECT_NE(Encode(job, inputs), base);
+}
+
+TEST(Resolve, TakesFromTheDataWhatTheFileLeavesOpen) {
+  Job job = ParseJob(kSmall, "a").value();
+  const Data data = OpenData(job.data, 0).value();
+  ASSERT_TRUE(ResolveModel(job, data));
+  EXPECT_EQ(std::get<MlpConfig>(job.model).inputs, 5);
+  EXPECT_EQ(std::get<MlpConfig>(job.model).classes, 3);
+  std::get<MlpConfig>(job.model).classes = 4;
+  EXPECT_EQ(ResolveModel(job, data).error().message, "model.classes: 4 does not fit the data, which has 3");
+}
+
+TEST(Resolve, LanguageModelsNeedAVocabularyThatHoldsTheIds) {
+  Job job = ParseJob(Gpt2("layers = 1"), "a").value();
+  Data data;
+  EXPECT_EQ(ResolveModel(job, data).error().message, "data.kind: a language model needs chars, bpe or tokens");
+  data.shape.vocabulary = 300;
+  data.shape.vocabulary_exact = false;
+  EXPECT_EQ(ResolveModel(job, data).error().message,
+            "model.vocab: expected the vocabulary's size, which a token file does not tell (its largest id is 299)");
+  std::get<Gpt2Config>(job.model).vocab = 299;
+  EXPECT_EQ(ResolveModel(job, data).error().message, "model.vocab: expected at least 300 for this data, got 299");
+  std::get<Gpt2Config>(job.model).vocab = 512;
+  EXPECT_TRUE(ResolveModel(job, data));
+}
+
+TEST(Schedule, Constant) {
+  Schedule s{.lr = 0.5f, .warmup = 4};
+  EXPECT_EQ(LearningRate(s, 0), 0.125f);
+  EXPECT_EQ(LearningRate(s, 3), 0.5f);
+  EXPECT_EQ(LearningRate(s, 1'000'000'000), 0.5f);
+}
+
+TEST(Schedule, WarmupCosine) {
+  Schedule s{.kind = ScheduleKind::kWarmupCosine, .lr = 1e-3f, .warmup = 10, .min_lr = 1e-4f, .length = 110};
+  EXPECT_EQ(LearningRate(s, 9), 1e-3f);
+  EXPECT_EQ(LearningRate(s, 10), 1e-3f);
+  EXPECT_EQ(LearningRate(s, 110), 1e-4f);
+  EXPECT_EQ(LearningRate(s, 5000), 1e-4f);
+  for (std::int64_t step = 10; step < 110; ++step) {
+    const double share = 0.5 * (1 + std::cos(M_PI * static_cast<double>(step - 10) / 100));
+    EXPECT_NEAR(LearningRate(s, step), 1e-4 + share * 9e-4, 1e-9);
+  }
+}
+
+TEST(Schedule, Step) {
+  Schedule s{.kind = ScheduleKind::kStep, .lr = 1.0f, .every = 30, .gamma = 0.5f};
+  EXPECT_EQ(LearningRate(s, 29), 1.0f);
+  EXPECT_EQ(LearningRate(s, 30), 0.5f);
+  EXPECT_EQ(LearningRate(s, 95), 0.125f);
+}
+
+// The names of the arange trap: steps above 2^24 are not binary32 integers.
+TEST(Schedule, LargeStepsStayDistinct) {
+  const std::int64_t length = std::int64_t{1} << 26;
+  Schedule s{.kind = ScheduleKind::kWarmupCosine, .lr = 1.0f, .length = length};
+  EXPECT_EQ(LearningRate(s, length / 2), LearningRate({.kind = s.kind, .lr = 1.0f, .length = 2}, 1));
+}
+
+std::string ReadAll(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  std::stringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+TEST(Docs, EveryKeyIsDocumentedWithItsTypeDefaultAndRange) {
+  const std::string docs = ReadAll(kRoot / "docs/JOBS.md");
+  for (const JobKey& key : JobKeys()) {
+    const std::string row = fmt::format("| `{}` | {} | {} | {} | {} |", key.name, key.when.empty() ? "all" : key.when, key.type,
+                                        key.fallback.empty() ? "required" : key.fallback, key.range.empty() ? "any" : key.range);
+    EXPECT_NE(docs.find(row), std::string::npos) << "docs/JOBS.md lacks a row that begins\n" << row;
+  }
+}
+
+TEST(Examples, EveryOneParsesAndFitsItsData) {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(kRoot / "examples")) {
+    if (entry.path().extension() != ".toml") continue;
+    ++count;
+    auto job = LoadJob(entry.path());
+    ASSERT_TRUE(job) << job.error().message;
+    const auto data = OpenData(job->data, job->batch.sequence);
+    ASSERT_TRUE(data) << data.error().message;
+    const auto fits = ResolveModel(*job, *data);
+    EXPECT_TRUE(fits) << entry.path() << ": " << fits.error().message;
+  }
+  EXPECT_GE(count, 8);
+}
+
+}  // namespace
+}  // namespace assay
