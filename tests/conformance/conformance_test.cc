@@ -120,12 +120,10 @@ class TableTest final : public ::testing::Test {
     const std::vector<OpCase> cases = def_.cases();
     EXPECT_GE(cases.size(), kMinCases) << def_.name << " needs more test cases";
     std::set<std::string> names;
-    bool gradient = false;
     for (const OpCase& c : cases) {
       EXPECT_TRUE(names.insert(c.name).second) << c.name << " appears twice";
-      gradient = gradient || c.gradient;
+      EXPECT_TRUE(!c.gradient || def_.gradient != nullptr) << c.name << " asks for a gradient check of an op without gradient";
     }
-    EXPECT_EQ(def_.gradient != nullptr, gradient) << "a differentiable op, and no other, has cases for the gradient check";
   }
 
  private:

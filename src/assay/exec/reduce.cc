@@ -11,8 +11,8 @@ namespace {
 Graph AddGraph(const std::vector<TensorType>& types) {
   GraphBuilder builder(Ops());
   std::vector<ValueId> left, right;
-  for (std::size_t i = 0; i < types.size(); ++i) left.push_back(builder.Input("left/" + std::to_string(i), types[i]));
-  for (std::size_t i = 0; i < types.size(); ++i) right.push_back(builder.Input("right/" + std::to_string(i), types[i]));
+  for (std::size_t i = 0; i < types.size(); ++i) left.push_back(builder.Input(fmt::format("left/{}", i), types[i]));
+  for (std::size_t i = 0; i < types.size(); ++i) right.push_back(builder.Input(fmt::format("right/{}", i), types[i]));
   for (std::size_t i = 0; i < types.size(); ++i) {
     builder.Output(std::to_string(i), builder.Add(op::add, {}, {left[i], right[i]}).front());
   }
