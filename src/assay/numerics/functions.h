@@ -11,15 +11,15 @@
 
 namespace assay::numerics {
 
-float LogSpecial(float x);    // x not a positive normal number
-float SinLarge(float x);      // |x| >= 2^17, or not finite
+float LogSpecial(float x);  // x not a positive normal number
+float SinLarge(float x);    // |x| >= 2^17, or not finite
 float CosLarge(float x);
 float RsqrtSpecial(float x);  // x below 2^-100, or not finite
 float PowScalar(float x, float y);
 
 #define ASSAY_NUMERICS_INLINE inline
-#include "assay/numerics/exponential.inc"
 #include "assay/numerics/circular.inc"
+#include "assay/numerics/exponential.inc"
 #include "assay/numerics/power.inc"
 #undef ASSAY_NUMERICS_INLINE
 

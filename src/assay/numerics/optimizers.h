@@ -24,14 +24,14 @@ struct AdamScalars {
   float shrink;         // the parameter is multiplied by it when `decoupled`
   bool decoupled;
   float beta1, beta2, rest1, rest2;
-  float root2;      // sqrt(1 - beta2^step)
+  float root2;  // sqrt(1 - beta2^step)
   float eps;
   float minus_lr1;  // -(lr / (1 - beta1^step))
 };
 
 // adamw when `decoupled`, else adam.
-inline AdamScalars MakeAdamScalars(float beta1, float beta2, float eps, float weight_decay, bool decoupled, float lr, float factor,
-                                   std::int64_t step) {
+inline AdamScalars MakeAdamScalars(float beta1, float beta2, float eps, float weight_decay, bool decoupled, float lr,
+                                   float factor, std::int64_t step) {
   const float exponent = static_cast<float>(step);
   const float c1 = 1.0f - PowScalar(beta1, exponent);
   const float c2 = 1.0f - PowScalar(beta2, exponent);

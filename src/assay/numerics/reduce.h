@@ -42,7 +42,8 @@ inline float SumPieces(std::vector<float> sums, std::int64_t piece, float (*sum)
   while (sums.size() > 1) {
     std::vector<float> next;
     const auto n = static_cast<std::int64_t>(sums.size());
-    for (std::int64_t begin = 0; begin < n; begin += piece) next.push_back(sum(sums.data() + begin, std::min(piece, n - begin)));
+    for (std::int64_t begin = 0; begin < n; begin += piece)
+      next.push_back(sum(sums.data() + begin, std::min(piece, n - begin)));
     sums = std::move(next);
   }
   return sums.empty() ? 0.0f : sums[0];
@@ -51,7 +52,8 @@ inline float SumPieces(std::vector<float> sums, std::int64_t piece, float (*sum)
 template <class Step>
 float RowReduce(std::int64_t n, const Step& step) {
   std::vector<float> sums;
-  for (std::int64_t begin = 0; begin < n; begin += kRowPiece) sums.push_back(RowPiece(begin, std::min(begin + kRowPiece, n), step));
+  for (std::int64_t begin = 0; begin < n; begin += kRowPiece)
+    sums.push_back(RowPiece(begin, std::min(begin + kRowPiece, n), step));
   return SumPieces(std::move(sums), kRowPiece, [](const float* terms, std::int64_t count) {
     return RowPiece(0, count, [&](float acc, std::int64_t i) { return acc + terms[i]; });
   });

@@ -17,9 +17,9 @@ inline float CanonicalNan(float x) { return x != x ? std::bit_cast<float>(kCanon
 inline float Max(float a, float b) { return b > a || b != b ? b : a; }
 
 struct Scalar {
-  using F = float;          // the value
-  using I = std::int32_t;   // its bits
-  using M = bool;           // a condition per lane
+  using F = float;         // the value
+  using I = std::int32_t;  // its bits
+  using M = bool;          // a condition per lane
 
   static F Set(float x) { return x; }
   static I SetI(std::int32_t x) { return x; }
@@ -29,9 +29,9 @@ struct Scalar {
   static F Div(F a, F b) { return a / b; }
   static F Neg(F a) { return -a; }
   static F Abs(F a) { return std::bit_cast<F>(std::bit_cast<std::uint32_t>(a) & 0x7fffffffu); }
-  static F Sqrt(F a) { return std::sqrt(a); }                           // correctly rounded
-  static F Fma(F a, F b, F c) { return std::fma(a, b, c); }             // a * b + c, one rounding
-  static F NegFma(F a, F b, F c) { return std::fma(-a, b, c); }         // c - a * b, one rounding
+  static F Sqrt(F a) { return std::sqrt(a); }                    // correctly rounded
+  static F Fma(F a, F b, F c) { return std::fma(a, b, c); }      // a * b + c, one rounding
+  static F NegFma(F a, F b, F c) { return std::fma(-a, b, c); }  // c - a * b, one rounding
   static M Lt(F a, F b) { return a < b; }
   static M Le(F a, F b) { return a <= b; }
   static M Gt(F a, F b) { return a > b; }
@@ -51,17 +51,26 @@ struct Scalar {
   static I AndI(I a, I b) { return a & b; }
   static I OrI(I a, I b) { return a | b; }
   static I XorI(I a, I b) { return a ^ b; }
-  template <int n> static I Shl(I a) { return static_cast<I>(static_cast<std::uint32_t>(a) << n); }
-  template <int n> static I Sar(I a) { return a >> n; }                 // arithmetic
-  template <int n> static I Shr(I a) { return static_cast<I>(static_cast<std::uint32_t>(a) >> n); }
+  template <int n>
+  static I Shl(I a) {
+    return static_cast<I>(static_cast<std::uint32_t>(a) << n);
+  }
+  template <int n>
+  static I Sar(I a) {  // the sign comes in from the left
+    return a >> n;
+  }
+  template <int n>
+  static I Shr(I a) {  // zeros do
+    return static_cast<I>(static_cast<std::uint32_t>(a) >> n);
+  }
   static M EqI(I a, I b) { return a == b; }
   static M LtI(I a, I b) { return a < b; }
-  static F ToFloat(I a) { return static_cast<float>(a); }               // round to nearest even
-  static I ToIntExact(F a) { return static_cast<I>(a); }                // |a| < 2^31 and a is an integer
+  static F ToFloat(I a) { return static_cast<float>(a); }  // round to nearest even
+  static I ToIntExact(F a) { return static_cast<I>(a); }   // |a| < 2^31 and a is an integer
 
   static F Max(F a, F b) { return numerics::Max(a, b); }
   static F Canonical(F a) { return CanonicalNan(a); }
-  static F AtMost(F a, float limit) { return a > limit ? limit : a; }   // NaN stays; limit finite and not zero
+  static F AtMost(F a, float limit) { return a > limit ? limit : a; }  // NaN stays; limit finite and not zero
   static F AtLeast(F a, float limit) { return a < limit ? limit : a; }
   // `fast`, or slow(x) in the lanes of m: the way out for arguments that the fast formula does not cover.
   static F Patch(M m, F x, F fast, float (*slow)(float)) { return m ? slow(x) : fast; }

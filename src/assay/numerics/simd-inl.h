@@ -129,9 +129,11 @@ struct Simd {
 };
 
 #define ASSAY_NUMERICS_INLINE HWY_INLINE
-#include "assay/numerics/exponential.inc"
 #include "assay/numerics/circular.inc"
+#include "assay/numerics/exponential.inc"
 #include "assay/numerics/power.inc"
+
+// These use the ones above.
 #include "assay/numerics/activations.inc"
 #include "assay/numerics/optimizers.inc"
 #undef ASSAY_NUMERICS_INLINE

@@ -27,13 +27,23 @@ std::vector<OpCase> Cases() { return ElementCases(1, {}, Fill::kNormal, true); }
 std::vector<OpCase> GradientCases() { return ElementCases(2, {}, Fill::kNormal, false); }
 
 OpDef Activation(void (*gradient)(GradientBuilder&)) {
-  return {.aligned_inputs = 0b1, .attrs = {}, .infer = InferUnary, .gradient = gradient, .cost = ElementCost<30>,
-          .dependencies = NeedsAligned, .cases = Cases};
+  return {.aligned_inputs = 0b1,
+          .attrs = {},
+          .infer = InferUnary,
+          .gradient = gradient,
+          .cost = ElementCost<30>,
+          .dependencies = NeedsAligned,
+          .cases = Cases};
 }
 
 OpDef ActivationGradient() {
-  return {.aligned_inputs = 0b11, .attrs = {}, .infer = InferBinary, .gradient = nullptr, .cost = ElementCost<40>,
-          .dependencies = NeedsAligned, .cases = GradientCases};
+  return {.aligned_inputs = 0b11,
+          .attrs = {},
+          .infer = InferBinary,
+          .gradient = nullptr,
+          .cost = ElementCost<40>,
+          .dependencies = NeedsAligned,
+          .cases = GradientCases};
 }
 
 }  // namespace

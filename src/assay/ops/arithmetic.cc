@@ -125,21 +125,35 @@ void GradientReshape(GradientBuilder& g) {
 }
 
 OpDef Binary(void (*gradient)(GradientBuilder&), std::vector<OpCase> (*cases)()) {
-  return {.aligned_inputs = 0b11, .attrs = {}, .infer = InferBinary, .gradient = gradient, .cost = ElementCost<1>,
-          .dependencies = NeedsAligned, .cases = cases};
+  return {.aligned_inputs = 0b11,
+          .attrs = {},
+          .infer = InferBinary,
+          .gradient = gradient,
+          .cost = ElementCost<1>,
+          .dependencies = NeedsAligned,
+          .cases = cases};
 }
 
 OpDef Unary(std::span<const AttrSpec> attrs, void (*gradient)(GradientBuilder&), std::vector<OpCase> (*cases)()) {
-  return {.aligned_inputs = 0b1, .attrs = attrs, .infer = InferUnary, .gradient = gradient, .cost = ElementCost<1>,
-          .dependencies = NeedsAligned, .cases = cases};
+  return {.aligned_inputs = 0b1,
+          .attrs = attrs,
+          .infer = InferUnary,
+          .gradient = gradient,
+          .cost = ElementCost<1>,
+          .dependencies = NeedsAligned,
+          .cases = cases};
 }
 
 }  // namespace
 
 OpDef Define_fill() {
   // Without inputs there is nothing to differentiate with respect to.
-  return {.attrs = kFill, .infer = InferFill, .gradient = nullptr, .cost = ElementCost<0>,
-          .dependencies = NeedsNothing, .cases = FillCases};
+  return {.attrs = kFill,
+          .infer = InferFill,
+          .gradient = nullptr,
+          .cost = ElementCost<0>,
+          .dependencies = NeedsNothing,
+          .cases = FillCases};
 }
 
 OpDef Define_add() { return Binary(GradientAdd, BinaryCases); }
@@ -152,8 +166,13 @@ OpDef Define_scale() { return Unary(kFactor, GradientScale, ScaleCases); }
 OpDef Define_add_scalar() { return Unary(kTerm, GradientAddScalar, AddScalarCases); }
 
 OpDef Define_reshape() {
-  return {.aligned_inputs = 0b1, .attrs = kShape, .infer = InferReshape, .gradient = GradientReshape, .cost = ElementCost<0>,
-          .dependencies = NeedsAligned, .cases = ReshapeCases};
+  return {.aligned_inputs = 0b1,
+          .attrs = kShape,
+          .infer = InferReshape,
+          .gradient = GradientReshape,
+          .cost = ElementCost<0>,
+          .dependencies = NeedsAligned,
+          .cases = ReshapeCases};
 }
 
 }  // namespace assay::ops

@@ -41,8 +41,13 @@ std::vector<OpCase> Cases() {
 }  // namespace
 
 OpDef Define_dropout() {
-  return {.aligned_inputs = 0b1, .attrs = kAttrs, .infer = Infer, .gradient = Gradient, .cost = ElementCost<20>,
-          .dependencies = NeedsAligned, .cases = Cases};
+  return {.aligned_inputs = 0b1,
+          .attrs = kAttrs,
+          .infer = Infer,
+          .gradient = Gradient,
+          .cost = ElementCost<20>,
+          .dependencies = NeedsAligned,
+          .cases = Cases};
 }
 
 }  // namespace assay::ops

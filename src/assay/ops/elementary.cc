@@ -64,14 +64,20 @@ std::vector<OpCase> PositiveCases() { return ElementCases(1, {}, Fill::kPositive
 std::vector<OpCase> PowCases() {
   std::vector<OpCase> cases = ElementCases(1, {1.7f}, Fill::kPositive, true);
   for (float exponent : {-3.0f, -2.5f, -1.0f, -0.0f, 0.5f, 1.0f, 2.0f, 3.0f, 1e6f, -3e38f}) {
-    cases.push_back({.name = fmt::format("to_{}", exponent), .attrs = {exponent}, .in = {F32({333})}, .fill = {Fill::kSpecial}});
+    cases.push_back(
+        {.name = fmt::format("to_{}", exponent), .attrs = {exponent}, .in = {F32({333})}, .fill = {Fill::kSpecial}});
   }
   return cases;
 }
 
 OpDef Function(void (*gradient)(GradientBuilder&), std::vector<OpCase> (*cases)()) {
-  return {.aligned_inputs = 0b1, .attrs = {}, .infer = InferUnary, .gradient = gradient, .cost = ElementCost<20>,
-          .dependencies = NeedsAligned, .cases = cases};
+  return {.aligned_inputs = 0b1,
+          .attrs = {},
+          .infer = InferUnary,
+          .gradient = gradient,
+          .cost = ElementCost<20>,
+          .dependencies = NeedsAligned,
+          .cases = cases};
 }
 
 }  // namespace

@@ -43,8 +43,11 @@ std::vector<InputRange> NeedsAligned(const OpInstance& op, int, Range range) {
 std::vector<OpCase> ElementCases(std::size_t inputs, const Attrs& attrs, Fill smooth, bool gradient) {
   std::vector<OpCase> cases;
   const auto add = [&](std::string name, Shape shape, Fill fill, bool check_gradient = false) {
-    cases.push_back({.name = std::move(name), .attrs = attrs, .in = std::vector(inputs, F32(shape)),
-                     .fill = std::vector(inputs, fill), .gradient = check_gradient});
+    cases.push_back({.name = std::move(name),
+                     .attrs = attrs,
+                     .in = std::vector(inputs, F32(shape)),
+                     .fill = std::vector(inputs, fill),
+                     .gradient = check_gradient});
   };
   add("small", {2, 5}, smooth, gradient);
   add("scalar", {}, Fill::kNormal);

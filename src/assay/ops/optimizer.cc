@@ -6,8 +6,10 @@
 namespace assay::ops {
 namespace {
 
-constexpr AttrSpec kSgd[] = {{"momentum", AttrKind::kFloat}, {"dampening", AttrKind::kFloat},
-                             {"weight_decay", AttrKind::kFloat}, {"nesterov", AttrKind::kInt}};
+constexpr AttrSpec kSgd[] = {{"momentum", AttrKind::kFloat},
+                             {"dampening", AttrKind::kFloat},
+                             {"weight_decay", AttrKind::kFloat},
+                             {"nesterov", AttrKind::kInt}};
 constexpr AttrSpec kAdam[] = {
     {"beta1", AttrKind::kFloat}, {"beta2", AttrKind::kFloat}, {"eps", AttrKind::kFloat}, {"weight_decay", AttrKind::kFloat}};
 
@@ -87,15 +89,25 @@ std::vector<OpCase> AdamCases() {
 }
 
 OpDef Adam() {
-  return {.aligned_inputs = 0b1111, .attrs = kAdam, .infer = InferAdam, .gradient = nullptr, .cost = ElementCost<16>,
-          .dependencies = NeedsAligned, .cases = AdamCases};
+  return {.aligned_inputs = 0b1111,
+          .attrs = kAdam,
+          .infer = InferAdam,
+          .gradient = nullptr,
+          .cost = ElementCost<16>,
+          .dependencies = NeedsAligned,
+          .cases = AdamCases};
 }
 
 }  // namespace
 
 OpDef Define_sgd() {
-  return {.aligned_inputs = 0b111, .attrs = kSgd, .infer = InferSgd, .gradient = nullptr, .cost = ElementCost<8>,
-          .dependencies = NeedsAligned, .cases = SgdCases};
+  return {.aligned_inputs = 0b111,
+          .attrs = kSgd,
+          .infer = InferSgd,
+          .gradient = nullptr,
+          .cost = ElementCost<8>,
+          .dependencies = NeedsAligned,
+          .cases = SgdCases};
 }
 
 OpDef Define_adam() { return Adam(); }

@@ -11,12 +11,18 @@ HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE {
 
 void Elements_relu(const KernelArgs& args, std::int64_t begin, std::int64_t end) { Unary<nm::Relu<P>>(args, begin, end); }
-void Elements_gelu_tanh(const KernelArgs& args, std::int64_t begin, std::int64_t end) { Unary<nm::GeluTanh<P>>(args, begin, end); }
-void Elements_gelu_erf(const KernelArgs& args, std::int64_t begin, std::int64_t end) { Unary<nm::GeluErf<P>>(args, begin, end); }
+void Elements_gelu_tanh(const KernelArgs& args, std::int64_t begin, std::int64_t end) {
+  Unary<nm::GeluTanh<P>>(args, begin, end);
+}
+void Elements_gelu_erf(const KernelArgs& args, std::int64_t begin, std::int64_t end) {
+  Unary<nm::GeluErf<P>>(args, begin, end);
+}
 void Elements_sigmoid(const KernelArgs& args, std::int64_t begin, std::int64_t end) { Unary<nm::Sigmoid<P>>(args, begin, end); }
 void Elements_silu(const KernelArgs& args, std::int64_t begin, std::int64_t end) { Unary<nm::Silu<P>>(args, begin, end); }
 
-void Elements_relu_grad(const KernelArgs& args, std::int64_t begin, std::int64_t end) { Binary<nm::ReluGrad<P>>(args, begin, end); }
+void Elements_relu_grad(const KernelArgs& args, std::int64_t begin, std::int64_t end) {
+  Binary<nm::ReluGrad<P>>(args, begin, end);
+}
 
 void Elements_gelu_tanh_grad(const KernelArgs& args, std::int64_t begin, std::int64_t end) {
   Binary<nm::GeluTanhGrad<P>>(args, begin, end);
@@ -26,7 +32,9 @@ void Elements_gelu_erf_grad(const KernelArgs& args, std::int64_t begin, std::int
   Binary<nm::GeluErfGrad<P>>(args, begin, end);
 }
 
-void Elements_silu_grad(const KernelArgs& args, std::int64_t begin, std::int64_t end) { Binary<nm::SiluGrad<P>>(args, begin, end); }
+void Elements_silu_grad(const KernelArgs& args, std::int64_t begin, std::int64_t end) {
+  Binary<nm::SiluGrad<P>>(args, begin, end);
+}
 
 }  // namespace assay::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

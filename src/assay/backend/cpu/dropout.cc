@@ -36,8 +36,7 @@ void Elements_dropout(const KernelArgs& args, std::int64_t begin, std::int64_t e
     // An unaligned start costs one shift of the buffer, at most once in a call.
     if (skip != 0) std::copy(draws + skip, draws + kDraws, draws);
     ForVectors(
-        n,
-        [&](std::int64_t k) HWY_ATTR { P::Store(P::Canonical(Keep(P::Load(x + k), draws + k, threshold, factor)), y + k); },
+        n, [&](std::int64_t k) HWY_ATTR { P::Store(P::Canonical(Keep(P::Load(x + k), draws + k, threshold, factor)), y + k); },
         [&](std::int64_t k, std::size_t count) HWY_ATTR {
           P::StoreSome(P::Canonical(Keep(P::LoadSome(x + k, count), draws + k, threshold, factor)), y + k, count);
         });

@@ -12,8 +12,8 @@ namespace assay::cpu::HWY_NAMESPACE {
 
 void Elements_sgd(const KernelArgs& args, std::int64_t begin, std::int64_t end) {
   const Attrs& a = args.attrs();
-  const numerics::SgdScalars scalars = numerics::MakeSgdScalars(a.Float(0), a.Float(1), a.Float(2), a.Int(3) != 0,
-                                                                *args.In<float>(3), *args.In<float>(4));
+  const numerics::SgdScalars scalars =
+      numerics::MakeSgdScalars(a.Float(0), a.Float(1), a.Float(2), a.Int(3) != 0, *args.In<float>(3), *args.In<float>(4));
   const float* p_in = args.In<float>(0);
   const float* g_in = args.In<float>(1);
   const float* m_in = args.In<float>(2);
