@@ -9,7 +9,8 @@ namespace assay {
 namespace {
 
 constexpr char kFormatKey[] = "assay.format";
-constexpr char kFormat[] = "assay/snapshot/1";
+constexpr char kSnapshotFormat[] = "assay/snapshot/1";
+constexpr char kWeightsFormat[] = "assay/weights/1";
 constexpr char kStepKey[] = "assay.step";
 constexpr char kJobKey[] = "assay.job_id";
 constexpr char kTrajectoryKey[] = "assay.trajectory_id";
@@ -93,7 +94,7 @@ Digest StateRootOf(std::span<const StateSpec> specs, std::span<const Tensor> sta
 
 std::map<std::string, std::string> ToMetadata(const SnapshotInfo& info) {
   std::map<std::string, std::string> metadata = NativeMetadata();
-  metadata[kFormatKey] = kFormat;
+  metadata[kFormatKey] = info.weights_only ? kWeightsFormat : kSnapshotFormat;
   metadata[kStepKey] = std::to_string(info.step);
   metadata[kJobKey] = info.job.hex();
   metadata[kTrajectoryKey] = info.trajectory.hex();
@@ -106,8 +107,11 @@ std::map<std::string, std::string> ToMetadata(const SnapshotInfo& info) {
 Result<SnapshotInfo> SnapshotInfoOf(const Safetensors& file) {
   const MetadataReader in(file);
   ASSAY_ASSIGN(const std::string format, in.Text(kFormatKey));
-  if (format != kFormat) return Err("{}: metadata {}: expected {}, got '{}'", file.what(), kFormatKey, kFormat, format);
+  if (format != kSnapshotFormat && format != kWeightsFormat) {
+    return Err("{}: metadata {}: expected {}, got '{}'", file.what(), kFormatKey, kSnapshotFormat, format);
+  }
   SnapshotInfo info;
+  info.weights_only = format == kWeightsFormat;
   ASSAY_ASSIGN(info.step, in.Step(kStepKey));
   ASSAY_ASSIGN(info.job, in.Root(kJobKey));
   ASSAY_ASSIGN(info.trajectory, in.Root(kTrajectoryKey));
@@ -131,6 +135,7 @@ Result<Snapshot> ReadSnapshot(const std::string& path, std::span<const StateSpec
   ASSAY_ASSIGN(const Safetensors file, Safetensors::Open(path));
   Snapshot snapshot;
   ASSAY_ASSIGN(snapshot.info, SnapshotInfoOf(file));
+  if (snapshot.info.weights_only) return Err("{}: holds weights alone, expected a snapshot of the whole state", path);
   ASSAY_ASSIGN(snapshot.state, LoadState(file, specs));
   const Digest root = StateRootOf(specs, snapshot.state, pool);
   if (root != snapshot.info.state_root) {

@@ -138,7 +138,7 @@ class Session {
       while (prepared_.program.state[next].name != spec.name) ++next;
       weights.push_back({spec.name, &state_[next]});
     }
-    return WriteSafetensors(run_.weights_path(), weights, ToMetadata(info_));
+    return WriteSafetensors(run_.weights_path(), weights, ToMetadata(WeightsInfo()));
   }
 
   bool WeightsAreCurrent() const {
@@ -146,7 +146,13 @@ class Session {
     const auto file = Safetensors::Open(run_.weights_path());
     if (!file) return false;
     const auto info = SnapshotInfoOf(*file);
-    return info && *info == info_;
+    return info && *info == WeightsInfo();
+  }
+
+  SnapshotInfo WeightsInfo() const {
+    SnapshotInfo info = info_;
+    info.weights_only = true;
+    return info;
   }
 
   const PreparedJob& prepared_;

@@ -1,0 +1,37 @@
+#include "assay/cli/backend.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "assay/backend/ref/ref.h"
+#ifdef ASSAY_HAVE_CPU_BACKEND
+#include "assay/backend/cpu/cpu.h"
+#endif
+
+namespace assay::cli {
+
+std::vector<std::string> AvailableSimd() {
+  std::vector<std::string> names;
+#ifdef ASSAY_HAVE_CPU_BACKEND
+  for (cpu::Simd simd : cpu::SupportedSimd()) names.emplace_back(cpu::Name(simd));
+#endif
+  names.emplace_back("ref");
+  return names;
+}
+
+Result<std::unique_ptr<Backend>> MakeBackend(std::string_view simd, ThreadPool& pool) {
+  const std::vector<std::string> available = AvailableSimd();
+  const std::string_view wanted = simd == "auto" ? std::string_view(available.front()) : simd;
+  if (std::find(available.begin(), available.end(), wanted) == available.end()) {
+    return Err("--simd {}: not available here; this machine and build have: auto, {}", simd, fmt::join(available, ", "));
+  }
+#ifdef ASSAY_HAVE_CPU_BACKEND
+  for (cpu::Simd each : cpu::SupportedSimd()) {
+    if (cpu::Name(each) == wanted) return cpu::MakeCpuBackend(each, pool);
+  }
+#endif
+  return ref::MakeRefBackend(pool);
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,21 @@
+// Which set of kernels a command runs on. All give the same bytes.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "assay/backend/kernel.h"
+#include "assay/base/result.h"
+#include "assay/base/thread_pool.h"
+
+namespace assay::cli {
+
+// What this machine can run and this build contains, fastest first; "ref" is always the last.
+std::vector<std::string> AvailableSimd();
+
+// `simd` is "auto" or one of avx512, avx2, neon, ref. The pool must outlive the backend.
+Result<std::unique_ptr<Backend>> MakeBackend(std::string_view simd, ThreadPool& pool);
+
+}  // namespace assay::cli

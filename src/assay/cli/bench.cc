@@ -1,0 +1,170 @@
+#include <algorithm>
+#include <chrono>
+
+#include "assay/cli/command.h"
+#include "assay/cli/describe.h"
+#include "assay/cli/load.h"
+#include "assay/cli/text.h"
+#include "assay/cli/timing.h"
+#include "assay/ops/table.h"
+#include "assay/train/batch.h"
+
+namespace assay::cli {
+namespace {
+
+struct BenchOptions {
+  std::string target;
+  std::string data;
+  int steps = 5;
+  ComputeOptions compute;
+  bool json = false;
+};
+
+struct OpRow {
+  std::string name;
+  double seconds = 0;  // per step
+  double flops = 0;    // per step
+  std::size_t nodes = 0;
+  bool fused = false;
+};
+
+struct BenchResult {
+  std::vector<double> steps;  // seconds each, ascending
+  std::vector<OpRow> ops;     // slowest first
+  double flops = 0;
+  double memory_bytes = 0;
+};
+
+double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+// Runs `steps` steps after one that warms up, all of the job's first ones.
+std::vector<double> TimeSteps(const PreparedJob& prepared, StepRunner& runner, State& state, int first, int steps) {
+  const Job& job = prepared.job;
+  BatchLoader loader(*prepared.data.train, runner.batch_fields());
+  std::vector<double> seconds;
+  for (int i = 0; i < steps; ++i) {
+    const auto step = static_cast<std::uint32_t>(first + i);
+    const auto indices =
+        BatchIndices(job.seed, prepared.data.train->samples(), step, job.batch.microbatch * job.batch.microbatches);
+    const double begin = Now();
+    runner.Run(state, {.seed = job.seed, .step = step, .lr = LearningRate(job.schedule, step),
+                       .load = [&](std::int64_t g, std::span<Tensor> fields) {
+                         const std::int64_t at = g * job.batch.microbatch;
+                         loader.Load(std::span(indices).subspan(static_cast<std::size_t>(at),
+                                                                static_cast<std::size_t>(job.batch.microbatch)),
+                                     {.seed = job.seed, .step = step, .position = at, .train = true}, fields);
+                       }});
+    seconds.push_back(Now() - begin);
+  }
+  return seconds;
+}
+
+void AddCosts(const Graph& graph, double times, std::vector<OpRow>& rows) {
+  for (const Node& node : graph.nodes()) {
+    const OpDef& def = graph.def(node);
+    ++rows[node.op].nodes;
+    if (def.cost != nullptr) rows[node.op].flops += times * def.cost(graph.Instance(node)).flops;
+  }
+}
+
+Result<BenchResult> Measure(const PreparedJob& prepared, Backend& backend, int steps) {
+  ASSAY_ASSIGN(State state, StartingState(prepared));
+  TimingBackend timing(backend, Ops().size());
+  BenchResult result;
+  {
+    StepRunner runner(prepared.program, backend);
+    TimeSteps(prepared, runner, state, 0, 1);
+    result.steps = TimeSteps(prepared, runner, state, 1, steps);
+    result.memory_bytes = static_cast<double>(runner.memory_bytes());
+  }
+  StepRunner timed(prepared.program, timing);
+  TimeSteps(prepared, timed, state, 1 + steps, 1);
+  timing.Reset();
+  TimeSteps(prepared, timed, state, 2 + steps, steps);
+
+  std::vector<OpRow> rows(Ops().size());
+  AddCosts(prepared.program.micro, static_cast<double>(prepared.program.microbatches), rows);
+  AddCosts(prepared.program.update, 1, rows);
+  const std::vector<OpTiming> timings = timing.Timings();
+  for (std::size_t op = 0; op < rows.size(); ++op) {
+    rows[op].name = Ops()[static_cast<OpIndex>(op)].name;
+    rows[op].seconds = timings[op].seconds / steps;
+    rows[op].fused = timings[op].fused;
+    result.flops += rows[op].flops;
+  }
+  std::erase_if(rows, [](const OpRow& row) { return row.nodes == 0; });
+  std::sort(rows.begin(), rows.end(), [](const OpRow& a, const OpRow& b) { return a.seconds > b.seconds; });
+  std::sort(result.steps.begin(), result.steps.end());
+  result.ops = std::move(rows);
+  return result;
+}
+
+void PrintText(const PreparedJob& prepared, const Compute& compute, const BenchResult& result) {
+  const Throughput throughput = ThroughputOf(prepared.job);
+  const double best = result.steps.front();
+  fmt::print("{} with {} kernels on {} threads\n\n", DescribeModel(prepared.job.model), compute.simd, compute.pool->threads());
+  fmt::print("step        {:.2f} ms best, {:.2f} ms median of {}\n", 1e3 * best, 1e3 * result.steps[result.steps.size() / 2],
+             result.steps.size());
+  fmt::print("speed       {} {}/s, {}FLOP/s\n", Count(throughput.per_step / best), throughput.unit, Count(result.flops / best));
+  fmt::print("work space  {}\n\n", ByteCount(result.memory_bytes));
+  double total = 0;
+  for (const OpRow& row : result.ops) total += row.seconds;
+  std::vector<std::vector<std::string>> table = {{"op", "nodes", "ms/step", "share", "FLOP/s"}};
+  for (const OpRow& row : result.ops) {
+    table.push_back({row.fused ? row.name + " (fused)" : row.name, std::to_string(row.nodes), fmt::format("{:.3f}", 1e3 * row.seconds),
+                     fmt::format("{:.1f}%", 100 * row.seconds / total), row.seconds > 0 ? Count(row.flops / row.seconds) : "-"});
+  }
+  fmt::print("{}", Table(table));
+}
+
+void PrintJson(const PreparedJob& prepared, const Compute& compute, const BenchResult& result) {
+  OrderedJson ops = OrderedJson::array();
+  for (const OpRow& row : result.ops) {
+    ops.push_back({{"op", row.name}, {"nodes", row.nodes}, {"seconds", row.seconds}, {"flops", row.flops}, {"fused", row.fused}});
+  }
+  const Throughput throughput = ThroughputOf(prepared.job);
+  const OrderedJson json = {{"job", prepared.job.name},
+                            {"simd", compute.simd},
+                            {"threads", compute.pool->threads()},
+                            {"step_seconds_best", result.steps.front()},
+                            {"step_seconds_median", result.steps[result.steps.size() / 2]},
+                            {"unit", throughput.unit},
+                            {"units_per_second", throughput.per_step / result.steps.front()},
+                            {"flops_per_step", result.flops},
+                            {"working_bytes", result.memory_bytes},
+                            {"ops", ops}};
+  fmt::print("{}\n", json.dump());
+}
+
+Result<int> RunBench(const BenchOptions& options) {
+  ASSAY_ASSIGN(const Compute compute, MakeCompute(options.compute));
+  ASSAY_ASSIGN(Job job, LoadJobOf(options.target));
+  if (!options.data.empty()) job.data.path = options.data;
+  ASSAY_ASSIGN(const PreparedJob prepared, Prepare(std::move(job)));
+  ASSAY_ASSIGN(const BenchResult result, Measure(prepared, *compute.backend, options.steps));
+  if (options.json) {
+    PrintJson(prepared, compute, result);
+  } else {
+    PrintText(prepared, compute, result);
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddBench(CLI::App& app, Command& command) {
+  auto options = std::make_shared<BenchOptions>();
+  CLI::App* sub = app.add_subcommand("bench", "Time a job's training step, whole and op by op; nothing is written");
+  sub->footer("Example: assay bench examples/gpt2-tiny.toml --steps 20");
+  sub->add_option("target", options->target, "Job file or run directory")->required()->type_name("JOB|RUN");
+  sub->add_option("--steps", options->steps, "Steps to time, after one to warm up")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str()
+      ->type_name("N");
+  sub->add_option("--data", options->data, "Data file or folder instead of the job's")->type_name("PATH");
+  AddComputeOptions(*sub, options->compute);
+  sub->add_flag("--json", options->json, "Print one JSON object");
+  SetCommand(sub, std::move(options), command, RunBench);
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,54 @@
+// What the subcommands share: how they register, the options for the machine, and how they report.
+//
+// A subcommand's Add function declares its options and, when the user chose it, stores what is to be done in `command`; it runs after
+// all options have been read. Errors go to standard error as one line, "assay: ..."; results go to standard output.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "assay/backend/kernel.h"
+#include "assay/base/result.h"
+#include "assay/base/thread_pool.h"
+
+namespace assay::cli {
+
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitBadInput = 2;
+
+using Command = std::function<int()>;
+
+void AddTrain(CLI::App& app, Command& command);
+void AddEval(CLI::App& app, Command& command);
+void AddSample(CLI::App& app, Command& command);
+void AddShow(CLI::App& app, Command& command);
+void AddBench(CLI::App& app, Command& command);
+void AddVersion(CLI::App& app, Command& command);
+
+// The exit status; an error is printed first.
+int Report(const Result<int>& result);
+
+// Makes a command of a function that returns Result<int> (the exit status) and its options.
+template <class Options>
+void SetCommand(CLI::App* subcommand, std::shared_ptr<Options> options, Command& command, Result<int> (*run)(const Options&)) {
+  subcommand->callback([options, &command, run] { command = [options, run] { return Report(run(*options)); }; });
+}
+
+struct ComputeOptions {
+  int threads = 0;  // 0: as many as the machine has
+  std::string simd = "auto";
+};
+void AddComputeOptions(CLI::App& app, ComputeOptions& options);
+
+// The threads and the backend that a command computes with.
+struct Compute {
+  std::unique_ptr<ThreadPool> pool;
+  std::unique_ptr<Backend> backend;
+  std::string simd;  // what "auto" came to
+};
+Result<Compute> MakeCompute(const ComputeOptions& options);
+
+}  // namespace assay::cli

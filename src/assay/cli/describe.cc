@@ -1,0 +1,144 @@
+#include "assay/cli/describe.h"
+
+#include <fmt/ranges.h>
+
+#include "assay/backend/ref/ref.h"
+#include "assay/cli/text.h"
+
+namespace assay::cli {
+namespace {
+
+std::string Describe(const Gpt2Config& c) {
+  return fmt::format("GPT-2: {} layers, {} heads, width {}, context {}, vocabulary {}, dropout {:g}", c.layers, c.heads, c.width,
+                     c.context, c.vocab, c.dropout);
+}
+
+std::string Describe(const LlamaConfig& c) {
+  return fmt::format("Llama: {} layers, {} heads ({} for keys), width {}, hidden {}, context {}, vocabulary {}", c.layers, c.heads,
+                     c.kv_heads, c.width, c.hidden, c.context, c.vocab);
+}
+
+std::string Describe(const ResNetConfig& c) {
+  return fmt::format("ResNet-{}: {} stem, {}x{}x{} images, width {}, {} classes", c.depth, c.cifar_stem ? "CIFAR" : "ImageNet",
+                     c.image, c.image, c.channels, c.width, c.classes);
+}
+
+std::string Describe(const MlpConfig& c) {
+  if (c.hidden.empty()) return fmt::format("Logistic regression: {} inputs, {} classes", c.inputs, c.classes);
+  return fmt::format("MLP: {} inputs, hidden {}, {} classes, {}", c.inputs, fmt::join(c.hidden, "-"), c.classes, c.activation);
+}
+
+std::string DescribeBatch(const Job& job) {
+  const Throughput throughput = ThroughputOf(job);
+  std::string text = fmt::format("{} samples", job.batch.microbatch * job.batch.microbatches);
+  if (job.batch.microbatches > 1) text += fmt::format(" ({} microbatches of {})", job.batch.microbatches, job.batch.microbatch);
+  if (throughput.unit == "tokens") text += fmt::format(" of {} tokens", job.batch.sequence);
+  return text;
+}
+
+}  // namespace
+
+std::string DescribeModel(const ModelConfig& model) {
+  return std::visit([](const auto& config) { return Describe(config); }, model);
+}
+
+std::string DescribeOptimizer(const OptimizerConfig& o) {
+  std::string text = o.kind == OptimizerKind::kSgd ? fmt::format("SGD, momentum {:g}{}", o.momentum, o.nesterov ? " (Nesterov)" : "")
+                                                   : fmt::format("{}, betas {:g} {:g}, eps {:g}",
+                                                                 o.kind == OptimizerKind::kAdam ? "Adam" : "AdamW", o.beta1, o.beta2, o.eps);
+  if (o.weight_decay != 0) text += fmt::format(", weight decay {:g}", o.weight_decay);
+  if (o.clip_norm != 0) text += fmt::format(", gradients clipped at norm {:g}", o.clip_norm);
+  return text;
+}
+
+std::string DescribeSchedule(const Schedule& s) {
+  std::string text = fmt::format("learning rate {:g}", s.lr);
+  if (s.warmup > 0) text += fmt::format(", {} steps of warm-up", s.warmup);
+  switch (s.kind) {
+    case ScheduleKind::kConstant: break;
+    case ScheduleKind::kWarmupCosine: text += fmt::format(", cosine to {:g} at step {}", s.min_lr, s.length); break;
+    case ScheduleKind::kStep: text += fmt::format(", times {:g} every {} steps", s.gamma, s.every); break;
+  }
+  return text;
+}
+
+double FlopsOf(const Graph& graph) {
+  double flops = 0;
+  for (const Node& node : graph.nodes()) {
+    const OpDef& def = graph.def(node);
+    if (def.cost != nullptr) flops += def.cost(graph.Instance(node)).flops;
+  }
+  return flops;
+}
+
+ProgramSummary Summarize(const Program& program) {
+  ProgramSummary summary;
+  summary.micro_nodes = program.micro.nodes().size();
+  summary.update_nodes = program.update.nodes().size();
+  summary.flops = FlopsOf(program.micro) * static_cast<double>(program.microbatches) + FlopsOf(program.update);
+  for (const StateSpec& spec : program.state) summary.state_bytes += static_cast<double>(spec.type.bytes());
+  ThreadPool pool(1);
+  const auto backend = ref::MakeRefBackend(pool);
+  summary.working_bytes = static_cast<double>(StepRunner(program, *backend).memory_bytes());
+  for (const Graph* graph : {&program.micro, &program.update}) {
+    for (const Node& node : graph->nodes()) ++summary.ops[std::string(graph->def(node).name)];
+  }
+  return summary;
+}
+
+std::string JobText(const PreparedJob& prepared) {
+  const Job& job = prepared.job;
+  const ProgramSummary program = Summarize(prepared.program);
+  std::vector<std::string> ops;
+  for (const auto& [name, count] : program.ops) ops.push_back(fmt::format("{} {}", count, name));
+  std::string text;
+  const auto line = [&](std::string_view key, const std::string& value) { text += fmt::format("{:<12} {}\n", key, value); };
+  line("job", job.name);
+  line("job id", prepared.identity.job.hex());
+  line("model", DescribeModel(job.model));
+  line("parameters", Grouped(ParameterCount(job.model)));
+  line("data", prepared.data.train->description());
+  line("data id", prepared.identity.data.hex());
+  line("batch", DescribeBatch(job));
+  line("optimizer", DescribeOptimizer(job.optimizer));
+  line("schedule", DescribeSchedule(job.schedule));
+  line("steps", fmt::format("{}, seed {}", job.steps, job.seed));
+  line("program", fmt::format("{} nodes per microbatch, {} in the update, {}FLOP per step", program.micro_nodes,
+                              program.update_nodes, Count(program.flops)));
+  line("memory", fmt::format("{} of state, {} of work space", ByteCount(program.state_bytes), ByteCount(program.working_bytes)));
+  line("ops", fmt::format("{}", fmt::join(ops, ", ")));
+  return text;
+}
+
+OrderedJson JobJson(const PreparedJob& prepared) {
+  const Job& job = prepared.job;
+  const ProgramSummary program = Summarize(prepared.program);
+  OrderedJson parameters = OrderedJson::array();
+  for (const StateSpec& spec : ModelState(job.model)) {
+    const auto dims = spec.type.shape.dims();
+    parameters.push_back({{"name", spec.name},
+                          {"dtype", std::string(Name(spec.type.dtype))},
+                          {"shape", std::vector<std::int64_t>(dims.begin(), dims.end())}});
+  }
+  return {{"job", job.name},
+          {"job_id", prepared.identity.job.hex()},
+          {"data_id", prepared.identity.data.hex()},
+          {"data", prepared.data.train->description()},
+          {"model", DescribeModel(job.model)},
+          {"optimizer", DescribeOptimizer(job.optimizer)},
+          {"schedule", DescribeSchedule(job.schedule)},
+          {"steps", job.steps},
+          {"seed", job.seed},
+          {"batch", {{"microbatch", job.batch.microbatch}, {"microbatches", job.batch.microbatches}, {"sequence", job.batch.sequence}}},
+          {"parameter_count", ParameterCount(job.model)},
+          {"program",
+           {{"micro_nodes", program.micro_nodes},
+            {"update_nodes", program.update_nodes},
+            {"flops_per_step", program.flops},
+            {"state_bytes", program.state_bytes},
+            {"working_bytes", program.working_bytes},
+            {"ops", program.ops}}},
+          {"parameters", parameters}};
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,31 @@
+// A job in words and numbers: what `assay show` and `assay bench` say about it.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "assay/cli/json.h"
+#include "assay/train/prepare.h"
+
+namespace assay::cli {
+
+std::string DescribeModel(const ModelConfig& model);          // "GPT-2, 4 layers, 4 heads, width 128, context 64, vocabulary 65"
+std::string DescribeOptimizer(const OptimizerConfig& optimizer);
+std::string DescribeSchedule(const Schedule& schedule);
+
+struct ProgramSummary {
+  std::size_t micro_nodes = 0, update_nodes = 0;
+  double flops = 0;         // of a whole step
+  double state_bytes = 0;
+  double working_bytes = 0; // beside the state
+  std::map<std::string, std::size_t> ops;  // nodes of a step by op, a microbatch's counted once
+};
+ProgramSummary Summarize(const Program& program);
+
+// Flops of one pass through the graph.
+double FlopsOf(const Graph& graph);
+
+std::string JobText(const PreparedJob& prepared);
+OrderedJson JobJson(const PreparedJob& prepared);
+
+}  // namespace assay::cli

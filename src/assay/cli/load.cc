@@ -1,0 +1,56 @@
+#include "assay/cli/load.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <limits>
+#include <utility>
+
+#include "assay/model/import.h"
+
+namespace assay::cli {
+namespace {
+
+Status LoadWeights(const std::string& path, LoadedModel& model) {
+  ASSAY_ASSIGN(const Safetensors file, Safetensors::Open(path));
+  model.specs = ModelState(model.prepared.job.model);
+  for (const StateSpec& spec : model.specs) model.state.emplace_back(spec.type);
+  return ImportWeights(model.prepared.job.model, file, model.specs, model.state);
+}
+
+Status LoadNewestSnapshot(const RunDirectory& run, ThreadPool& pool, LoadedModel& model) {
+  const auto note = [](const std::string& text) { fmt::print(stderr, "assay: {}\n", text); };
+  model.specs = model.prepared.program.state;
+  ASSAY_ASSIGN(auto snapshot, run.NewestSnapshot(model.specs, std::numeric_limits<std::int64_t>::max(), pool, note));
+  if (!snapshot) return Err("{}: has no valid snapshot yet", run.path());
+  model.snapshot = snapshot->info;
+  model.state = std::move(snapshot->state);
+  return {};
+}
+
+}  // namespace
+
+Result<Job> LoadJobOf(const std::string& target) {
+  if (!IsDirectory(target)) return LoadJob(target);
+  ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(target));
+  return LoadJob(run.job_path());
+}
+
+Result<LoadedModel> LoadModel(const ModelSource& source, ThreadPool& pool) {
+  ASSAY_ASSIGN(Job job, LoadJobOf(source.target));
+  if (!source.data.empty()) job.data.path = std::filesystem::absolute(source.data).string();
+  LoadedModel model;
+  ASSAY_ASSIGN(model.prepared, Prepare(std::move(job)));
+  if (!source.weights.empty()) {
+    ASSAY_TRY(LoadWeights(source.weights, model));
+    return model;
+  }
+  if (!IsDirectory(source.target)) return Err("{}: is a job file; name the weights to use with --weights FILE", source.target);
+  ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(source.target));
+  if (source.data.empty() && run.identity().data != model.prepared.identity.data) {
+    return Err("{}: the data of this run has changed since; name data to use with --data PATH", source.target);
+  }
+  ASSAY_TRY(LoadNewestSnapshot(run, pool, model));
+  return model;
+}
+
+}  // namespace assay::cli

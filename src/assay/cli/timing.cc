@@ -1,0 +1,49 @@
+#include "assay/cli/timing.h"
+
+#include <chrono>
+
+namespace assay::cli {
+namespace {
+
+std::int64_t NowNs() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+void TimingBackend::Run(const KernelArgs& args) {
+  const std::int64_t begin = NowNs();
+  backend_.Run(args);
+  Cell& cell = cells_[args.op->def->index];
+  cell.whole_ns.fetch_add(NowNs() - begin, std::memory_order_relaxed);
+  cell.calls.fetch_add(1, std::memory_order_relaxed);
+}
+
+void TimingBackend::RunElements(const KernelArgs& args, std::int64_t begin, std::int64_t end) {
+  const std::int64_t start = NowNs();
+  backend_.RunElements(args, begin, end);
+  Cell& cell = cells_[args.op->def->index];
+  cell.pieces_ns.fetch_add(NowNs() - start, std::memory_order_relaxed);
+  cell.calls.fetch_add(1, std::memory_order_relaxed);
+}
+
+std::vector<OpTiming> TimingBackend::Timings() const {
+  std::vector<OpTiming> timings;
+  for (const Cell& cell : cells_) {
+    const auto pieces = static_cast<double>(cell.pieces_ns.load()) / workers();
+    timings.push_back({.seconds = 1e-9 * (static_cast<double>(cell.whole_ns.load()) + pieces),
+                       .calls = cell.calls.load(),
+                       .fused = cell.pieces_ns.load() > 0});
+  }
+  return timings;
+}
+
+void TimingBackend::Reset() {
+  for (Cell& cell : cells_) {
+    cell.whole_ns = 0;
+    cell.pieces_ns = 0;
+    cell.calls = 0;
+  }
+}
+
+}  // namespace assay::cli

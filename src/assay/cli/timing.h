@@ -1,0 +1,47 @@
+// TimingBackend: a backend that measures how long each op takes and otherwise does what the one behind it does.
+//
+// Ops that run inside a fused group are measured on the threads that run them; their time is divided by the number of workers, so that the
+// sum over all ops compares with the wall clock. The backend behind must outlive it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "assay/backend/kernel.h"
+
+namespace assay::cli {
+
+struct OpTiming {
+  double seconds = 0;
+  std::int64_t calls = 0;  // whole ops, or pieces of fused ones
+  bool fused = false;      // ran inside a fused group at least once
+};
+
+class TimingBackend : public Backend {
+ public:
+  TimingBackend(Backend& backend, std::size_t ops) : backend_(backend), cells_(ops) {}
+
+  std::string_view name() const override { return backend_.name(); }
+  void Run(const KernelArgs& args) override;
+  void RunElements(const KernelArgs& args, std::int64_t begin, std::int64_t end) override;
+  void ParallelFor(std::int64_t n, std::int64_t grain,
+                   const std::function<void(std::int64_t, std::int64_t, int)>& body) override {
+    backend_.ParallelFor(n, grain, body);
+  }
+  int workers() const override { return backend_.workers(); }
+  bool in_place() const override { return backend_.in_place(); }
+
+  std::vector<OpTiming> Timings() const;  // by OpIndex
+  void Reset();
+
+ private:
+  struct Cell {
+    std::atomic<std::int64_t> whole_ns{0}, pieces_ns{0}, calls{0};
+  };
+  Backend& backend_;
+  std::vector<Cell> cells_;
+};
+
+}  // namespace assay::cli

@@ -1,0 +1,108 @@
+#include <chrono>
+#include <filesystem>
+
+#include <nlohmann/json.hpp>
+
+#include "assay/cli/command.h"
+#include "assay/cli/json.h"
+#include "assay/cli/progress.h"
+#include "assay/cli/text.h"
+#include "assay/train/interrupt.h"
+#include "assay/train/trainer.h"
+
+namespace assay::cli {
+namespace {
+
+struct TrainOptions {
+  std::string job;
+  std::string out;
+  std::string data;
+  std::int64_t steps = 0;  // 0: the job's
+  ComputeOptions compute;
+  bool json = false;
+  bool quiet = false;
+};
+
+double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+Result<PreparedJob> PrepareFrom(const TrainOptions& options) {
+  ASSAY_ASSIGN(Job job, LoadJob(options.job));
+  if (options.steps > 0) job.steps = options.steps;
+  if (!options.data.empty()) job.data.path = std::filesystem::absolute(options.data).string();
+  return Prepare(std::move(job));
+}
+
+void PrintResult(const TrainOptions& options, const PreparedJob& prepared, const Compute& compute, const TrainOutcome& outcome,
+                 double seconds) {
+  if (options.json) {
+    const OrderedJson json = {{"job", prepared.job.name},
+                              {"job_id", prepared.identity.job.hex()},
+                              {"steps", outcome.step},
+                              {"resumed_from", outcome.first_step},
+                              {"loss", outcome.loss},
+                              {"val_loss", ToJson(outcome.validation_loss)},
+                              {"state_root", outcome.state_root.hex()},
+                              {"seconds", seconds},
+                              {"simd", compute.simd},
+                              {"threads", compute.pool->threads()},
+                              {"interrupted", outcome.interrupted}};
+    fmt::print("{}\n", json.dump());
+    return;
+  }
+  if (options.quiet) return;
+  fmt::print("steps       {}\nloss        {:.6f}\n", outcome.step, outcome.loss);
+  if (outcome.validation_loss) fmt::print("val loss    {:.6f}\n", *outcome.validation_loss);
+  fmt::print("time        {}\nstate root  {}\n", Duration(seconds), outcome.state_root.hex());
+  if (!outcome.interrupted) fmt::print("weights     {}\n", JoinPath(options.out, "model.safetensors"));
+}
+
+Result<int> RunTrain(const TrainOptions& options) {
+  const double begin = Now();
+  ASSAY_ASSIGN(const Compute compute, MakeCompute(options.compute));
+  ASSAY_ASSIGN(const PreparedJob prepared, PrepareFrom(options));
+  ASSAY_ASSIGN(RunDirectory run, RunDirectory::OpenForTraining(options.out, ContentOf(prepared)));
+
+  Progress progress(stderr, ProgressModeFor(stderr, options.quiet), prepared.job.steps, ThroughputOf(prepared.job));
+  const InterruptGuard interrupt;
+  const TrainHooks hooks{
+      .on_start = [&](std::int64_t first) { progress.Start(first, Now()); },
+      .on_step = [&](const StepReport& report) { progress.Step(report, Now()); },
+      .on_evaluation = [&](std::int64_t step, float loss) { progress.Evaluation(step, loss); },
+      .on_note = [&](const std::string& text) { progress.Note(text); },
+      .should_stop = [&] { return interrupt.signal() != 0; },
+  };
+  const auto outcome = Train(prepared, run, *compute.backend, *compute.pool, hooks);
+  progress.Finish();
+  if (!outcome) return tl::unexpected(outcome.error());
+  PrintResult(options, prepared, compute, *outcome, Now() - begin);
+  if (!outcome->interrupted) return kExitOk;
+  std::fflush(stdout);
+  progress.Note(fmt::format("interrupted after step {} of {}; continue with: assay train {} --out {}", outcome->step,
+                            prepared.job.steps, options.job, options.out));
+  return 128 + interrupt.signal();
+}
+
+}  // namespace
+
+void AddTrain(CLI::App& app, Command& command) {
+  auto options = std::make_shared<TrainOptions>();
+  CLI::App* sub = app.add_subcommand("train", "Train a job into a run directory, or continue one that was interrupted");
+  sub->footer(
+      "The run directory holds snapshots, TensorBoard events and, at the end, model.safetensors. Ctrl-C finishes the step, writes a\n"
+      "snapshot and stops; the same command continues. However often it is interrupted, and on whatever machine, threads or kernels\n"
+      "it runs, the job ends in the same bytes: compare the state root.\n"
+      "\n"
+      "Example: assay train examples/shakespeare-char.toml --data shakespeare.txt --out runs/shakespeare");
+  sub->add_option("job", options->job, "Job file (TOML; docs/JOBS.md)")->required()->type_name("JOB");
+  sub->add_option("--out", options->out, "Run directory; created if it does not exist")->required()->type_name("DIR");
+  sub->add_option("--steps", options->steps, "Train so many steps instead of the job's number")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{0xffffffff}))
+      ->type_name("N");
+  sub->add_option("--data", options->data, "Data file or folder instead of the job's")->type_name("PATH");
+  AddComputeOptions(*sub, options->compute);
+  sub->add_flag("--json", options->json, "Print the result as one JSON object on the last line of standard output");
+  sub->add_flag("--quiet", options->quiet, "No progress");
+  SetCommand(sub, std::move(options), command, RunTrain);
+}
+
+}  // namespace assay::cli
