@@ -72,7 +72,7 @@ class OpBuilder {
 
   // --- softmax and losses -----------------------------------------------------------------------------------------------------------
   ValueId Softmax(ValueId x);                          // softmax, over the last axis. softmax_grad(y, dy)
-  // cross_entropy  inputs logits [N,V], targets i32[N] (-1: ignored, loss 0, gradient 0). outputs: losses [N], lse [N].
+  // cross_entropy  inputs logits [N,V], targets i32, N of them in any shape (-1: ignored, loss 0, gradient 0). outputs: losses [N], lse [N].
   // cross_entropy_grad(logits, targets, lse, dlosses) -> dlogits. Only `losses` is differentiable.
   std::vector<ValueId> CrossEntropy(ValueId logits, ValueId targets);
 

@@ -25,13 +25,16 @@ Result<std::vector<TensorType>> InferSoftmaxGrad(const Attrs&, std::span<const T
   return std::vector{in[0]};
 }
 
-// logits [N, V] and targets i32[N]; a target must be able to name every class.
+// logits [N, V] and N targets, i32 of any shape, as batches of sequences have two axes; a target must be able to name every class.
 Status CheckLoss(std::span<const TensorType> in) {
   ASSAY_TRY(ExpectF32(in, 0));
     if (in[0].shape.rank() != 2) return Err("input 0: expected rank 2, got {}", in[0].shape.rank());
   ASSAY_ASSIGN(const MatrixView view, RowsOfLastAxis(in[0].shape));
   if (view.cols > std::numeric_limits<std::int32_t>::max()) return Err("input 0: {} classes do not fit in i32", view.cols);
-  return ExpectShape(in, 1, I32({view.rows}));
+  if (in[1].dtype != DType::kI32 || in[1].elements() != view.rows) {
+    return Err("input 1: expected i32 with {} elements, got {}", view.rows, ToString(in[1]));
+  }
+  return {};
 }
 
 Result<std::vector<TensorType>> InferCrossEntropy(const Attrs&, std::span<const TensorType> in) {
