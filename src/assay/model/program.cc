@@ -42,8 +42,6 @@ Fields BatchFields(const ModelConfig& config, const BatchConfig& batch) {
 }
 
 ValueId MeanLoss(OpBuilder& ops, ValueId logits, ValueId targets) {
-  const std::int64_t rows = ops.shape(logits)[0];
-  if (ops.shape(targets).rank() != 1) targets = ops.Reshape(targets, {rows});
   return ops.Mean(ops.CrossEntropy(logits, targets).front());
 }
 
