@@ -37,8 +37,8 @@ Result<std::vector<TensorType>> InferGrad(const Attrs&, std::span<const TensorTy
 
 // mean, var and rstd are not differentiable outputs.
 void GradientTrain(GradientBuilder& g) {
-  const std::vector<ValueId> grads = g.EmitAll(
-      op::batchnorm_grad, {}, {g.input(0), g.input(1), g.output(1), g.output(3), g.OutputGradientOrZero(0)});
+  const std::vector<ValueId> grads =
+      g.EmitAll(op::batchnorm_grad, {}, {g.input(0), g.input(1), g.output(1), g.output(3), g.OutputGradientOrZero(0)});
   for (std::size_t k = 0; k < grads.size(); ++k) g.SetInputGradient(k, grads[k]);
 }
 
@@ -86,18 +86,26 @@ std::vector<NormCase> InferShapes() {
 }  // namespace
 
 OpDef Define_batchnorm_train() {
-  return {.attrs = kEpsilon, .infer = InferTrain, .gradient = GradientTrain,
-          .cost = [](const OpInstance& op) { return PerElement(op, 7); }, .dependencies = NeedsTrain,
+  return {.attrs = kEpsilon,
+          .infer = InferTrain,
+          .gradient = GradientTrain,
+          .cost = [](const OpInstance& op) { return PerElement(op, 7); },
+          .dependencies = NeedsTrain,
           .cases = [] { return MakeCases(ColumnNormCases(), kTrain, {1e-5f}); }};
 }
 
 OpDef Define_batchnorm_infer() {
-  return {.attrs = kEpsilon, .infer = InferInfer, .cost = [](const OpInstance& op) { return PerElement(op, 3); },
-          .dependencies = NeedsInfer, .cases = [] { return MakeFlatCases(InferShapes(), kInfer, {1e-5f}); }};
+  return {.attrs = kEpsilon,
+          .infer = InferInfer,
+          .cost = [](const OpInstance& op) { return PerElement(op, 3); },
+          .dependencies = NeedsInfer,
+          .cases = [] { return MakeFlatCases(InferShapes(), kInfer, {1e-5f}); }};
 }
 
 OpDef Define_batchnorm_grad() {
-  return {.infer = InferGrad, .cost = [](const OpInstance& op) { return PerElement(op, 11); }, .dependencies = NeedsGrad,
+  return {.infer = InferGrad,
+          .cost = [](const OpInstance& op) { return PerElement(op, 11); },
+          .dependencies = NeedsGrad,
           .cases = [] { return MakeFlatCases(ColumnNormCases(), kGrad, {}); }};
 }
 

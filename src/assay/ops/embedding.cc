@@ -97,8 +97,11 @@ std::vector<EmbeddingCase> Shapes() {
 std::vector<OpCase> ForwardCases() {
   std::vector<OpCase> cases;
   for (const EmbeddingCase& c : Shapes()) {
-    cases.push_back({.name = c.name, .in = {F32({c.rows, c.width}), I32(c.ids)}, .fill = {c.fill, c.id_fill},
-                     .index_limit = c.rows, .gradient = c.gradient});
+    cases.push_back({.name = c.name,
+                     .in = {F32({c.rows, c.width}), I32(c.ids)},
+                     .fill = {c.fill, c.id_fill},
+                     .index_limit = c.rows,
+                     .gradient = c.gradient});
   }
   return cases;
 }
@@ -106,8 +109,11 @@ std::vector<OpCase> ForwardCases() {
 std::vector<OpCase> GradCases() {
   std::vector<OpCase> cases;
   for (const EmbeddingCase& c : Shapes()) {
-    cases.push_back({.name = c.name, .attrs = {c.rows}, .in = {I32(c.ids), F32(Looked(c.ids, c.width).value())},
-                     .fill = {c.id_fill, c.fill}, .index_limit = c.rows});
+    cases.push_back({.name = c.name,
+                     .attrs = {c.rows},
+                     .in = {I32(c.ids), F32(Looked(c.ids, c.width).value())},
+                     .fill = {c.id_fill, c.fill},
+                     .index_limit = c.rows});
   }
   return cases;
 }
@@ -115,19 +121,26 @@ std::vector<OpCase> GradCases() {
 }  // namespace
 
 OpDef Define_embedding() {
-  return {.infer = InferEmbedding, .gradient = Gradient,
-          .cost = [](const OpInstance& op) {
-            return Cost{.flops = 0, .bytes = 2 * static_cast<double>(op.out[0].bytes()) + static_cast<double>(op.in[1].bytes())};
-          },
-          .dependencies = NeedsEmbedding, .cases = ForwardCases};
+  return {.infer = InferEmbedding,
+          .gradient = Gradient,
+          .cost =
+              [](const OpInstance& op) {
+                return Cost{.flops = 0,
+                            .bytes = 2 * static_cast<double>(op.out[0].bytes()) + static_cast<double>(op.in[1].bytes())};
+              },
+          .dependencies = NeedsEmbedding,
+          .cases = ForwardCases};
 }
 
 OpDef Define_embedding_grad() {
-  return {.attrs = kRows, .infer = InferEmbeddingGrad,
-          .cost = [](const OpInstance& op) {
-            return Cost{.flops = static_cast<double>(op.in[1].elements()), .bytes = TouchedBytes(op)};
-          },
-          .dependencies = NeedsEmbeddingGrad, .cases = GradCases};
+  return {.attrs = kRows,
+          .infer = InferEmbeddingGrad,
+          .cost =
+              [](const OpInstance& op) {
+                return Cost{.flops = static_cast<double>(op.in[1].elements()), .bytes = TouchedBytes(op)};
+              },
+          .dependencies = NeedsEmbeddingGrad,
+          .cases = GradCases};
 }
 
 }  // namespace assay::ops

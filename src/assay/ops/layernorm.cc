@@ -92,19 +92,26 @@ std::vector<NormCase> ParamCaseShapes() {
 }  // namespace
 
 OpDef Define_layernorm() {
-  return {.attrs = kEpsilon, .infer = InferForward, .gradient = Gradient,
-          .cost = [](const OpInstance& op) { return PerElement(op, 7); }, .dependencies = NeedsForward,
+  return {.attrs = kEpsilon,
+          .infer = InferForward,
+          .gradient = Gradient,
+          .cost = [](const OpInstance& op) { return PerElement(op, 7); },
+          .dependencies = NeedsForward,
           .cases = [] { return MakeCases(RowNormCases(), kForward, {1e-5f}); }};
 }
 
 OpDef Define_layernorm_grad_x() {
-  return {.infer = InferGradX, .cost = [](const OpInstance& op) { return PerElement(op, 13); }, .dependencies = NeedsGradX,
+  return {.infer = InferGradX,
+          .cost = [](const OpInstance& op) { return PerElement(op, 13); },
+          .dependencies = NeedsGradX,
           .cases = [] { return MakeFlatCases(RowNormCases(), kGradX, {}); }};
 }
 
 OpDef Define_layernorm_grad_params() {
-  return {.infer = InferGradParams, .cost = [](const OpInstance& op) { return PerElement(op, 5); },
-          .dependencies = NeedsGradParams, .cases = [] { return MakeFlatCases(ParamCaseShapes(), kGradParams, {}); }};
+  return {.infer = InferGradParams,
+          .cost = [](const OpInstance& op) { return PerElement(op, 5); },
+          .dependencies = NeedsGradParams,
+          .cases = [] { return MakeFlatCases(ParamCaseShapes(), kGradParams, {}); }};
 }
 
 }  // namespace assay::ops

@@ -120,7 +120,8 @@ void GradientGlobal(GradientBuilder& g) {
 // What elements `range` of images `to` need of images `from` when rows and columns map through `rows` and `cols`: a rectangle for a
 // range inside one row of pixels, whole rows of pixels otherwise.
 template <class MapRows, class MapCols>
-void NeedImage(std::vector<InputRange>& needs, int input, const Shape& from, const Shape& to, Range range, MapRows rows, MapCols cols) {
+void NeedImage(std::vector<InputRange>& needs, int input, const Shape& from, const Shape& to, Range range, MapRows rows,
+               MapCols cols) {
   const std::int64_t line = from[2] * from[3];
   const Range lines = RowsOf(range, to[2] * to[3]);  // numbered over all images
   const std::int64_t first_image = lines.begin / to[1];
@@ -131,8 +132,11 @@ void NeedImage(std::vector<InputRange>& needs, int input, const Shape& from, con
     const Range h = rows(Range{y, y + 1});
     const Range w = cols(Range{pixels.begin - lines.begin * to[2], pixels.end - lines.begin * to[2]});
     if (h.size() <= 0 || w.size() <= 0) return;
-    needs.push_back({.input = input, .begin = (first_image * from[1] + h.begin) * line + w.begin * from[3],
-                     .length = w.size() * from[3], .stride = line, .repeat = h.size()});
+    needs.push_back({.input = input,
+                     .begin = (first_image * from[1] + h.begin) * line + w.begin * from[3],
+                     .length = w.size() * from[3],
+                     .stride = line,
+                     .repeat = h.size()});
     return;
   }
   const std::int64_t y0 = lines.begin % to[1];
@@ -146,8 +150,9 @@ std::vector<InputRange> NeedsPool(const OpInstance& op, int, Range range) {
   std::vector<InputRange> needs;
   if (range.size() <= 0) return needs;
   const PoolGeometry g = PoolGeometryOf(op.attrs, op.in[0].shape, op.out[0].shape);
-  NeedImage(needs, 0, op.in[0].shape, op.out[0].shape, range, [&](Range r) { return g.h.Pixels(r); },
-            [&](Range r) { return g.w.Pixels(r); });
+  NeedImage(
+      needs, 0, op.in[0].shape, op.out[0].shape, range, [&](Range r) { return g.h.Pixels(r); },
+      [&](Range r) { return g.w.Pixels(r); });
   return needs;
 }
 
@@ -156,8 +161,9 @@ std::vector<InputRange> NeedsPoolGrad(const OpInstance& op, int, Range range) {
   if (range.size() <= 0) return needs;
   const PoolGeometry g = PoolGeometryOf(op.attrs, op.out[0].shape, op.in[0].shape);
   for (std::size_t k = 0; k < op.in.size(); ++k) {
-    NeedImage(needs, static_cast<int>(k), op.in[k].shape, op.out[0].shape, range, [&](Range r) { return g.h.Windows(r); },
-              [&](Range r) { return g.w.Windows(r); });
+    NeedImage(
+        needs, static_cast<int>(k), op.in[k].shape, op.out[0].shape, range, [&](Range r) { return g.h.Windows(r); },
+        [&](Range r) { return g.w.Windows(r); });
   }
   return needs;
 }
@@ -171,7 +177,10 @@ std::vector<InputRange> NeedsGlobal(const OpInstance& op, int, Range range) {
   const Range images = RowsOf(range, channels);
   if (images.size() == 1) {
     const std::int64_t c = range.begin - images.begin * channels;
-    needs.push_back({.input = 0, .begin = images.begin * pixels * channels + c, .length = range.size(), .stride = channels,
+    needs.push_back({.input = 0,
+                     .begin = images.begin * pixels * channels + c,
+                     .length = range.size(),
+                     .stride = channels,
                      .repeat = pixels});
   } else {
     NeedRows(needs, 0, images, pixels * channels);
@@ -271,33 +280,49 @@ std::vector<OpCase> GlobalGradCases() {
 }  // namespace
 
 OpDef Define_max_pool2d() {
-  return {.attrs = kWindow, .infer = InferMaxPool, .gradient = GradientMaxPool, .cost = PoolCost, .dependencies = NeedsPool,
+  return {.attrs = kWindow,
+          .infer = InferMaxPool,
+          .gradient = GradientMaxPool,
+          .cost = PoolCost,
+          .dependencies = NeedsPool,
           .cases = ForwardCases};
 }
 
 OpDef Define_max_pool2d_grad() {
-  return {.attrs = kWindowAndImage, .infer = InferMaxPoolGrad, .cost = PoolCost, .dependencies = NeedsPoolGrad,
-          .cases = [] { return GradCases(true); }};
+  return {.attrs = kWindowAndImage, .infer = InferMaxPoolGrad, .cost = PoolCost, .dependencies = NeedsPoolGrad, .cases = [] {
+            return GradCases(true);
+          }};
 }
 
 OpDef Define_avg_pool2d() {
-  return {.attrs = kWindow, .infer = InferAvgPool, .gradient = GradientAvgPool, .cost = PoolCost, .dependencies = NeedsPool,
+  return {.attrs = kWindow,
+          .infer = InferAvgPool,
+          .gradient = GradientAvgPool,
+          .cost = PoolCost,
+          .dependencies = NeedsPool,
           .cases = ForwardCases};
 }
 
 OpDef Define_avg_pool2d_grad() {
-  return {.attrs = kWindowAndImage, .infer = InferAvgPoolGrad, .cost = PoolCost, .dependencies = NeedsPoolGrad,
-          .cases = [] { return GradCases(false); }};
+  return {.attrs = kWindowAndImage, .infer = InferAvgPoolGrad, .cost = PoolCost, .dependencies = NeedsPoolGrad, .cases = [] {
+            return GradCases(false);
+          }};
 }
 
 OpDef Define_global_avg_pool() {
-  return {.infer = InferGlobal, .gradient = GradientGlobal, .cost = [](const OpInstance& op) { return PerElement(op, 1); },
-          .dependencies = NeedsGlobal, .cases = GlobalCases};
+  return {.infer = InferGlobal,
+          .gradient = GradientGlobal,
+          .cost = [](const OpInstance& op) { return PerElement(op, 1); },
+          .dependencies = NeedsGlobal,
+          .cases = GlobalCases};
 }
 
 OpDef Define_global_avg_pool_grad() {
-  return {.attrs = kImage, .infer = InferGlobalGrad, .cost = [](const OpInstance& op) { return PerElement(op, 1); },
-          .dependencies = NeedsGlobalGrad, .cases = GlobalGradCases};
+  return {.attrs = kImage,
+          .infer = InferGlobalGrad,
+          .cost = [](const OpInstance& op) { return PerElement(op, 1); },
+          .dependencies = NeedsGlobalGrad,
+          .cases = GlobalGradCases};
 }
 
 }  // namespace assay::ops

@@ -32,7 +32,8 @@ struct PoolGeometry {
 
 // From attributes kernel_h, kernel_w, stride, pad and the two images' shapes [N, H, W, C] and [N, OH, OW, C].
 inline PoolGeometry PoolGeometryOf(const Attrs& attrs, const Shape& image, const Shape& pooled) {
-  return {.images = image[0], .channels = image[3],
+  return {.images = image[0],
+          .channels = image[3],
           .h = {image[1], pooled[1], attrs.Int(0), attrs.Int(2), attrs.Int(3)},
           .w = {image[2], pooled[2], attrs.Int(1), attrs.Int(2), attrs.Int(3)}};
 }

@@ -113,9 +113,13 @@ OpCase Case(std::string name, Shape shape, std::int64_t split, Fill fill = Fill:
 }
 
 std::vector<OpCase> RowCases() {
-  std::vector<OpCase> cases = {Case("small", {3, 5}, 1, Fill::kNormal, true), Case("split2", {2, 3, 4, 5}, 2, Fill::kNormal, true),
-                               Case("scalar", {}, 0), Case("no_rows", {0, 7}, 1), Case("special", {40, 33}, 1, Fill::kSpecial),
-                               Case("all", {70, 1000}, 0), Case("huge_row", {1, 1100000}, 1)};
+  std::vector<OpCase> cases = {Case("small", {3, 5}, 1, Fill::kNormal, true),
+                               Case("split2", {2, 3, 4, 5}, 2, Fill::kNormal, true),
+                               Case("scalar", {}, 0),
+                               Case("no_rows", {0, 7}, 1),
+                               Case("special", {40, 33}, 1, Fill::kSpecial),
+                               Case("all", {70, 1000}, 0),
+                               Case("huge_row", {1, 1100000}, 1)};
   for (std::int64_t n : {1, 3, 31, 32, 33, 64, 100, 768, 1023, 1024, 1025, 2100}) {
     cases.push_back(Case(fmt::format("n{}", n), {3, n}, 1));
   }
@@ -129,11 +133,12 @@ std::vector<OpCase> RowSumCases() {
 }
 
 std::vector<OpCase> ColSumCases() {
-  std::vector<OpCase> cases = {Case("small", {5, 3}, 1, Fill::kNormal, true), Case("split2", {2, 3, 4, 5}, 2, Fill::kNormal, true),
-                               Case("scalar", {}, 0), Case("no_columns", {7, 0}, 1),
-                               Case("special", {140, 33}, 1, Fill::kSpecial)};
+  std::vector<OpCase> cases = {Case("small", {5, 3}, 1, Fill::kNormal, true),
+                               Case("split2", {2, 3, 4, 5}, 2, Fill::kNormal, true), Case("scalar", {}, 0),
+                               Case("no_columns", {7, 0}, 1), Case("special", {140, 33}, 1, Fill::kSpecial)};
   for (std::int64_t rows : {0, 1, 2, 63, 64, 65, 129, 5000}) cases.push_back(Case(fmt::format("r{}", rows), {rows, 37}, 1));
-  for (std::int64_t cols : {1, 3, 31, 32, 33, 64, 100, 768, 1025}) cases.push_back(Case(fmt::format("c{}", cols), {70, cols}, 1));
+  for (std::int64_t cols : {1, 3, 31, 32, 33, 64, 100, 768, 1025})
+    cases.push_back(Case(fmt::format("c{}", cols), {70, cols}, 1));
   return cases;
 }
 
@@ -161,8 +166,8 @@ std::vector<OpCase> SumSquaresCases() {
 std::vector<OpCase> ClipScaleCases() {
   std::vector<OpCase> cases;
   const auto add = [&](std::string name, std::size_t inputs, float max_norm, Fill fill) {
-    cases.push_back({.name = std::move(name), .attrs = {max_norm}, .in = std::vector(inputs, F32({})),
-                     .fill = std::vector(inputs, fill)});
+    cases.push_back(
+        {.name = std::move(name), .attrs = {max_norm}, .in = std::vector(inputs, F32({})), .fill = std::vector(inputs, fill)});
   };
   add("clips", 3, 0.5f, Fill::kPositive);
   add("keeps", 3, 100.0f, Fill::kPositive);
@@ -176,36 +181,57 @@ std::vector<OpCase> ClipScaleCases() {
 }  // namespace
 
 OpDef Define_row_sum() {
-  return {.attrs = kSplit, .infer = InferRow, .gradient = GradientRowSum,
-          .cost = [](const OpInstance& op) { return PerElement(op, 1); }, .dependencies = NeedsWholeRows, .cases = RowSumCases};
+  return {.attrs = kSplit,
+          .infer = InferRow,
+          .gradient = GradientRowSum,
+          .cost = [](const OpInstance& op) { return PerElement(op, 1); },
+          .dependencies = NeedsWholeRows,
+          .cases = RowSumCases};
 }
 
 OpDef Define_col_sum() {
-  return {.attrs = kSplit, .infer = InferColSum, .gradient = GradientColSum,
-          .cost = [](const OpInstance& op) { return PerElement(op, 1); }, .dependencies = NeedsColSum, .cases = ColSumCases};
+  return {.attrs = kSplit,
+          .infer = InferColSum,
+          .gradient = GradientColSum,
+          .cost = [](const OpInstance& op) { return PerElement(op, 1); },
+          .dependencies = NeedsColSum,
+          .cases = ColSumCases};
 }
 
 OpDef Define_row_max() {
-  return {.attrs = kSplit, .infer = InferRowMax, .gradient = GradientRowMax,
-          .cost = [](const OpInstance& op) { return PerElement(op, 1); }, .dependencies = NeedsWholeRows, .cases = RowCases};
+  return {.attrs = kSplit,
+          .infer = InferRowMax,
+          .gradient = GradientRowMax,
+          .cost = [](const OpInstance& op) { return PerElement(op, 1); },
+          .dependencies = NeedsWholeRows,
+          .cases = RowCases};
 }
 
 OpDef Define_row_max_grad() {
-  return {.attrs = kSplit, .infer = InferRowMaxGrad, .gradient = nullptr,
-          .cost = [](const OpInstance& op) { return PerElement(op, 1); }, .dependencies = NeedsRowMaxGrad,
+  return {.attrs = kSplit,
+          .infer = InferRowMaxGrad,
+          .gradient = nullptr,
+          .cost = [](const OpInstance& op) { return PerElement(op, 1); },
+          .dependencies = NeedsRowMaxGrad,
           .cases = RowMaxGradCases};
 }
 
 OpDef Define_sum_squares() {
-  return {.attrs = {}, .infer = InferSumSquares, .gradient = GradientSumSquares,
-          .cost = [](const OpInstance& op) { return PerElement(op, 2); }, .dependencies = NeedsEverything,
+  return {.attrs = {},
+          .infer = InferSumSquares,
+          .gradient = GradientSumSquares,
+          .cost = [](const OpInstance& op) { return PerElement(op, 2); },
+          .dependencies = NeedsEverything,
           .cases = SumSquaresCases};
 }
 
 OpDef Define_clip_scale() {
-  return {.attrs = kMaxNorm, .infer = InferClipScale, .gradient = nullptr,
+  return {.attrs = kMaxNorm,
+          .infer = InferClipScale,
+          .gradient = nullptr,
           .cost = [](const OpInstance& op) { return PerElement(op, static_cast<double>(op.in.size())); },
-          .dependencies = NeedsEverything, .cases = ClipScaleCases};
+          .dependencies = NeedsEverything,
+          .cases = ClipScaleCases};
 }
 
 }  // namespace assay::ops

@@ -77,19 +77,26 @@ std::vector<NormCase> GammaCaseShapes() {
 }  // namespace
 
 OpDef Define_rmsnorm() {
-  return {.attrs = kEpsilon, .infer = InferForward, .gradient = Gradient,
-          .cost = [](const OpInstance& op) { return PerElement(op, 4); }, .dependencies = NeedsForward,
+  return {.attrs = kEpsilon,
+          .infer = InferForward,
+          .gradient = Gradient,
+          .cost = [](const OpInstance& op) { return PerElement(op, 4); },
+          .dependencies = NeedsForward,
           .cases = [] { return MakeCases(RowNormCases(), kForward, {1e-5f}); }};
 }
 
 OpDef Define_rmsnorm_grad_x() {
-  return {.infer = InferGradX, .cost = [](const OpInstance& op) { return PerElement(op, 9); }, .dependencies = NeedsGradX,
+  return {.infer = InferGradX,
+          .cost = [](const OpInstance& op) { return PerElement(op, 9); },
+          .dependencies = NeedsGradX,
           .cases = [] { return MakeFlatCases(RowNormCases(), kGradX, {}); }};
 }
 
 OpDef Define_rmsnorm_grad_gamma() {
-  return {.infer = InferGradGamma, .cost = [](const OpInstance& op) { return PerElement(op, 3); },
-          .dependencies = NeedsGradGamma, .cases = [] { return MakeFlatCases(GammaCaseShapes(), kGradGamma, {}); }};
+  return {.infer = InferGradGamma,
+          .cost = [](const OpInstance& op) { return PerElement(op, 3); },
+          .dependencies = NeedsGradGamma,
+          .cases = [] { return MakeFlatCases(GammaCaseShapes(), kGradGamma, {}); }};
 }
 
 }  // namespace assay::ops

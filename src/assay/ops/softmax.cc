@@ -28,9 +28,10 @@ Result<std::vector<TensorType>> InferSoftmaxGrad(const Attrs&, std::span<const T
 // logits [N, V] and N targets, i32 of any shape, as batches of sequences have two axes; a target must be able to name every class.
 Status CheckLoss(std::span<const TensorType> in) {
   ASSAY_TRY(ExpectF32(in, 0));
-    if (in[0].shape.rank() != 2) return Err("input 0: expected rank 2, got {}", in[0].shape.rank());
+  if (in[0].shape.rank() != 2) return Err("input 0: expected rank 2, got {}", in[0].shape.rank());
   ASSAY_ASSIGN(const MatrixView view, RowsOfLastAxis(in[0].shape));
   if (view.cols > std::numeric_limits<std::int32_t>::max()) return Err("input 0: {} classes do not fit in i32", view.cols);
+  ASSAY_TRY(ExpectReasonable(in[1].shape));
   if (in[1].dtype != DType::kI32 || in[1].elements() != view.rows) {
     return Err("input 1: expected i32 with {} elements, got {}", view.rows, ToString(in[1]));
   }
@@ -113,13 +114,13 @@ OpCase LossCase(std::string name, std::int64_t rows, std::int64_t classes, Fill 
 
 std::vector<OpCase> CrossEntropyCases() {
   std::vector<OpCase> cases = {
-      LossCase("small", 4, 5, Fill::kNormal, Fill::kIndex),
-      LossCase("no_rows", 0, 5, Fill::kNormal, Fill::kIndex),
-      LossCase("ignored", 40, 17, Fill::kNormal, Fill::kTarget),
-      LossCase("special", 60, 5, Fill::kSpecial, Fill::kTarget),
+      LossCase("small", 4, 5, Fill::kNormal, Fill::kIndex),      LossCase("no_rows", 0, 5, Fill::kNormal, Fill::kIndex),
+      LossCase("ignored", 40, 17, Fill::kNormal, Fill::kTarget), LossCase("special", 60, 5, Fill::kSpecial, Fill::kTarget),
       LossCase("gpt2", 2, 50257, Fill::kNormal, Fill::kIndex),
   };
   cases[0].gradient = true;
+  cases.push_back(LossCase("sequences", 6, 11, Fill::kNormal, Fill::kTarget));
+  cases.back().in[1] = I32({2, 3});
   for (std::int64_t n : kWidths) cases.push_back(LossCase(fmt::format("n{}", n), 3, n, Fill::kNormal, Fill::kIndex));
   return cases;
 }
@@ -139,25 +140,38 @@ std::vector<OpCase> CrossEntropyGradCases() {
 }  // namespace
 
 OpDef Define_softmax() {
-  return {.attrs = {}, .infer = InferSoftmax, .gradient = GradientSoftmax,
-          .cost = [](const OpInstance& op) { return PerElement(op, 20); }, .dependencies = NeedsSoftmax, .cases = SoftmaxCases};
+  return {.attrs = {},
+          .infer = InferSoftmax,
+          .gradient = GradientSoftmax,
+          .cost = [](const OpInstance& op) { return PerElement(op, 20); },
+          .dependencies = NeedsSoftmax,
+          .cases = SoftmaxCases};
 }
 
 OpDef Define_softmax_grad() {
-  return {.attrs = {}, .infer = InferSoftmaxGrad, .gradient = nullptr,
-          .cost = [](const OpInstance& op) { return PerElement(op, 4); }, .dependencies = NeedsSoftmax,
+  return {.attrs = {},
+          .infer = InferSoftmaxGrad,
+          .gradient = nullptr,
+          .cost = [](const OpInstance& op) { return PerElement(op, 4); },
+          .dependencies = NeedsSoftmax,
           .cases = SoftmaxGradCases};
 }
 
 OpDef Define_cross_entropy() {
-  return {.attrs = {}, .infer = InferCrossEntropy, .gradient = GradientCrossEntropy,
-          .cost = [](const OpInstance& op) { return PerElement(op, 20); }, .dependencies = NeedsCrossEntropy,
+  return {.attrs = {},
+          .infer = InferCrossEntropy,
+          .gradient = GradientCrossEntropy,
+          .cost = [](const OpInstance& op) { return PerElement(op, 20); },
+          .dependencies = NeedsCrossEntropy,
           .cases = CrossEntropyCases};
 }
 
 OpDef Define_cross_entropy_grad() {
-  return {.attrs = {}, .infer = InferCrossEntropyGrad, .gradient = nullptr,
-          .cost = [](const OpInstance& op) { return PerElement(op, 20); }, .dependencies = NeedsCrossEntropyGrad,
+  return {.attrs = {},
+          .infer = InferCrossEntropyGrad,
+          .gradient = nullptr,
+          .cost = [](const OpInstance& op) { return PerElement(op, 20); },
+          .dependencies = NeedsCrossEntropyGrad,
           .cases = CrossEntropyGradCases};
 }
 

@@ -30,8 +30,8 @@ struct ColumnScratch {
 };
 
 // y = fma(x - mean, a, beta).
-HWY_INLINE void Apply(Context& context, ops::MatrixView view, const float* x, const float* mean, const float* a, const float* beta,
-                      float* y) {
+HWY_INLINE void Apply(Context& context, ops::MatrixView view, const float* x, const float* mean, const float* a,
+                      const float* beta, float* y) {
   const std::int64_t n = view.cols;
   columns::ForEachRow(context, view.rows, n, [=](std::int64_t c, auto io) HWY_ATTR {
     const F means = io.Load(mean + c);
@@ -61,12 +61,11 @@ void Run_batchnorm_train(const KernelArgs& args, Context& context) {
 
   columns::Reduce<1>(
       context, view.rows, n,
-      [=](std::int64_t c, auto io) HWY_ATTR {
-        return [=](F* acc, std::int64_t row) HWY_ATTR { acc[0] = S::Add(acc[0], io.Load(x + row * n + c)); };
-      },
+      [=](std::int64_t c, auto io)
+          HWY_ATTR { return [=](F* acc, std::int64_t row) HWY_ATTR { acc[0] = S::Add(acc[0], io.Load(x + row * n + c)); }; },
       scratch.sums);
-  ForEachVector(n, [&](std::int64_t c, auto io)
-                       HWY_ATTR { io.Store(S::Canonical(S::Div(io.Load(scratch.sums + c), count)), mean + c); });
+  ForEachVector(
+      n, [&](std::int64_t c, auto io) HWY_ATTR { io.Store(S::Canonical(S::Div(io.Load(scratch.sums + c), count)), mean + c); });
 
   columns::Reduce<1>(
       context, view.rows, n,

@@ -40,7 +40,8 @@ HWY_INLINE void ForEachColumn(Range cols, const Body& body) {
 // The sums of one block's rows [first, last), at most 64: N of them for each column of `cols`, sum k of column c at sums[k * width + c].
 // make(c, io) returns the term of column vector c, called as term(acc, row).
 template <int N, class Make>
-HWY_INLINE void ReduceBlock(std::int64_t first, std::int64_t last, Range cols, std::int64_t width, const Make& make, float* sums) {
+HWY_INLINE void ReduceBlock(std::int64_t first, std::int64_t last, Range cols, std::int64_t width, const Make& make,
+                            float* sums) {
   std::int64_t row = first;
   ForEachColumn(cols, [&](std::int64_t c, auto io) HWY_ATTR {
     const auto term = make(c, io);
@@ -117,8 +118,9 @@ HWY_INLINE void Reduce(Context& context, std::int64_t row_count, std::int64_t wi
     }
   });
   if (blocks == 1) return;
-  context.pool().ParallelFor(stride, std::max<std::int64_t>(64, 65536 / blocks / 64 * 64), [&](std::int64_t begin, std::int64_t end, int)
-                                                                              HWY_ATTR { Combine(sums, blocks, stride, {begin, end}); });
+  context.pool().ParallelFor(stride, std::max<std::int64_t>(64, 65536 / blocks / 64 * 64),
+                             [&](std::int64_t begin, std::int64_t end, int)
+                                 HWY_ATTR { Combine(sums, blocks, stride, {begin, end}); });
 }
 
 // The same in the context's shared scratch.

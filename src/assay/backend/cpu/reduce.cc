@@ -20,7 +20,8 @@ ops::MatrixView View(const KernelArgs& args) { return ops::SplitView(args.in_typ
 
 // Reduces each row of n terms at x; take(acc, x) adds a vector. Long rows are shared out piece by piece.
 template <class Take>
-HWY_INLINE void ReduceRows(Context& context, const float* x, std::int64_t row_count, std::int64_t n, float* out, const Take& take) {
+HWY_INLINE void ReduceRows(Context& context, const float* x, std::int64_t row_count, std::int64_t n, float* out,
+                           const Take& take) {
   const std::int64_t pieces = (n + numerics::kRowPiece - 1) / numerics::kRowPiece;
   if (pieces <= 16) {
     context.pool().ParallelFor(row_count, Grain(n), [&](std::int64_t begin, std::int64_t end, int) HWY_ATTR {
@@ -32,13 +33,15 @@ HWY_INLINE void ReduceRows(Context& context, const float* x, std::int64_t row_co
     });
     return;
   }
-  auto* sums = static_cast<float*>(context.Scratch(Context::kShared, static_cast<std::size_t>(row_count * pieces) * sizeof(float)));
+  auto* sums =
+      static_cast<float*>(context.Scratch(Context::kShared, static_cast<std::size_t>(row_count * pieces) * sizeof(float)));
   context.pool().ParallelFor(row_count * pieces, 16, [&](std::int64_t begin, std::int64_t end, int) HWY_ATTR {
     for (std::int64_t task = begin; task < end; ++task) {
       const float* terms = x + task / pieces * n;
       const std::int64_t first = task % pieces * numerics::kRowPiece;
-      ReducePiece<1>(first, std::min(numerics::kRowPiece, n - first),
-                     [&](F* acc, std::int64_t i, auto io) HWY_ATTR { acc[0] = take(acc[0], io.Load(terms + i)); }, sums + task);
+      ReducePiece<1>(
+          first, std::min(numerics::kRowPiece, n - first),
+          [&](F* acc, std::int64_t i, auto io) HWY_ATTR { acc[0] = take(acc[0], io.Load(terms + i)); }, sums + task);
     }
   });
   for (std::int64_t row = 0; row < row_count; ++row) out[row] = numerics::CanonicalNan(Sum(sums + row * pieces, pieces));

@@ -45,12 +45,10 @@ void Run_softmax_grad(const KernelArgs& args, Context& context) {
       const float* y = args.In<float>(0) + row * n;
       const float* dy = args.In<float>(1) + row * n;
       float* dx = args.Out<float>(0) + row * n;
-      const F d = S::Set(Reduce(n, [&](F* acc, std::int64_t i, auto io) HWY_ATTR {
-        acc[0] = S::Fma(io.Load(y + i), io.Load(dy + i), acc[0]);
-      }));
-      ForEachVector(n, [&](std::int64_t i, auto io) HWY_ATTR {
-        io.Store(S::Canonical(S::Mul(io.Load(y + i), S::Sub(io.Load(dy + i), d))), dx + i);
-      });
+      const F d = S::Set(Reduce(
+          n, [&](F* acc, std::int64_t i, auto io) HWY_ATTR { acc[0] = S::Fma(io.Load(y + i), io.Load(dy + i), acc[0]); }));
+      ForEachVector(n, [&](std::int64_t i, auto io)
+                           HWY_ATTR { io.Store(S::Canonical(S::Mul(io.Load(y + i), S::Sub(io.Load(dy + i), d))), dx + i); });
     }
   });
 }
@@ -63,9 +61,8 @@ void Run_cross_entropy(const KernelArgs& args, Context& context) {
       const float* x = args.In<float>(0) + row * n;
       const float max = LooseMax(x, n);
       const F m = S::Set(max);
-      const float sum = Reduce(n, [&](F* acc, std::int64_t i, auto io) HWY_ATTR {
-        acc[0] = S::Add(acc[0], nm::Exp<S>(S::Sub(io.Load(x + i), m)));
-      });
+      const float sum = Reduce(
+          n, [&](F* acc, std::int64_t i, auto io) HWY_ATTR { acc[0] = S::Add(acc[0], nm::Exp<S>(S::Sub(io.Load(x + i), m))); });
       const float lse = max + numerics::Log<numerics::Scalar>(sum);
       const std::int32_t target = args.In<std::int32_t>(1)[row];
       float loss = std::bit_cast<float>(numerics::kCanonicalNan);

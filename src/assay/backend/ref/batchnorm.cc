@@ -101,8 +101,9 @@ void Ref_batchnorm_grad(const KernelArgs& args, int output, Range range) {
     return numerics::ColSum(view.rows, [&](std::int64_t r) { return dy[r * view.cols + c]; });
   };
   const auto dgamma = [&](std::int64_t c) {
-    return numerics::ColDot(view.rows, [&](std::int64_t r) { return dy[r * view.cols + c]; },
-                            [&](std::int64_t r) { return (x[r * view.cols + c] - mean[c]) * rstd[c]; });
+    return numerics::ColDot(
+        view.rows, [&](std::int64_t r) { return dy[r * view.cols + c]; },
+        [&](std::int64_t r) { return (x[r * view.cols + c] - mean[c]) * rstd[c]; });
   };
   if (output != 0) {
     for (std::int64_t c = range.begin; c < range.end; ++c) out[c] = output == 1 ? dgamma(c) : dbeta(c);

@@ -92,7 +92,8 @@ void Ref_avg_pool2d(const KernelArgs& args, int, Range range) {
   const Shape& shape = args.in_type(0).shape;
   for (std::int64_t i = range.begin; i < range.end; ++i) {
     float acc = 0.0f;
-    ForEachTap(g, PixelOf(i, args.out_type(0).shape), [&](const Pixel& p) { acc = acc + args.In<float>(0)[IndexOf(p, shape)]; });
+    ForEachTap(g, PixelOf(i, args.out_type(0).shape),
+               [&](const Pixel& p) { acc = acc + args.In<float>(0)[IndexOf(p, shape)]; });
     args.Out<float>(0)[i] = acc / g.window();
   }
 }

@@ -54,8 +54,9 @@ void Ref_rmsnorm_grad_gamma(const KernelArgs& args, int, Range range) {
   const float* rstd = args.In<float>(1);
   const float* dy = args.In<float>(2);
   for (std::int64_t c = range.begin; c < range.end; ++c) {
-    args.Out<float>(0)[c] = numerics::ColDot(view.rows, [&](std::int64_t r) { return dy[r * view.cols + c]; },
-                                             [&](std::int64_t r) { return x[r * view.cols + c] * rstd[r]; });
+    args.Out<float>(0)[c] = numerics::ColDot(
+        view.rows, [&](std::int64_t r) { return dy[r * view.cols + c]; },
+        [&](std::int64_t r) { return x[r * view.cols + c] * rstd[r]; });
   }
 }
 
