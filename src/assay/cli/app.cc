@@ -48,10 +48,10 @@ int Report(const Result<int>& result) {
 
 void AddComputeOptions(CLI::App& app, ComputeOptions& options) {
   app.add_option("--threads", options.threads, "Threads to use; default: one per CPU core")
-      ->check(CLI::Range(1, 1024))
+      ->check(InRange(1, 1024))
       ->type_name("N");
   app.add_option("--simd", options.simd, "Kernels: auto, avx512, avx2, neon or ref (slow, defines the bits); all give the same bytes")
-      ->check(CLI::IsMember({"auto", "ref", "avx2", "avx512", "neon"}))
+      ->check(CLI::Validator(CLI::IsMember({"auto", "ref", "avx2", "avx512", "neon"})).description(""))
       ->type_name("NAME");
 }
 
@@ -70,7 +70,7 @@ int Main(int argc, char** argv) {
 
   CLI::App app{kDescription, "assay"};
   app.require_subcommand(1);
-  app.set_help_all_flag("--help-all", "Help of every command");
+  app.set_version_flag("--version", "assay " ASSAY_VERSION);
   Command command;
   AddTrain(app, command);
   AddEval(app, command);

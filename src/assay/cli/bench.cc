@@ -158,7 +158,7 @@ void AddBench(CLI::App& app, Command& command) {
   sub->footer("Example: assay bench examples/gpt2-tiny.toml --steps 20");
   sub->add_option("target", options->target, "Job file or run directory")->required()->type_name("JOB|RUN");
   sub->add_option("--steps", options->steps, "Steps to time, after one to warm up")
-      ->check(CLI::Range(1, 1000000))
+      ->check(InRange(1, 1000000))
       ->capture_default_str()
       ->type_name("N");
   sub->add_option("--data", options->data, "Data file or folder instead of the job's")->type_name("PATH");

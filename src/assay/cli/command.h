@@ -37,6 +37,12 @@ void SetCommand(CLI::App* subcommand, std::shared_ptr<Options> options, Command&
   subcommand->callback([options, &command, run] { command = [options, run] { return Report(run(*options)); }; });
 }
 
+// A range check that stays out of the help text, where the option's own words say what it means.
+template <class T>
+CLI::Validator InRange(T low, T high) {
+  return CLI::Validator(CLI::Range(low, high)).description("");
+}
+
 struct ComputeOptions {
   int threads = 0;  // 0: as many as the machine has
   std::string simd = "auto";

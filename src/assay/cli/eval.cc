@@ -60,7 +60,7 @@ void AddEval(CLI::App& app, Command& command) {
       ->type_name("FILE");
   sub->add_option("--data", options->source.data, "Data file or folder instead of the job's")->type_name("PATH");
   sub->add_option("--batches", options->batches, "Microbatches to evaluate; 0: all; default: the job's eval.batches")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40))
+      ->check(InRange(std::int64_t{0}, std::int64_t{1} << 40))
       ->type_name("N");
   sub->add_flag("--train", options->train_part, "Evaluate on the training part instead");
   AddComputeOptions(*sub, options->compute);

@@ -97,15 +97,15 @@ void AddSample(CLI::App& app, Command& command) {
       ->type_name("RUN|JOB");
   sub->add_option("--prompt", options->prompt, "Text to continue; default: a line break")->type_name("TEXT");
   sub->add_option("--tokens", options->tokens, "Tokens to write")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 30))
+      ->check(InRange(std::int64_t{0}, std::int64_t{1} << 30))
       ->capture_default_str()
       ->type_name("N");
   sub->add_option("--temperature", options->sampler.temperature, "0: always the likeliest token; 1: as the model says; more: wilder")
-      ->check(CLI::Range(0.0f, 100.0f))
+      ->check(InRange(0.0f, 100.0f))
       ->capture_default_str()
       ->type_name("T");
   sub->add_option("--top-k", options->sampler.top_k, "Draw from the K likeliest tokens; 0: from all")
-      ->check(CLI::NonNegativeNumber)
+      ->check(InRange(std::int64_t{0}, std::int64_t{1} << 30))
       ->capture_default_str()
       ->type_name("K");
   sub->add_option("--seed", options->sampler.seed, "The same seed gives the same text on every machine")

@@ -96,7 +96,7 @@ void AddTrain(CLI::App& app, Command& command) {
   sub->add_option("job", options->job, "Job file (TOML; docs/JOBS.md)")->required()->type_name("JOB");
   sub->add_option("--out", options->out, "Run directory; created if it does not exist")->required()->type_name("DIR");
   sub->add_option("--steps", options->steps, "Train so many steps instead of the job's number")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{0xffffffff}))
+      ->check(InRange(std::int64_t{1}, std::int64_t{0xffffffff}))
       ->type_name("N");
   sub->add_option("--data", options->data, "Data file or folder instead of the job's")->type_name("PATH");
   AddComputeOptions(*sub, options->compute);
