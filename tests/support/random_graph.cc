@@ -17,8 +17,8 @@ const Shape kSmall{6, 10};
 const Shape kFlat{60};
 const Shape kRow{10};
 const Shape kColumn{6};
-const Shape kWide{3, 4000};  // three blocks, the last not full
-const Shape kLong{20001};
+const Shape kWide{3, 3000};  // three blocks, the last not full
+const Shape kLong{17001};    // more than one thread takes at a time
 const Shape kScalar{};
 
 class Generator {
