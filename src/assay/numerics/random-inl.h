@@ -33,10 +33,10 @@ HWY_INLINE void MulWide(DrawVec a, DrawVec m, DrawVec& high, DrawVec& low) {
   low = hn::Mul(a, m);
 }
 
-// Draws of elements 4 * first ... 4 * first + kDraws - 1 to `out`, which is aligned to a vector.
-HWY_INLINE void DrawBlocks(const DrawKey& key, std::uint32_t first, std::uint32_t* HWY_RESTRICT out) {
+// Lane l of draw k becomes the draw of element 4 * block[l] + k.
+HWY_INLINE void DrawLanes(const DrawKey& key, DrawVec block, DrawVec (&draw)[4]) {
   const DrawTag d;
-  DrawVec c0 = hn::Iota(d, first);
+  DrawVec c0 = block;
   DrawVec c1 = hn::Set(d, key.stream);
   DrawVec c2 = hn::Set(d, key.step);
   DrawVec c3 = hn::Set(d, key.microbatch);
@@ -55,7 +55,18 @@ HWY_INLINE void DrawBlocks(const DrawKey& key, std::uint32_t first, std::uint32_
     k0 += kPhiloxW0;
     k1 += kPhiloxW1;
   }
-  hn::StoreInterleaved4(c0, c1, c2, c3, d, out);
+  draw[0] = c0;
+  draw[1] = c1;
+  draw[2] = c2;
+  draw[3] = c3;
+}
+
+// Draws of elements 4 * first ... 4 * first + kDraws - 1 to `out`, which is aligned to a vector.
+HWY_INLINE void DrawBlocks(const DrawKey& key, std::uint32_t first, std::uint32_t* HWY_RESTRICT out) {
+  const DrawTag d;
+  DrawVec draw[4];
+  DrawLanes(key, hn::Iota(d, first), draw);
+  hn::StoreInterleaved4(draw[0], draw[1], draw[2], draw[3], d, out);
 }
 
 }  // namespace assay::numerics::HWY_NAMESPACE

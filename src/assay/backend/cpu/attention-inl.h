@@ -212,11 +212,32 @@ class Dropout {
 
   void Keep(std::int64_t b, std::int64_t h, std::int64_t query, std::int64_t count, std::int64_t first, std::int64_t keys, float* rows,
             float* keep) const {
-    for (std::int64_t i = 0; i < count; ++i) KeepRow(g_.Element(b, h, query + i, first), keys, rows + i * kKeyBlock);
+    const std::int64_t element = g_.Element(b, h, query, first);
+    if (g_.tk % 4 == 0) return KeepLanes(element, keys, keep);
+    for (std::int64_t i = 0; i < count; ++i) KeepRow(element + i * g_.tk, keys, rows + i * kKeyBlock);
     ToLanes(rows, kKeyBlock, count, keys, keep);
   }
 
  private:
+  // Where every row begins with a whole block of four draws, a block holds four keys of one query: one lane.
+  void KeepLanes(std::int64_t element, std::int64_t keys, float* keep) const {
+    const nm::DrawTag d;
+    const F factor = Simd::Set(factor_);
+    const nm::DrawVec threshold = hn::Set(d, threshold_);
+    for (int u = 0; u < 2; ++u) {
+      const std::uint32_t block = static_cast<std::uint32_t>((element + u * kLanes * g_.tk) / 4);
+      const nm::DrawVec row = hn::Add(hn::Set(d, block), hn::Mul(hn::Iota(d, 0), hn::Set(d, static_cast<std::uint32_t>(g_.tk / 4))));
+      for (std::int64_t j = 0; j < keys; j += 4) {
+        nm::DrawVec draw[4];
+        nm::DrawLanes(key_, hn::Add(row, hn::Set(d, static_cast<std::uint32_t>(j / 4))), draw);
+        for (int k = 0; k < 4; ++k) {
+          const auto dropped = hn::RebindMask(Simd::D(), hn::Lt(draw[k], threshold));
+          Simd::Store(hn::IfThenZeroElse(dropped, factor), keep + (j + k) * kTile + u * kLanes);
+        }
+      }
+    }
+  }
+
   void KeepRow(std::int64_t element, std::int64_t keys, float* row) const {
     HWY_ALIGN std::uint32_t draws[nm::kDraws];
     const std::int64_t last = element + keys;
