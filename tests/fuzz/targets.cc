@@ -1,0 +1,35 @@
+#include "fuzz/targets.h"
+
+namespace assay::fuzz {
+namespace {
+
+constexpr Target kTargets[] = {
+    {"bpe_text", RunBpeText, BpeTextSeeds},
+    {"bpe_vocabulary", RunBpeVocabulary, BpeVocabularySeeds},
+    {"cifar", RunCifar, CifarSeeds},
+    {"hex", RunHex, HexSeeds},
+    {"job", RunJob, JobSeeds},
+    {"program", RunProgram, ProgramSeeds},
+    {"safetensors", RunSafetensors, SafetensorsSeeds},
+    {"tokens", RunTokens, TokensSeeds},
+};
+
+}  // namespace
+
+std::span<const Target> Targets() { return kTargets; }
+
+std::vector<std::string_view> Pieces(ByteSpan input, std::size_t count) {
+  std::string_view rest = AsText(input);
+  std::vector<std::string_view> out;
+  while (out.size() + 1 < count) {
+    const std::size_t end = rest.find('\0');
+    if (end == std::string_view::npos) break;
+    out.push_back(rest.substr(0, end));
+    rest.remove_prefix(end + 1);
+  }
+  out.push_back(rest);
+  out.resize(count);
+  return out;
+}
+
+}  // namespace assay::fuzz

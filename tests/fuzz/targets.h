@@ -1,0 +1,48 @@
+// The parsers of outside bytes, each as a function that must survive any input: no crash, no sanitizer report, no run-away time or memory, and
+// what it accepts must hold together (a decoded thing encodes to the same bytes, a loaded sample lies in range).
+//
+// libFuzzer runs each in a binary of its own (ASSAY_FUZZ); regression_test.cc runs them all under gtest with any compiler.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "assay/base/bytes.h"
+
+namespace assay::fuzz {
+
+struct Target {
+  std::string_view name;
+  void (*run)(ByteSpan input);
+  std::vector<Bytes> (*seeds)();  // valid or nearly valid inputs to start from
+};
+
+// In name order.
+std::span<const Target> Targets();
+
+inline std::string_view AsText(ByteSpan bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+inline Bytes ToBytes(std::string_view text) { return {text.begin(), text.end()}; }
+
+// Up to `count` pieces of the input, cut at bytes of value 0; the last takes the rest.
+std::vector<std::string_view> Pieces(ByteSpan input, std::size_t count);
+
+void RunBpeText(ByteSpan input);
+void RunBpeVocabulary(ByteSpan input);
+void RunCifar(ByteSpan input);
+void RunHex(ByteSpan input);
+void RunJob(ByteSpan input);
+void RunProgram(ByteSpan input);
+void RunSafetensors(ByteSpan input);
+void RunTokens(ByteSpan input);
+std::vector<Bytes> BpeTextSeeds();
+std::vector<Bytes> BpeVocabularySeeds();
+std::vector<Bytes> CifarSeeds();
+std::vector<Bytes> HexSeeds();
+std::vector<Bytes> JobSeeds();
+std::vector<Bytes> ProgramSeeds();
+std::vector<Bytes> SafetensorsSeeds();
+std::vector<Bytes> TokensSeeds();
+
+}  // namespace assay::fuzz
