@@ -62,6 +62,9 @@ class WindowCursor {
   std::int64_t row_, column_;
 };
 
+// What a tap outside the image reads.
+alignas(64) inline constexpr float kZeros[kBlock] = {};
+
 // Line = window, k = (tap h, tap w, channel).
 class WindowLines final : public PackedBy<WindowLines> {
  public:
@@ -69,8 +72,25 @@ class WindowLines final : public PackedBy<WindowLines> {
 
   template <std::int64_t kWidth>
   void Pack(std::int64_t first, std::int64_t count, std::int64_t k0, std::int64_t depth, float* to) const {
-    alignas(64) static constexpr float kZeros[kBlock] = {};
-    std::array<WindowCursor, static_cast<std::size_t>(kWidth)> cursors = Cursors(first, count, std::make_index_sequence<static_cast<std::size_t>(kWidth)>());
+    ForEachRun<kWidth>(first, count, k0, depth, [&](const auto& lines, std::int64_t run) HWY_ATTR {
+      PackLines<kWidth>(lines, run, to);
+      to += run * kWidth;
+    });
+  }
+
+  // Short runs cost more to follow than to copy.
+  bool rows_in_place() const override { return windows_.channels >= 16; }
+  std::size_t RowRuns(std::int64_t first, std::int64_t k0, std::int64_t depth, RowRun* runs) const override {
+    std::size_t count = 0;
+    ForEachRun<kTileRows>(first, kTileRows, k0, depth, [&](const auto& lines, std::int64_t run) { runs[count++] = {lines, run}; });
+    return count;
+  }
+
+ private:
+  // Calls body(addresses of the lines, length) for each run of channels in [k0, k0 + depth).
+  template <std::int64_t kWidth, class Body>
+  HWY_INLINE void ForEachRun(std::int64_t first, std::int64_t count, std::int64_t k0, std::int64_t depth, const Body& body) const {
+    const auto cursors = Cursors(first, count, std::make_index_sequence<static_cast<std::size_t>(kWidth)>());
     std::array<const float*, static_cast<std::size_t>(kWidth)> lines;
     for (std::int64_t k = k0; k < k0 + depth;) {
       const std::size_t tap = static_cast<std::size_t>(k / windows_.channels);
@@ -81,12 +101,11 @@ class WindowLines final : public PackedBy<WindowLines> {
         const float* pixel = cursors[i].Tap(dh, dw);
         lines[i] = pixel != nullptr ? pixel + channel : kZeros;
       }
-      PackLines<kWidth>(lines, run, to + (k - k0) * kWidth);
+      body(lines, run);
       k += run;
     }
   }
 
- private:
   // Windows first, first + 1, ...; lanes beyond `count` repeat the last.
   template <std::size_t... kIndex>
   std::array<WindowCursor, sizeof...(kIndex)> Cursors(std::int64_t first, std::int64_t count, std::index_sequence<kIndex...>) const {
@@ -120,6 +139,17 @@ class WindowTaps final : public PackedBy<WindowTaps> {
         PackTap<kWidth>(dh, dw, channel, run, k0, depth, to + i);
       }
       i += run;
+    }
+  }
+
+  bool columns_in_place() const override { return windows_.channels % kTileColumns == 0; }
+  void ColumnPointers(std::int64_t first, std::int64_t k0, std::int64_t depth, const float** pointers) const override {
+    const std::size_t tap = static_cast<std::size_t>(first / windows_.channels);
+    const std::int64_t dh = windows_.taps_h[tap / windows_.taps_w.size()], dw = windows_.taps_w[tap % windows_.taps_w.size()];
+    WindowCursor cursor(windows_, k0);
+    for (std::int64_t k = 0; k < depth; ++k, cursor.Next()) {
+      const float* pixel = cursor.Tap(dh, dw);
+      pointers[k] = pixel != nullptr ? pixel + first % windows_.channels : kZeros;
     }
   }
 

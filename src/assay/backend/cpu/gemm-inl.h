@@ -13,6 +13,7 @@
 #define ASSAY_BACKEND_CPU_GEMM_INL_H_
 #endif
 
+#include <array>
 #include <cstdint>
 
 #include "assay/backend/cpu/kernels.h"
@@ -36,14 +37,36 @@ inline constexpr std::int64_t kTileRows = 6;
 inline constexpr std::int64_t kTileRows = 12;
 #endif
 
+// A stretch of K in which each of kTileRows rows of A lies contiguous in memory.
+struct RowRun {
+  std::array<const float*, static_cast<std::size_t>(kTileRows)> rows;
+  std::int64_t depth;
+};
+inline constexpr std::size_t kMaxRowRuns = 32;
+
 // One operand: rows of A or columns of B ("lines"), each with K elements.
 class Operand {
  public:
   virtual ~Operand() = default;
+
   // to[(k - k0) * width + i] = element k of line first + i, for i < count <= width and k0 <= k < k0 + depth; width is kTileRows for A and
   // kTileColumns for B. Lanes beyond `count` may receive anything. May write up to kPanelSlack floats beyond the panel.
   virtual void PackRows(std::int64_t first, std::int64_t count, std::int64_t k0, std::int64_t depth, float* to) const = 0;
   virtual void PackColumns(std::int64_t first, std::int64_t count, std::int64_t k0, std::int64_t depth, float* to) const = 0;
+
+  // Whether the micro-kernel can read rows of A where they lie. If so RowRuns describes kTileRows of them over [k0, k0 + depth) and returns the
+  // number of runs.
+  virtual bool rows_in_place() const { return false; }
+  virtual std::size_t RowRuns(std::int64_t first, std::int64_t k0, std::int64_t depth, RowRun* runs) const;
+
+  // If the lines are adjacent in memory for every k, at one distance from k to the next: that distance, and the address of element k0 of line first.
+  virtual std::int64_t adjacent_stride() const { return 0; }
+  virtual const float* Adjacent(std::int64_t first, std::int64_t k0) const;
+
+  // Whether kTileColumns columns of B, starting at a multiple of that, are adjacent for every k. If so ColumnPointers gives for each k the address of
+  // the first.
+  virtual bool columns_in_place() const { return false; }
+  virtual void ColumnPointers(std::int64_t first, std::int64_t k0, std::int64_t depth, const float** pointers) const;
 };
 
 inline constexpr std::int64_t kPanelSlack = 16;

@@ -61,11 +61,19 @@ HWY_INLINE void PackLines(const std::array<const float*, static_cast<std::size_t
   }
 }
 
+// How far ahead rows are fetched that the hardware's prefetcher would miss because they lie far apart.
+inline constexpr std::int64_t kRowsAhead = 32;
+
 // Copies up to kWidth adjacent lines whose elements with the same k are adjacent in memory.
 template <std::int64_t kWidth>
 HWY_INLINE void PackAdjacent(const float* from, std::int64_t stride, std::int64_t count, std::int64_t depth, float* to) {
   if (count == kWidth) {
-    for (std::int64_t k = 0; k < depth; ++k) std::memcpy(to + k * kWidth, from + k * stride, kWidth * sizeof(float));
+    for (std::int64_t k = 0; k < depth; ++k) {
+      const float* line = from + k * stride;
+      for (std::int64_t i = 0; i < kWidth; i += 16) __builtin_prefetch(line + kRowsAhead * stride + i);
+      __builtin_prefetch(line + kRowsAhead * stride + kWidth - 1);
+      std::memcpy(to + k * kWidth, line, kWidth * sizeof(float));
+    }
     return;
   }
   for (std::int64_t k = 0; k < depth; ++k) {
@@ -100,6 +108,14 @@ class ContiguousLines final : public PackedBy<ContiguousLines> {
     PackLines<kWidth>(lines, depth, to);
   }
 
+  // Rows a multiple of 4 KiB apart would compete for the same few places of the first-level cache.
+  bool rows_in_place() const override { return stride_ % 1024 != 0; }
+  std::size_t RowRuns(std::int64_t first, std::int64_t k0, std::int64_t depth, RowRun* runs) const override {
+    for (std::int64_t i = 0; i < kTileRows; ++i) runs->rows[static_cast<std::size_t>(i)] = data_ + (first + i) * stride_ + k0;
+    runs->depth = depth;
+    return 1;
+  }
+
  private:
   const float* data_;
   std::int64_t stride_;
@@ -113,6 +129,13 @@ class AdjacentLines final : public PackedBy<AdjacentLines> {
   template <std::int64_t kWidth>
   void Pack(std::int64_t first, std::int64_t count, std::int64_t k0, std::int64_t depth, float* to) const {
     PackAdjacent<kWidth>(data_ + k0 * stride_ + first, stride_, count, depth, to);
+  }
+
+  std::int64_t adjacent_stride() const override { return stride_; }
+  const float* Adjacent(std::int64_t first, std::int64_t k0) const override { return data_ + k0 * stride_ + first; }
+  bool columns_in_place() const override { return true; }
+  void ColumnPointers(std::int64_t first, std::int64_t k0, std::int64_t depth, const float** pointers) const override {
+    for (std::int64_t k = 0; k < depth; ++k) pointers[k] = data_ + (k0 + k) * stride_ + first;
   }
 
  private:
