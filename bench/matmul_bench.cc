@@ -69,7 +69,7 @@ void Measure(const Case& c, int threads, double seconds, Machine& machine, Repor
          cblas_sgemm(101, c.transpose_a ? 112 : 111, c.transpose_b ? 112 : 111, static_cast<int>(c.m), static_cast<int>(c.n),
                      static_cast<int>(c.k), 1.0f, pa, static_cast<int>(lda), pb, static_cast<int>(ldb), 0.0f, out, static_cast<int>(c.n));
        }},
-      seconds);
+      threads, seconds);
   const double work = 2e-9 * static_cast<double>(c.m) * static_cast<double>(c.n) * static_cast<double>(c.k);
   const bool dnnl = best[1] <= best[2];
   report.Add({"matmul " + c.name, dnnl ? "oneDNN" : "OpenBLAS", threads, work / best[0], work / (dnnl ? best[1] : best[2]), 0.8});
