@@ -42,7 +42,7 @@ inline Case ResNet50Case() {
   c.name = "resnet50";
   c.model = ResNetConfig{.depth = 50, .image = 16};
   c.optimizer = {.kind = OptimizerKind::kSgd, .momentum = 0.9f, .weight_decay = 5e-4f};
-  c.batch = {.microbatch = 8};
+  c.batch = {.microbatch = 4};
   c.lr = 2e-4f;
   return c;
 }
