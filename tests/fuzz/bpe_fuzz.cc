@@ -40,7 +40,8 @@ void RunBpeVocabulary(ByteSpan input) {
 }
 
 std::vector<Bytes> BpeTextSeeds() {
-  return {ToBytes("don't  we'll abc abcabc 123 \xc3\xa9\xe6\x97\xa5 \n\n x"), ToBytes(std::string(300, 'a') + std::string(300, ' '))};
+  return {ToBytes("don't  we'll abc abcabc 123 \xc3\xa9\xe6\x97\xa5 \n\n x"),
+          ToBytes(std::string(300, 'a') + std::string(300, ' '))};
 }
 
 std::vector<Bytes> BpeVocabularySeeds() {

@@ -34,7 +34,8 @@ void RunSafetensors(ByteSpan input) {
 std::vector<Bytes> SafetensorsSeeds() {
   Tensor a(DType::kF32, {2, 2}), b(DType::kI64, {}), c(DType::kU8, {0, 3});
   const std::vector<TensorRef> refs = {{"a.weight", &a}, {"b", &b}, {"c", &c}};
-  const std::string half = R"({"h":{"dtype":"F16","shape":[2],"data_offsets":[0,4]},"x":{"dtype":"BOOL","shape":[],"data_offsets":[4,5]}})";
+  const std::string half =
+      R"({"h":{"dtype":"F16","shape":[2],"data_offsets":[0,4]},"x":{"dtype":"BOOL","shape":[],"data_offsets":[4,5]}})";
   ByteWriter out;
   out.U64(half.size());
   out.Raw(AsBytes(half));

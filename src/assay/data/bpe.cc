@@ -18,7 +18,9 @@ constexpr std::size_t kMaxVocabulary = 65536;
 constexpr std::size_t kMaxTokenBytes = 4096;
 
 // GPT-2 writes a byte as the character of the same number if that is printable, and the others, in order, as U+0100 upwards.
-constexpr bool Printable(std::uint32_t b) { return (b >= 0x21 && b <= 0x7e) || (b >= 0xa1 && b <= 0xac) || (b >= 0xae && b <= 0xff); }
+constexpr bool Printable(std::uint32_t b) {
+  return (b >= 0x21 && b <= 0x7e) || (b >= 0xa1 && b <= 0xac) || (b >= 0xae && b <= 0xff);
+}
 
 std::optional<std::uint8_t> ByteOf(std::uint32_t code_point) {
   if (code_point < 256) return Printable(code_point) ? std::optional(static_cast<std::uint8_t>(code_point)) : std::nullopt;
@@ -64,7 +66,8 @@ Result<std::shared_ptr<const BpeTokenizer>> BpeTokenizer::Parse(std::string_view
 Status BpeTokenizer::ReadEncoder(std::string_view json, std::string_view name) {
   const nlohmann::json root = nlohmann::json::parse(json, nullptr, false);
   if (root.is_discarded() || !root.is_object()) return Err("{}: expected a JSON object of tokens and their numbers", name);
-  if (root.empty() || root.size() > kMaxVocabulary) return Err("{}: expected 1 .. {} tokens, got {}", name, kMaxVocabulary, root.size());
+  if (root.empty() || root.size() > kMaxVocabulary)
+    return Err("{}: expected 1 .. {} tokens, got {}", name, kMaxVocabulary, root.size());
   tokens_.resize(root.size());
   std::vector<bool> used(root.size(), false);
   for (const auto& [written, id] : root.items()) {
@@ -141,7 +144,8 @@ void BpeTokenizer::EncodeWord(std::string_view word, std::vector<std::uint16_t>&
   std::vector<Symbol> symbols;
   symbols.reserve(n);
   for (std::uint32_t i = 0; i < n; ++i) {
-    symbols.push_back({byte_ids_[static_cast<std::uint8_t>(word[i])], true, i == 0 ? kNone : i - 1, i + 1 == n ? kNone : i + 1});
+    symbols.push_back(
+        {byte_ids_[static_cast<std::uint8_t>(word[i])], true, i == 0 ? kNone : i - 1, i + 1 == n ? kNone : i + 1});
   }
   std::priority_queue<Candidate> queue;
   const auto offer = [&](std::uint32_t at) {
@@ -167,7 +171,8 @@ void BpeTokenizer::EncodeWord(std::string_view word, std::vector<std::uint16_t>&
 }
 
 Result<std::vector<std::uint16_t>> BpeTokenizer::Encode(std::string_view text) const {
-  if (text.size() >= std::numeric_limits<std::uint32_t>::max()) return Err("text of {} bytes, at most 4 GiB can be encoded", text.size());
+  if (text.size() >= std::numeric_limits<std::uint32_t>::max())
+    return Err("text of {} bytes, at most 4 GiB can be encoded", text.size());
   std::vector<std::uint16_t> out;
   std::unordered_map<std::string, std::pair<std::size_t, std::size_t>> known;  // where in `out` a word's tokens are
   while (!text.empty()) {

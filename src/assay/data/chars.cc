@@ -24,7 +24,8 @@ Result<std::vector<std::uint16_t>> CharTokenizer::Encode(std::string_view text) 
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<std::uint8_t>(text[i]);
-    if (ids_[byte] < 0) return Err("byte 0x{:02x} at position {} is not in the text's vocabulary of {} characters", byte, i, bytes_.size());
+    if (ids_[byte] < 0)
+      return Err("byte 0x{:02x} at position {} is not in the text's vocabulary of {} characters", byte, i, bytes_.size());
     out.push_back(static_cast<std::uint16_t>(ids_[byte]));
   }
   return out;

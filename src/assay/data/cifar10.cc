@@ -18,7 +18,9 @@ struct Placement {
   bool mirror = false;
 };
 
-std::int64_t Shift(std::uint32_t draw) { return static_cast<std::int64_t>((std::uint64_t{draw} * (2 * kPad + 1)) >> 32) - kPad; }
+std::int64_t Shift(std::uint32_t draw) {
+  return static_cast<std::int64_t>((std::uint64_t{draw} * (2 * kPad + 1)) >> 32) - kPad;
+}
 
 Placement Draw(const DrawContext& context) {
   const PhiloxKey key{static_cast<std::uint32_t>(context.seed), static_cast<std::uint32_t>(context.seed >> 32)};

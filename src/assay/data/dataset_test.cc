@@ -78,7 +78,8 @@ TEST(BatchOrder, DependsOnSeedAndEpoch) {
 // Frozen: a change of these numbers changes every run's bits.
 TEST(BatchOrder, Golden) {
   EXPECT_EQ(BatchIndices(1, 10, 0, 10), (std::vector<std::int64_t>{2, 3, 9, 1, 5, 0, 7, 6, 8, 4}));
-  EXPECT_EQ(BatchIndices(42, std::int64_t{1} << 40, 123456, 3), (std::vector<std::int64_t>{92344629138, 937506337431, 309483870592}));
+  EXPECT_EQ(BatchIndices(42, std::int64_t{1} << 40, 123456, 3),
+            (std::vector<std::int64_t>{92344629138, 937506337431, 309483870592}));
 }
 
 TEST(Tokens, SamplesAreShiftedWindows) {
@@ -134,7 +135,8 @@ TEST(Text, EmbeddedTextTrainsWithoutAPath) {
   const auto data = OpenData({.kind = DataKind::kChars}, 64);
   ASSERT_TRUE(data) << data.error().message;
   EXPECT_GT(EmbeddedText().size(), 20000u);
-  EXPECT_TRUE(std::all_of(EmbeddedText().begin(), EmbeddedText().end(), [](char c) { return c == '\n' || (c >= ' ' && c <= '~'); }));
+  EXPECT_TRUE(
+      std::all_of(EmbeddedText().begin(), EmbeddedText().end(), [](char c) { return c == '\n' || (c >= ' ' && c <= '~'); }));
   EXPECT_EQ(data->shape.vocabulary, data->tokenizer->vocabulary());
   EXPECT_EQ(OpenData({.kind = DataKind::kTokens}, 64)->shape.vocabulary, 256);
 }

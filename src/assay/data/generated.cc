@@ -74,7 +74,8 @@ void GeneratedDataset::Load(std::int64_t index, const DrawContext&, std::int64_t
   const std::int64_t side = config_.image;
   Draws shift(config_.seed, kShiftStream, sample);
   const auto limit = static_cast<std::uint64_t>(side / kGrid + 1);
-  const auto dy = static_cast<std::int64_t>((shift.Next() * limit) >> 32), dx = static_cast<std::int64_t>((shift.Next() * limit) >> 32);
+  const auto dy = static_cast<std::int64_t>((shift.Next() * limit) >> 32),
+             dx = static_cast<std::int64_t>((shift.Next() * limit) >> 32);
   for (std::int64_t h = 0; h < side; ++h) {
     for (std::int64_t w = 0; w < side; ++w) {
       const std::int64_t patch = ((h + dy) % side * kGrid / side) * kGrid + (w + dx) % side * kGrid / side;
@@ -87,7 +88,8 @@ void GeneratedDataset::Load(std::int64_t index, const DrawContext&, std::int64_t
 
 std::string GeneratedDataset::description() const {
   if (config_.image > 0) {
-    return fmt::format("generated {0}x{0}x{1} images, {2} samples, {3} classes", config_.image, config_.channels, samples(), config_.classes);
+    return fmt::format("generated {0}x{0}x{1} images, {2} samples, {3} classes", config_.image, config_.channels, samples(),
+                       config_.classes);
   }
   return fmt::format("generated vectors of {} features, {} samples, {} classes", config_.features, samples(), config_.classes);
 }

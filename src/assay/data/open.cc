@@ -17,7 +17,9 @@ namespace {
 constexpr std::uint64_t kMaxText = std::uint64_t{1} << 31;
 
 // How many of n items, the last ones, are kept back for validation.
-std::int64_t KeptBack(std::int64_t n, float fraction) { return static_cast<std::int64_t>(static_cast<double>(n) * static_cast<double>(fraction)); }
+std::int64_t KeptBack(std::int64_t n, float fraction) {
+  return static_cast<std::int64_t>(static_cast<double>(n) * static_cast<double>(fraction));
+}
 
 Result<std::string> ReadText(const std::string& path) {
   if (path.empty()) return std::string(EmbeddedText());
@@ -67,7 +69,8 @@ Result<Data> OpenTokens(const DataConfig& config, std::int64_t sequence) {
     data.tokenizer = CharTokenizer::AllBytes();
     data.shape.vocabulary = data.tokenizer->vocabulary();
     ASSAY_ASSIGN(std::vector<std::uint16_t> tokens, data.tokenizer->Encode(EmbeddedText()));
-    return SplitTokens(config, sequence, TokenStream::Own(std::move(tokens)), "embedded text", "bytes of the embedded text", std::move(data));
+    return SplitTokens(config, sequence, TokenStream::Own(std::move(tokens)), "embedded text", "bytes of the embedded text",
+                       std::move(data));
   }
   ASSAY_ASSIGN(std::shared_ptr<const TokenStream> stream, TokenStream::Open(config.path));
   data.shape.vocabulary = stream->largest() + 1;

@@ -26,11 +26,12 @@ enum class DataKind : std::uint8_t {
 
 struct DataConfig {
   DataKind kind = DataKind::kChars;
-  std::string path{};        // chars, bpe, tokens: a file; cifar10: a file or a folder with data_batch_1..5.bin and test_batch.bin
+  std::string path{};  // chars, bpe, tokens: a file; cifar10: a file or a folder with data_batch_1..5.bin and test_batch.bin
   std::string vocabulary{};  // bpe: a folder with encoder.json and vocab.bpe
-  float validation = 0.1f;  // the last fraction of the data validates; a CIFAR-10 folder brings its own test_batch.bin instead
-  std::int64_t stride = 1; // chars, bpe, tokens: distance between the starts of neighbouring training samples; 0: the sequence length
-  bool augment = true;     // cifar10: random crop and horizontal flip of training samples
+  float validation = 0.1f;   // the last fraction of the data validates; a CIFAR-10 folder brings its own test_batch.bin instead
+  std::int64_t stride =
+      1;  // chars, bpe, tokens: distance between the starts of neighbouring training samples; 0: the sequence length
+  bool augment = true;  // cifar10: random crop and horizontal flip of training samples
   // Generated data.
   std::int64_t samples = 4096, classes = 10;
   std::int64_t image = 32, channels = 3;  // images
@@ -41,16 +42,16 @@ struct DataConfig {
 
 // What the data says about a model that is to be trained on it; 0: it says nothing.
 struct DataShape {
-  std::int64_t vocabulary = 0;  // token kinds: every id is below this
-  bool vocabulary_exact = true; // false for token files, which tell only their largest id
-  std::int64_t classes = 0;     // image and feature kinds
+  std::int64_t vocabulary = 0;   // token kinds: every id is below this
+  bool vocabulary_exact = true;  // false for token files, which tell only their largest id
+  std::int64_t classes = 0;      // image and feature kinds
   std::int64_t image = 0, channels = 0, features = 0;
 };
 
 struct Data {
   std::unique_ptr<Dataset> train;
-  std::unique_ptr<Dataset> validation;          // null when the job keeps nothing back
-  std::shared_ptr<const Tokenizer> tokenizer;   // null for kinds without text
+  std::unique_ptr<Dataset> validation;         // null when the job keeps nothing back
+  std::shared_ptr<const Tokenizer> tokenizer;  // null for kinds without text
   DataShape shape;
   Digest content{};  // SHA-256 of the canonical content of the training part (docs/JOBS.md)
 };

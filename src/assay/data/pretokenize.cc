@@ -17,8 +17,8 @@ std::size_t Contraction(std::string_view text) {
 }
 
 struct Run {
-  std::size_t length = 0;     // bytes
-  std::size_t last = 0;       // bytes of its last code point
+  std::size_t length = 0;  // bytes
+  std::size_t last = 0;    // bytes of its last code point
   std::size_t characters = 0;
 };
 

@@ -41,7 +41,8 @@ TEST(Unicode, DecodesValidSequencesAndNothingElse) {
   EXPECT_EQ(DecodeUtf8("\xc3\xa9").value, 0xe9u);
   EXPECT_EQ(DecodeUtf8("\xe2\x82\xac").value, 0x20acu);
   EXPECT_EQ(DecodeUtf8("\xf0\x9f\x99\x82").length, 4u);
-  for (const char* bad : {"\x80", "\xc0\x80", "\xc3", "\xed\xa0\x80", "\xe0\x80\x80", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff"}) {
+  for (const char* bad :
+       {"\x80", "\xc0\x80", "\xc3", "\xed\xa0\x80", "\xe0\x80\x80", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff"}) {
     EXPECT_EQ(DecodeUtf8(bad).value, 0xfffdu) << bad;
     EXPECT_EQ(DecodeUtf8(bad).length, 1u) << bad;
   }

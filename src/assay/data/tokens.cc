@@ -54,9 +54,14 @@ Digest TokenStream::Content(std::int64_t begin, std::int64_t end) const {
   return hash.Finish();
 }
 
-TokenDataset::TokenDataset(std::shared_ptr<const TokenStream> stream, std::int64_t begin, std::int64_t end, std::int64_t sequence,
-                           std::int64_t stride, std::string description)
-    : stream_(std::move(stream)), begin_(begin), end_(end), sequence_(sequence), stride_(stride), description_(std::move(description)) {
+TokenDataset::TokenDataset(std::shared_ptr<const TokenStream> stream, std::int64_t begin, std::int64_t end,
+                           std::int64_t sequence, std::int64_t stride, std::string description)
+    : stream_(std::move(stream)),
+      begin_(begin),
+      end_(end),
+      sequence_(sequence),
+      stride_(stride),
+      description_(std::move(description)) {
   ASSAY_CHECK(0 <= begin && end <= stream_->size() && end - begin > sequence && sequence >= 1 && stride >= 1);
 }
 

@@ -13,11 +13,13 @@ struct CodePointRange {
 
 #include "assay/data/unicode_tables.inc"
 
-inline constexpr CodePointRange kSpaces[] = {{0x9, 0xd},       {0x20, 0x20},     {0x85, 0x85},     {0xa0, 0xa0},     {0x1680, 0x1680},
-                                             {0x2000, 0x200a}, {0x2028, 0x2029}, {0x202f, 0x202f}, {0x205f, 0x205f}, {0x3000, 0x3000}};
+inline constexpr CodePointRange kSpaces[] = {{0x9, 0xd},       {0x20, 0x20},     {0x85, 0x85},     {0xa0, 0xa0},
+                                             {0x1680, 0x1680}, {0x2000, 0x200a}, {0x2028, 0x2029}, {0x202f, 0x202f},
+                                             {0x205f, 0x205f}, {0x3000, 0x3000}};
 
 bool Contains(std::span<const CodePointRange> ranges, std::uint32_t c) {
-  const auto it = std::lower_bound(ranges.begin(), ranges.end(), c, [](const CodePointRange& r, std::uint32_t v) { return r.last < v; });
+  const auto it =
+      std::lower_bound(ranges.begin(), ranges.end(), c, [](const CodePointRange& r, std::uint32_t v) { return r.last < v; });
   return it != ranges.end() && it->first <= c;
 }
 

@@ -23,7 +23,9 @@ class Encoder : public job::FieldVisitor {
   void Int(std::string_view key, std::int64_t& v, std::int64_t, std::int64_t) override {
     if (Begin(key, 1)) out_.I64(v);
   }
-  void Derived(std::string_view key, std::int64_t& v, std::int64_t low, std::int64_t high, std::string_view) override { Int(key, v, low, high); }
+  void Derived(std::string_view key, std::int64_t& v, std::int64_t low, std::int64_t high, std::string_view) override {
+    Int(key, v, low, high);
+  }
   void Float(std::string_view key, float& v, job::FloatRange) override {
     if (Begin(key, 2)) out_.F32(v);
   }

@@ -59,7 +59,8 @@ void VisitModel(FieldVisitor& v, MlpConfig& c) {
 void VisitData(FieldVisitor& v, DataConfig& c) {
   v.Section("data");
   Kind(v, "kind", c.kind, kDataKinds, true);
-  const bool features = c.kind == DataKind::kFeatures, images = c.kind == DataKind::kImages, cifar = c.kind == DataKind::kCifar10;
+  const bool features = c.kind == DataKind::kFeatures, images = c.kind == DataKind::kImages,
+             cifar = c.kind == DataKind::kCifar10;
   const bool generated = features || images || cifar;
   if (!features && !images) v.Path("path", c.path);
   if (c.kind == DataKind::kBpe) v.Path("vocabulary", c.vocabulary);

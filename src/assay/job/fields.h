@@ -27,13 +27,15 @@ class FieldVisitor {
   virtual void Section(std::string_view name) = 0;
   virtual void Int(std::string_view key, std::int64_t& value, std::int64_t low, std::int64_t high) = 0;
   // An integer that is 0 until something else supplies it; `source` says what.
-  virtual void Derived(std::string_view key, std::int64_t& value, std::int64_t low, std::int64_t high, std::string_view source) = 0;
+  virtual void Derived(std::string_view key, std::int64_t& value, std::int64_t low, std::int64_t high,
+                       std::string_view source) = 0;
   virtual void Float(std::string_view key, float& value, FloatRange range) = 0;
   virtual void Bool(std::string_view key, bool& value) = 0;
   virtual void Text(std::string_view key, std::string& value) = 0;
   virtual void Path(std::string_view key, std::string& value) = 0;
   virtual void Choice(std::string_view key, std::size_t& value, std::span<const std::string_view> names, bool required) = 0;
-  virtual void Ints(std::string_view key, std::vector<std::int64_t>& value, std::int64_t low, std::int64_t high, std::size_t most) = 0;
+  virtual void Ints(std::string_view key, std::vector<std::int64_t>& value, std::int64_t low, std::int64_t high,
+                    std::size_t most) = 0;
 };
 
 inline constexpr std::string_view kModelKinds[] = {"gpt2", "llama", "resnet", "mlp"};

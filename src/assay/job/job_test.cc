@@ -54,26 +54,33 @@ TEST(Job, ErrorsNameFileLineKeyAndExpectation) {
   EXPECT_EQ(ErrorOf(Gpt2("dropout = 1e300")), "j.toml:3: model.dropout: expected a number 0 <= x < 1, got 1e+300");
   EXPECT_EQ(ErrorOf(Gpt2("depth = 18")),
             "j.toml:3: 'model.depth': unknown key, expected one of context, dropout, heads, kind, layers, vocab, width");
-  EXPECT_EQ(ErrorOf(Gpt2("", "[modle]\nx = 1")), "j.toml:6: 'modle': unknown key, expected one of batch, commit, data, eval, init, model, name, "
-                                                  "optimizer, precision, schedule, seed, snapshot, steps");
+  EXPECT_EQ(ErrorOf(Gpt2("", "[modle]\nx = 1")),
+            "j.toml:6: 'modle': unknown key, expected one of batch, commit, data, eval, init, model, name, "
+            "optimizer, precision, schedule, seed, snapshot, steps");
   EXPECT_EQ(ErrorOf("steps = -1\n" + Gpt2("")), "j.toml:1: steps: expected an integer in 1 .. 4294967295, got -1");
-  EXPECT_EQ(ErrorOf("precision = \"fp64-rounded\"\n" + Gpt2("")), "j.toml:1: precision: expected one of fp32, got 'fp64-rounded'");
+  EXPECT_EQ(ErrorOf("precision = \"fp64-rounded\"\n" + Gpt2("")),
+            "j.toml:1: precision: expected one of fp32, got 'fp64-rounded'");
   EXPECT_EQ(ErrorOf("model = 3\n"), "j.toml:1: model: expected a table, got 3");
-  EXPECT_EQ(ErrorOf("[model]\nkind = \"gpt3\"\n"), "j.toml:2: model.kind: expected one of gpt2, llama, resnet, mlp, got 'gpt3'");
-  EXPECT_EQ(ErrorOf("[model]\nkind = \"gpt2\"\n"), "j.toml: data.kind: expected one of chars, bpe, tokens, cifar10, images, features, got nothing");
+  EXPECT_EQ(ErrorOf("[model]\nkind = \"gpt3\"\n"),
+            "j.toml:2: model.kind: expected one of gpt2, llama, resnet, mlp, got 'gpt3'");
+  EXPECT_EQ(ErrorOf("[model]\nkind = \"gpt2\"\n"),
+            "j.toml: data.kind: expected one of chars, bpe, tokens, cifar10, images, features, got nothing");
   EXPECT_EQ(ErrorOf("[model]\nkind = \"mlp\"\nhidden = [1, \"a\"]\n[data]\nkind = \"features\"\n"),
             "j.toml:3: model.hidden: expected a list of at most 256 integers in 1 .. 1048576, got 'a'");
   EXPECT_EQ(ErrorOf(Gpt2("heads = 5\nwidth = 64")), "j.toml:3: model.heads: 5 heads must divide the width 64");
   EXPECT_EQ(ErrorOf(Gpt2("context = 32\nlayers = 1")), "j.toml: batch.sequence: expected an integer in 1 .. 32, got 64");
   EXPECT_EQ(ErrorOf(Gpt2("", "[schedule]\nkind = \"warmup_cosine\"\nwarmup = 100\n")),
             "j.toml:8: schedule.warmup: expected less than the schedule's length 100, got 100");
-  EXPECT_EQ(ErrorOf(Gpt2("", "[optimizer]\nkind = \"sgd\"\nbeta1 = 0.5\n")).substr(0, 42), "j.toml:8: 'optimizer.beta1': unknown key, ");
-  EXPECT_EQ(ErrorOf("[model]\nkind = \"gpt2\"\n[data]\nkind = \"bpe\"\n"), "j.toml: data.vocabulary: expected a folder with encoder.json and vocab.bpe");
+  EXPECT_EQ(ErrorOf(Gpt2("", "[optimizer]\nkind = \"sgd\"\nbeta1 = 0.5\n")).substr(0, 42),
+            "j.toml:8: 'optimizer.beta1': unknown key, ");
+  EXPECT_EQ(ErrorOf("[model]\nkind = \"gpt2\"\n[data]\nkind = \"bpe\"\n"),
+            "j.toml: data.vocabulary: expected a folder with encoder.json and vocab.bpe");
 }
 
 TEST(Job, HostileTomlIsOneLine) {
-  for (const std::string& text : {std::string("a = "), std::string("[[["), std::string("\xff\xfe\x00", 3), std::string(5000, '['), std::string("a=1\na=2"),
-                                  "x = " + std::string(100000, '['), std::string("\"a\\nb\" = 1"), std::string(2 << 20, ' ')}) {
+  for (const std::string& text :
+       {std::string("a = "), std::string("[[["), std::string("\xff\xfe\x00", 3), std::string(5000, '['),
+        std::string("a=1\na=2"), "x = " + std::string(100000, '['), std::string("\"a\\nb\" = 1"), std::string(2 << 20, ' ')}) {
     const std::string message = ErrorOf(text);
     EXPECT_NE(message, "accepted");
     EXPECT_EQ(message.find('\n'), std::string::npos) << message;
@@ -83,8 +90,11 @@ TEST(Job, HostileTomlIsOneLine) {
 
 TEST(Job, PrintsAsAFileThatReadsBack) {
   for (const std::string& text :
-       {std::string(kSmall), Gpt2("dropout = 0.3\nheads = 4\nwidth = 32", "[init]\nweights = \"a\\\"b\"\n[schedule]\nkind = \"warmup_cosine\"\nlr = 3e-4\nwarmup = 3\n"),
-        std::string("[model]\nkind = \"resnet\"\n[data]\nkind = \"cifar10\"\n[optimizer]\nkind = \"sgd\"\n[schedule]\nkind = \"step\"\nevery = 5\n")}) {
+       {std::string(kSmall),
+        Gpt2("dropout = 0.3\nheads = 4\nwidth = 32",
+             "[init]\nweights = \"a\\\"b\"\n[schedule]\nkind = \"warmup_cosine\"\nlr = 3e-4\nwarmup = 3\n"),
+        std::string("[model]\nkind = \"resnet\"\n[data]\nkind = \"cifar10\"\n[optimizer]\nkind = \"sgd\"\n[schedule]\nkind = "
+                    "\"step\"\nevery = 5\n")}) {
     const auto job = ParseJob(text, "a");
     ASSERT_TRUE(job) << job.error().message;
     const std::string printed = ToToml(*job);
@@ -204,8 +214,9 @@ std::string ReadAll(const std::filesystem::path& path) {
 TEST(Docs, EveryKeyIsDocumentedWithItsTypeDefaultAndRange) {
   const std::string docs = ReadAll(kRoot / "docs/JOBS.md");
   for (const JobKey& key : JobKeys()) {
-    const std::string row = fmt::format("| `{}` | {} | {} | {} | {} |", key.name, key.when.empty() ? "all" : key.when, key.type,
-                                        key.fallback.empty() ? "required" : key.fallback, key.range.empty() ? "any" : key.range);
+    const std::string row =
+        fmt::format("| `{}` | {} | {} | {} | {} |", key.name, key.when.empty() ? "all" : key.when, key.type,
+                    key.fallback.empty() ? "required" : key.fallback, key.range.empty() ? "any" : key.range);
     EXPECT_NE(docs.find(row), std::string::npos) << "docs/JOBS.md lacks a row that begins\n" << row;
   }
 }

@@ -37,7 +37,9 @@ std::string Describe(const toml::node& node) {
   return std::string(TypeName(node));
 }
 
-std::string List(std::span<const std::string_view> names) { return fmt::format("{}", fmt::join(names.begin(), names.end(), ", ")); }
+std::string List(std::span<const std::string_view> names) {
+  return fmt::format("{}", fmt::join(names.begin(), names.end(), ", "));
+}
 
 // Fills a job from a table; keeps the first complaint.
 class Parser : public job::FieldVisitor {
@@ -118,7 +120,8 @@ class Parser : public job::FieldVisitor {
     value = static_cast<std::size_t>(it - names.begin());
   }
 
-  void Ints(std::string_view key, std::vector<std::int64_t>& value, std::int64_t low, std::int64_t high, std::size_t most) override {
+  void Ints(std::string_view key, std::vector<std::int64_t>& value, std::int64_t low, std::int64_t high,
+            std::size_t most) override {
     const toml::node* node = Get(key);
     if (node == nullptr) return;
     const std::string expected = fmt::format("a list of at most {} integers in {} .. {}", most, low, high);

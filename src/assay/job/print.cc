@@ -42,8 +42,12 @@ class Printer : public job::FieldVisitor {
     if (!v.empty()) Line(key, TomlString(v));
   }
   void Path(std::string_view key, std::string& v) override { Text(key, v); }
-  void Choice(std::string_view key, std::size_t& v, std::span<const std::string_view> names, bool) override { Line(key, TomlString(names[v])); }
-  void Ints(std::string_view key, std::vector<std::int64_t>& v, std::int64_t, std::int64_t, std::size_t) override { Line(key, TomlInts(v)); }
+  void Choice(std::string_view key, std::size_t& v, std::span<const std::string_view> names, bool) override {
+    Line(key, TomlString(names[v]));
+  }
+  void Ints(std::string_view key, std::vector<std::int64_t>& v, std::int64_t, std::int64_t, std::size_t) override {
+    Line(key, TomlInts(v));
+  }
   std::string Take() { return std::move(out_); }
 
  private:
@@ -67,7 +71,9 @@ class Lister : public job::FieldVisitor {
   void Derived(std::string_view key, std::int64_t&, std::int64_t low, std::int64_t high, std::string_view source) override {
     Add(key, "integer", std::string(source), Range(low, high));
   }
-  void Float(std::string_view key, float& v, job::FloatRange range) override { Add(key, "number", fmt::format("{}", v), range.Text()); }
+  void Float(std::string_view key, float& v, job::FloatRange range) override {
+    Add(key, "number", fmt::format("{}", v), range.Text());
+  }
   void Bool(std::string_view key, bool& v) override { Add(key, "boolean", v ? "true" : "false", "true, false"); }
   void Text(std::string_view key, std::string& v) override { Add(key, "string", TomlString(v), ""); }
   void Path(std::string_view key, std::string& v) override { Add(key, "path", TomlString(v), ""); }
@@ -81,8 +87,8 @@ class Lister : public job::FieldVisitor {
  private:
   static std::string Range(std::int64_t low, std::int64_t high) { return fmt::format("{} .. {}", low, high); }
   void Add(std::string_view key, std::string_view type, std::string fallback, std::string range) {
-    JobKey row{section_.empty() ? std::string(key) : fmt::format("{}.{}", section_, key), label_, std::string(type), std::move(fallback),
-               std::move(range)};
+    JobKey row{section_.empty() ? std::string(key) : fmt::format("{}.{}", section_, key), label_, std::string(type),
+               std::move(fallback), std::move(range)};
     for (JobKey& known : out_) {
       if (known.name != row.name || known.fallback != row.fallback || known.range != row.range) continue;
       if (fmt::format(", {},", known.when).find(fmt::format(", {},", label_)) == std::string::npos) known.when += ", " + label_;
@@ -130,7 +136,8 @@ std::vector<JobKey> JobKeys() {
   std::vector<JobKey> out;
   for (const JobKey& key : List(job::BlankJob(), "")) {
     constexpr std::string_view kVaried[] = {"model.", "batch.", "data.", "optimizer.", "schedule."};
-    const bool varied = std::any_of(std::begin(kVaried), std::end(kVaried), [&](std::string_view s) { return key.name.starts_with(s); });
+    const bool varied =
+        std::any_of(std::begin(kVaried), std::end(kVaried), [&](std::string_view s) { return key.name.starts_with(s); });
     if (!varied || key.name.ends_with(".kind")) out.push_back(key);
   }
   const auto set_model = [](Job& job, std::size_t kind) { job.model = job::BlankModel(kind); };

@@ -15,7 +15,8 @@ Status Fit(std::string_view field, std::int64_t& value, std::int64_t from_data) 
 Status FitVocabulary(std::int64_t& vocab, const DataShape& shape) {
   if (shape.vocabulary == 0) return Err("data.kind: a language model needs chars, bpe or tokens");
   if (vocab == 0 && !shape.vocabulary_exact) {
-    return Err("model.vocab: expected the vocabulary's size, which a token file does not tell (its largest id is {})", shape.vocabulary - 1);
+    return Err("model.vocab: expected the vocabulary's size, which a token file does not tell (its largest id is {})",
+               shape.vocabulary - 1);
   }
   if (vocab == 0) vocab = shape.vocabulary;
   if (vocab < shape.vocabulary) return Err("model.vocab: expected at least {} for this data, got {}", shape.vocabulary, vocab);

@@ -14,7 +14,8 @@ void AddNorm(std::vector<Parameter>& out, const std::string& name, std::int64_t 
   out.push_back({name + ".bias", {width}, {InitKind::kConstant, 0.0f}});
 }
 
-void AddProjection(std::vector<Parameter>& out, const std::string& name, std::int64_t in, std::int64_t outputs, float deviation) {
+void AddProjection(std::vector<Parameter>& out, const std::string& name, std::int64_t in, std::int64_t outputs,
+                   float deviation) {
   out.push_back({name + ".weight", {in, outputs}, {InitKind::kNormal, deviation}});
   out.push_back({name + ".bias", {outputs}, {InitKind::kConstant, 0.0f}});
 }

@@ -47,9 +47,7 @@ Tensor OihwToOhwi(const Tensor& in) {
   return out;
 }
 
-Shape StoredShape(const Shape& ours, bool permuted) {
-  return permuted ? Shape{ours[0], ours[3], ours[1], ours[2]} : ours;
-}
+Shape StoredShape(const Shape& ours, bool permuted) { return permuted ? Shape{ours[0], ours[3], ours[1], ours[2]} : ours; }
 
 Result<Tensor> ReadParameter(const Safetensors& file, const StoredTensor& stored, const StateSpec& spec, bool permuted) {
   const Shape expected = StoredShape(spec.type.shape, permuted);
@@ -67,7 +65,8 @@ Result<Tensor> ReadParameter(const Safetensors& file, const StoredTensor& stored
 
 std::map<std::string, std::string> NativeMetadata() { return {{kLayoutKey, kLayoutNative}}; }
 
-Status ImportWeights(const ModelConfig& model, const Safetensors& file, std::span<const StateSpec> specs, std::span<Tensor> state) {
+Status ImportWeights(const ModelConfig& model, const Safetensors& file, std::span<const StateSpec> specs,
+                     std::span<Tensor> state) {
   ASSAY_CHECK(specs.size() == state.size());
   const auto layout = file.metadata().find(kLayoutKey);
   const bool native = layout != file.metadata().end() && layout->second == kLayoutNative;

@@ -26,6 +26,7 @@ std::map<std::string, std::string> NativeMetadata();
 // alone). Every parameter must be in the file with its shape; a tensor of the file that the model does not know is an error, except
 // for what other programs store and training does not need (attention masks, batch counters, a tied output layer, optimizer state).
 // Nothing is changed when an error is returned.
-Status ImportWeights(const ModelConfig& model, const Safetensors& file, std::span<const StateSpec> specs, std::span<Tensor> state);
+Status ImportWeights(const ModelConfig& model, const Safetensors& file, std::span<const StateSpec> specs,
+                     std::span<Tensor> state);
 
 }  // namespace assay

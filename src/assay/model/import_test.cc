@@ -18,7 +18,8 @@ struct Weights {
   void Add(const std::string& name, Shape shape, DType dtype = DType::kF32) {
     Tensor tensor(dtype, shape);
     if (dtype == DType::kF32) {
-      for (std::size_t i = 0; i < tensor.Span<float>().size(); ++i) tensor.Span<float>()[i] = static_cast<float>(i + tensors.size());
+      for (std::size_t i = 0; i < tensor.Span<float>().size(); ++i)
+        tensor.Span<float>()[i] = static_cast<float>(i + tensors.size());
     }
     tensors[name] = std::move(tensor);
   }

@@ -30,8 +30,8 @@ struct LlamaConfig {
 };
 
 struct ResNetConfig {
-  std::int64_t depth = 18;      // 18 or 50
-  bool cifar_stem = true;       // 3x3 stride 1 without pooling; otherwise 7x7 stride 2 and a 3x3 max pool
+  std::int64_t depth = 18;  // 18 or 50
+  bool cifar_stem = true;   // 3x3 stride 1 without pooling; otherwise 7x7 stride 2 and a 3x3 max pool
   std::int64_t classes = 10, image = 32, channels = 3, width = 64;
 };
 
@@ -50,14 +50,14 @@ struct OptimizerConfig {
   float momentum = 0.9f, dampening = 0;  // sgd
   bool nesterov = false;                 // sgd
   float beta1 = 0.9f, beta2 = 0.999f, eps = 1e-8f;
-  float weight_decay = 0;                // on matrices and convolution weights; vectors (biases, norms) are exempt
-  float clip_norm = 0;                   // 0: no clipping
+  float weight_decay = 0;  // on matrices and convolution weights; vectors (biases, norms) are exempt
+  float clip_norm = 0;     // 0: no clipping
 };
 
 struct BatchConfig {
-  std::int64_t microbatch = 8;     // samples in a microbatch
-  std::int64_t microbatches = 1;   // per step
-  std::int64_t sequence = 64;      // tokens per sample; language models only
+  std::int64_t microbatch = 8;    // samples in a microbatch
+  std::int64_t microbatches = 1;  // per step
+  std::int64_t sequence = 64;     // tokens per sample; language models only
 };
 
 // The parameters' values inside one graph.

@@ -106,7 +106,8 @@ TEST(Program, UpdatesTheWholeState) {
 TEST(Program, OptimizerState) {
   const auto names = [](const OptimizerConfig& optimizer) {
     std::set<std::string> out;
-    for (const StateSpec& spec : BuildProgram(kTinyMlp, optimizer, kBatch).state) out.insert(spec.name.substr(0, spec.name.find('/')));
+    for (const StateSpec& spec : BuildProgram(kTinyMlp, optimizer, kBatch).state)
+      out.insert(spec.name.substr(0, spec.name.find('/')));
     return out;
   };
   EXPECT_TRUE(names({.kind = OptimizerKind::kSgd}).contains("sgd.m"));
@@ -150,7 +151,8 @@ TEST(Program, RunningStatistics) {
   ASSERT_TRUE(stat);
   // The variance is made unbiased over the two 1x1 images of the microbatch: 2 / (2 - 1).
   const ValueId value = program.micro.outputs()[*stat].value;
-  const auto node = std::find_if(program.micro.nodes().begin(), program.micro.nodes().end(), [&](const Node& n) { return n.first_output == value; });
+  const auto node = std::find_if(program.micro.nodes().begin(), program.micro.nodes().end(),
+                                 [&](const Node& n) { return n.first_output == value; });
   EXPECT_EQ(node->op, op::scale);
   EXPECT_EQ(node->attrs.Float(0), 2.0f);
   EXPECT_FALSE(program.micro.FindInput("state/bn1.running_mean"));

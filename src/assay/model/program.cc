@@ -102,8 +102,8 @@ struct UpdateInputs {
 };
 
 // New values of the parameter and of its optimizer state, in that order.
-std::vector<ValueId> EmitOptimizer(OpBuilder& ops, const OptimizerConfig& o, const Parameter& p, ValueId value, ValueId gradient,
-                                   const std::vector<ValueId>& moments, const UpdateInputs& in) {
+std::vector<ValueId> EmitOptimizer(OpBuilder& ops, const OptimizerConfig& o, const Parameter& p, ValueId value,
+                                   ValueId gradient, const std::vector<ValueId>& moments, const UpdateInputs& in) {
   const float decay = p.shape.rank() > 1 ? o.weight_decay : 0.0f;
   if (o.kind == OptimizerKind::kSgd) {
     // Without momentum the op leaves m alone, so any tensor of the right shape will do and none need be kept.
@@ -123,7 +123,8 @@ Graph BuildUpdate(const OptimizerConfig& optimizer, const std::vector<Parameter>
   for (const Parameter& p : parameters) {
     state[p.name] = builder.Input("state/" + p.name, F32(p.shape));
     if (!p.trained) continue;
-    for (const std::string& name : OptimizerState(optimizer, p.name)) state[name] = builder.Input("state/" + name, F32(p.shape));
+    for (const std::string& name : OptimizerState(optimizer, p.name))
+      state[name] = builder.Input("state/" + name, F32(p.shape));
   }
   for (const Parameter& p : parameters) {
     reduced[p.name] = builder.Input((p.trained ? "reduced/grad/" : "reduced/stat/") + p.name, F32(p.shape));
@@ -159,8 +160,8 @@ Graph BuildUpdate(const OptimizerConfig& optimizer, const std::vector<Parameter>
 Graph BuildForward(const ModelConfig& config, const BatchConfig& batch, bool loss) {
   GraphBuilder builder(Ops());
   OpBuilder ops(builder);
-  const Inputs in = DeclareInputs(builder, SortedParameters(config), BatchFields(config, batch), loss,
-                                  [](const Parameter&) { return true; });
+  const Inputs in =
+      DeclareInputs(builder, SortedParameters(config), BatchFields(config, batch), loss, [](const Parameter&) { return true; });
   Forward forward(ops, in.parameters, in.rng, false);
   const ValueId logits = EmitLogits(config, forward, in.input);
   if (loss) builder.Output("loss", MeanLoss(ops, logits, in.target));
@@ -175,7 +176,8 @@ Status Check(const ModelConfig& config, const BatchConfig& batch) {
   ASSAY_TRY(model::CheckRange("batch.microbatches", batch.microbatches, 1, 1 << 16));
   ASSAY_TRY(std::visit([&](const auto& c) { return model::CheckConfig(c, batch); }, config));
   for (const Parameter& p : SortedParameters(config)) {
-    if (p.shape.elements() > kMaxElements) return Err("model: {} would have {} elements, at most {} fit", p.name, p.shape.elements(), kMaxElements);
+    if (p.shape.elements() > kMaxElements)
+      return Err("model: {} would have {} elements, at most {} fit", p.name, p.shape.elements(), kMaxElements);
   }
   return {};
 }

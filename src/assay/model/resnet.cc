@@ -126,8 +126,8 @@ Status CheckConfig(const ResNetConfig& config, const BatchConfig& batch) {
   std::int64_t side = config.image;
   for (int halving = 0; halving < (config.cifar_stem ? 3 : 5); ++halving) side = (side + 1) / 2;
   if (side * side * batch.microbatch < 2) {
-    return Err("batch.microbatch: batch normalisation of {0}x{0} images needs a microbatch of at least 2, got {1}", config.image,
-               batch.microbatch);
+    return Err("batch.microbatch: batch normalisation of {0}x{0} images needs a microbatch of at least 2, got {1}",
+               config.image, batch.microbatch);
   }
   return {};
 }

@@ -114,15 +114,18 @@ using Json = nlohmann::json;
 
 Result<StoredTensor> ParseEntry(const std::string& name, const Json& entry, ByteSpan data, std::string_view what, Span& place) {
   const auto wrong = [&](std::string_view expected) { return Err("{}: tensor {}: expected {}", what, Quote(name), expected); };
-  if (!entry.is_object() || entry.size() != 3 || !entry.contains("dtype") || !entry.contains("shape") || !entry.contains("data_offsets")) {
+  if (!entry.is_object() || entry.size() != 3 || !entry.contains("dtype") || !entry.contains("shape") ||
+      !entry.contains("data_offsets")) {
     return wrong("an object with dtype, shape and data_offsets");
   }
   const Json &dtype = entry["dtype"], &shape = entry["shape"], &offsets = entry["data_offsets"];
   StoredTensor out;
   out.name = name;
   if (!dtype.is_string()) return wrong("a string as dtype");
-  const auto row = std::find_if(kTypes.begin(), kTypes.end(), [&](const TypeRow& r) { return r.name == dtype.get_ref<const std::string&>(); });
-  if (row == kTypes.end()) return Err("{}: tensor {}: unknown dtype {}", what, Quote(name), Quote(dtype.get_ref<const std::string&>()));
+  const auto row = std::find_if(kTypes.begin(), kTypes.end(),
+                                [&](const TypeRow& r) { return r.name == dtype.get_ref<const std::string&>(); });
+  if (row == kTypes.end())
+    return Err("{}: tensor {}: unknown dtype {}", what, Quote(name), Quote(dtype.get_ref<const std::string&>()));
   out.type = row->type;
   if (!shape.is_array() || shape.size() > Shape::kMaxRank) return wrong("a shape of at most 8 extents");
   std::uint64_t bytes = row->size;
@@ -131,7 +134,8 @@ Result<StoredTensor> ParseEntry(const std::string& name, const Json& entry, Byte
     if (!extent.is_number_unsigned()) return wrong("extents that are integers >= 0");
     const auto d = extent.get<std::uint64_t>();
     // The product of the other extents is bounded by the file even when one extent is 0, so that Shape's arithmetic cannot overflow.
-    if (d > (std::uint64_t{1} << 40) || (d > 0 && bytes > (std::uint64_t{1} << 44) / d)) return wrong("a shape that fits the file");
+    if (d > (std::uint64_t{1} << 40) || (d > 0 && bytes > (std::uint64_t{1} << 44) / d))
+      return wrong("a shape that fits the file");
     if (d > 0) bytes *= d;
     empty = empty || d == 0;
     out.shape.Append(static_cast<std::int64_t>(d));
@@ -142,21 +146,24 @@ Result<StoredTensor> ParseEntry(const std::string& name, const Json& entry, Byte
   }
   place = {offsets[0].get<std::uint64_t>(), offsets[1].get<std::uint64_t>()};
   if (place.begin > place.end || place.end > data.size()) {
-    return Err("{}: tensor {}: data_offsets {} .. {} lie outside the {} bytes of data", what, Quote(name), place.begin, place.end, data.size());
+    return Err("{}: tensor {}: data_offsets {} .. {} lie outside the {} bytes of data", what, Quote(name), place.begin,
+               place.end, data.size());
   }
   if (place.end - place.begin != bytes) {
-    return Err("{}: tensor {}: {}{} takes {} bytes, data_offsets give {}", what, Quote(name), row->name, ToString(out.shape), bytes,
-               place.end - place.begin);
+    return Err("{}: tensor {}: {}{} takes {} bytes, data_offsets give {}", what, Quote(name), row->name, ToString(out.shape),
+               bytes, place.end - place.begin);
   }
   out.data = data.subspan(static_cast<std::size_t>(place.begin), static_cast<std::size_t>(bytes));
   return out;
 }
 
 Status CheckCoverage(std::vector<Span> places, std::uint64_t size, std::string_view what) {
-  std::sort(places.begin(), places.end(), [](const Span& a, const Span& b) { return a.begin != b.begin ? a.begin < b.begin : a.end < b.end; });
+  std::sort(places.begin(), places.end(),
+            [](const Span& a, const Span& b) { return a.begin != b.begin ? a.begin < b.begin : a.end < b.end; });
   std::uint64_t reached = 0;
   for (const Span& place : places) {
-    if (place.begin != reached) return Err("{}: the tensors' data {} at byte {}", what, place.begin < reached ? "overlap" : "leave a gap", reached);
+    if (place.begin != reached)
+      return Err("{}: the tensors' data {} at byte {}", what, place.begin < reached ? "overlap" : "leave a gap", reached);
     reached = place.end;
   }
   if (reached != size) return Err("{}: the tensors take {} bytes of data, the file has {}", what, reached, size);
@@ -185,8 +192,10 @@ Result<std::vector<TensorRef>> Sorted(std::span<const TensorRef> tensors) {
   std::vector<TensorRef> sorted(tensors.begin(), tensors.end());
   std::sort(sorted.begin(), sorted.end(), [](const TensorRef& a, const TensorRef& b) { return a.name < b.name; });
   for (std::size_t i = 0; i < sorted.size(); ++i) {
-    if (sorted[i].name.empty() || sorted[i].name == "__metadata__") return Err("safetensors: {} cannot name a tensor", Quote(sorted[i].name));
-    if (i > 0 && sorted[i].name == sorted[i - 1].name) return Err("safetensors: two tensors are called {}", Quote(sorted[i].name));
+    if (sorted[i].name.empty() || sorted[i].name == "__metadata__")
+      return Err("safetensors: {} cannot name a tensor", Quote(sorted[i].name));
+    if (i > 0 && sorted[i].name == sorted[i - 1].name)
+      return Err("safetensors: two tensors are called {}", Quote(sorted[i].name));
   }
   return sorted;
 }
@@ -202,11 +211,13 @@ Bytes Front(const std::string& header) {
 }  // namespace
 
 Result<Safetensors> Safetensors::Parse(ByteSpan bytes, std::string_view what) {
-  if (bytes.size() < kLengthBytes) return Err("{}: a safetensors file begins with 8 bytes of header length, file has {}", what, bytes.size());
+  if (bytes.size() < kLengthBytes)
+    return Err("{}: a safetensors file begins with 8 bytes of header length, file has {}", what, bytes.size());
   std::uint64_t length = 0;
   std::memcpy(&length, bytes.data(), kLengthBytes);
   if (length > kMaxHeader) return Err("{}: header of {} bytes, at most {} allowed", what, length, kMaxHeader);
-  if (length > bytes.size() - kLengthBytes) return Err("{}: header of {} bytes, the file ends after {}", what, length, bytes.size() - kLengthBytes);
+  if (length > bytes.size() - kLengthBytes)
+    return Err("{}: header of {} bytes, the file ends after {}", what, length, bytes.size() - kLengthBytes);
   const ByteSpan header = bytes.subspan(kLengthBytes, static_cast<std::size_t>(length));
   const ByteSpan data = bytes.subspan(kLengthBytes + static_cast<std::size_t>(length));
   if (header.empty() || header[0] != '{') return Err("{}: the header must begin with '{{'", what);
@@ -247,7 +258,8 @@ Result<Safetensors> Safetensors::Open(const std::string& path) {
 }
 
 const StoredTensor* Safetensors::Find(std::string_view name) const {
-  const auto it = std::lower_bound(tensors_.begin(), tensors_.end(), name, [](const StoredTensor& t, std::string_view n) { return t.name < n; });
+  const auto it = std::lower_bound(tensors_.begin(), tensors_.end(), name,
+                                   [](const StoredTensor& t, std::string_view n) { return t.name < n; });
   return it != tensors_.end() && it->name == name ? &*it : nullptr;
 }
 
@@ -258,7 +270,8 @@ Result<Bytes> EncodeSafetensors(std::span<const TensorRef> tensors, const std::m
   return out;
 }
 
-Status WriteSafetensors(const std::string& path, std::span<const TensorRef> tensors, const std::map<std::string, std::string>& metadata) {
+Status WriteSafetensors(const std::string& path, std::span<const TensorRef> tensors,
+                        const std::map<std::string, std::string>& metadata) {
   ASSAY_ASSIGN(std::vector<TensorRef> sorted, Sorted(tensors));
   return WriteFileAtomic(path, [&](FileSink& sink) -> Status {
     ASSAY_TRY(sink.Write(Front(Header(sorted, metadata))));

@@ -50,7 +50,8 @@ TEST(Safetensors, WriterIsCanonical) {
   b.Span<std::uint16_t>()[0] = 0x0201;
   const std::vector<TensorRef> refs = {{"b", &b}, {"a", &a}};
   const Bytes bytes = EncodeSafetensors(refs).value();
-  const std::string expected = R"({"a":{"data_offsets":[0,4],"dtype":"F32","shape":[1]},"b":{"data_offsets":[4,6],"dtype":"U16","shape":[1]}})";
+  const std::string expected =
+      R"({"a":{"data_offsets":[0,4],"dtype":"F32","shape":[1]},"b":{"data_offsets":[4,6],"dtype":"U16","shape":[1]}})";
   const std::size_t padded = (expected.size() + 7) / 8 * 8;
   EXPECT_EQ(bytes.size(), 8 + padded + 6);
   EXPECT_EQ(bytes[0], padded);
@@ -60,7 +61,8 @@ TEST(Safetensors, WriterIsCanonical) {
 }
 
 TEST(Safetensors, FileEqualsMemory) {
-  const std::string path = (std::filesystem::temp_directory_path() / fmt::format("assay_st_{}.safetensors", ::getpid())).string();
+  const std::string path =
+      (std::filesystem::temp_directory_path() / fmt::format("assay_st_{}.safetensors", ::getpid())).string();
   Tensor a(DType::kF32, {5});
   const std::vector<TensorRef> refs = {{"a", &a}};
   ASSERT_TRUE(WriteSafetensors(path, refs, {{"x", "y"}}));
@@ -84,8 +86,17 @@ TEST(Safetensors, WriterRefusesBadNames) {
 
 TEST(Safetensors, HalvesWidenExactly) {
   const std::uint16_t halves[] = {0x0000, 0x8000, 0x3c00, 0xc000, 0x7bff, 0x0001, 0x8001, 0x03ff, 0x0400, 0x7c00, 0xfc00};
-  const float values[] = {0.0f, -0.0f, 1.0f, -2.0f, 65504.0f, 0x1p-24f, -0x1p-24f, 0x1.ff8p-15f, 0x1p-14f,
-                          std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()};
+  const float values[] = {0.0f,
+                          -0.0f,
+                          1.0f,
+                          -2.0f,
+                          65504.0f,
+                          0x1p-24f,
+                          -0x1p-24f,
+                          0x1.ff8p-15f,
+                          0x1p-14f,
+                          std::numeric_limits<float>::infinity(),
+                          -std::numeric_limits<float>::infinity()};
   ByteWriter data;
   for (std::uint16_t h : halves) data.U16(h);
   StoredTensor stored{"h", StoredType::kF16, {11}, data.bytes()};
@@ -100,15 +111,21 @@ TEST(Safetensors, HalvesWidenExactly) {
 }
 
 TEST(Safetensors, AcceptsOtherWritersOrderAndTypes) {
-  EXPECT_EQ(Refusal(R"({"b":{"dtype":"F16","shape":[2],"data_offsets":[0,4]},"a":{"dtype":"BOOL","shape":[],"data_offsets":[4,5]}}  )", 5), "accepted");
+  EXPECT_EQ(
+      Refusal(
+          R"({"b":{"dtype":"F16","shape":[2],"data_offsets":[0,4]},"a":{"dtype":"BOOL","shape":[],"data_offsets":[4,5]}}  )",
+          5),
+      "accepted");
   EXPECT_EQ(Refusal("{}", 0), "accepted");
 }
 
 TEST(Safetensors, RefusesHostileFiles) {
-  EXPECT_EQ(Safetensors::Parse(Bytes{1, 2}, "f").error().message, "f: a safetensors file begins with 8 bytes of header length, file has 2");
+  EXPECT_EQ(Safetensors::Parse(Bytes{1, 2}, "f").error().message,
+            "f: a safetensors file begins with 8 bytes of header length, file has 2");
   ByteWriter huge;
   huge.U64(~std::uint64_t{0});
-  EXPECT_EQ(Safetensors::Parse(huge.bytes(), "f").error().message, "f: header of 18446744073709551615 bytes, at most 100000000 allowed");
+  EXPECT_EQ(Safetensors::Parse(huge.bytes(), "f").error().message,
+            "f: header of 18446744073709551615 bytes, at most 100000000 allowed");
   ByteWriter beyond;
   beyond.U64(100);
   EXPECT_EQ(Safetensors::Parse(beyond.bytes(), "f").error().message, "f: header of 100 bytes, the file ends after 0");
@@ -128,8 +145,10 @@ TEST(Safetensors, RefusesHostileFiles) {
   EXPECT_EQ(Refusal(one("\"F32\"", "[-1]", "[0,4]"), 4), "f: tensor 'a': expected extents that are integers >= 0");
   EXPECT_EQ(Refusal(one("\"F32\"", "[1.5]", "[0,4]"), 4), "f: tensor 'a': expected extents that are integers >= 0");
   EXPECT_EQ(Refusal(one("\"F32\"", "[1,1,1,1,1,1,1,1,1]", "[0,4]"), 4), "f: tensor 'a': expected a shape of at most 8 extents");
-  EXPECT_EQ(Refusal(one("\"F32\"", "[4294967296,4294967296]", "[0,0]"), 0), "f: tensor 'a': expected a shape that fits the file");
-  EXPECT_EQ(Refusal(one("\"F32\"", "[0,1099511627776,1099511627776]", "[0,0]"), 0), "f: tensor 'a': expected a shape that fits the file");
+  EXPECT_EQ(Refusal(one("\"F32\"", "[4294967296,4294967296]", "[0,0]"), 0),
+            "f: tensor 'a': expected a shape that fits the file");
+  EXPECT_EQ(Refusal(one("\"F32\"", "[0,1099511627776,1099511627776]", "[0,0]"), 0),
+            "f: tensor 'a': expected a shape that fits the file");
   EXPECT_EQ(Refusal(one("\"F32\"", "[1]", "[0,4,8]"), 4), "f: tensor 'a': expected two data_offsets");
   EXPECT_EQ(Refusal(one("\"F32\"", "[1]", "[4,0]"), 4), "f: tensor 'a': data_offsets 4 .. 0 lie outside the 4 bytes of data");
   EXPECT_EQ(Refusal(one("\"F32\"", "[1]", "[0,8]"), 4), "f: tensor 'a': data_offsets 0 .. 8 lie outside the 4 bytes of data");
