@@ -94,6 +94,9 @@ TEST(Attention, Refuses) {
   const TensorType q = F32({2, 5, 4, 8}), k = F32({2, 7, 2, 8}), rng{DType::kU32, {4}}, lse = F32({2, 4, 5});
   EXPECT_TRUE(Accepts(op::attention, AttentionAttrs(1), {q, k, k, rng}));
   EXPECT_FALSE(Accepts(op::attention, AttentionAttrs(1), {k, q, q, rng}));
+  EXPECT_FALSE(Accepts(op::attention, AttentionAttrs(1), {F32({2, 5, 3, 8}), k, k, rng}));
+  EXPECT_FALSE(Accepts(op::attention, AttentionAttrs(1), {F32({1, 5, 4, 8}), k, k, rng}));
+  EXPECT_FALSE(Accepts(op::attention, AttentionAttrs(1), {F32({2, 5, 4, 6}), k, k, rng}));
   EXPECT_FALSE(Accepts(op::attention, AttentionAttrs(1), {q, k, F32({2, 7, 4, 8}), rng}));
   EXPECT_FALSE(Accepts(op::attention, AttentionAttrs(1), {q, F32({2, 4, 2, 8}), F32({2, 4, 2, 8}), rng}));
   EXPECT_TRUE(Accepts(op::attention, AttentionAttrs(0), {q, F32({2, 4, 2, 8}), F32({2, 4, 2, 8}), rng}));

@@ -27,6 +27,15 @@ TEST(Contraction, TheNextBlockIsSummedByItself) {
   EXPECT_EQ(sum.Total(), 1.0f + 0x1p-23f);
 }
 
+TEST(Contraction, ABlockHas256Products) {
+  Contraction sum;
+  sum.Add(1.0f, 1.0f);
+  for (int k = 1; k < 255; ++k) sum.Add(0.0f, 1.0f);
+  sum.Add(0x1p-24f, 1.0f);  // the last of the first block: lost
+  sum.Add(0x1p-24f, 1.0f);  // a block of its own: lost
+  EXPECT_EQ(sum.Total(), 1.0f);
+}
+
 TEST(Contraction, ProductsAreNotRounded) {
   Contraction sum;
   sum.Add(-1.0f, 1.0f);
