@@ -41,6 +41,8 @@ TEST(Conv2d, Refuses) {
   EXPECT_FALSE(Accepts(op::conv2d, I({1, std::numeric_limits<std::int64_t>::max() / 2, 1}), {x, w}));
   EXPECT_FALSE(Accepts(op::conv2d, I({1, 1, 2}), {x, w}));
   EXPECT_FALSE(Accepts(op::conv2d, I({1, 1, 0}), {x, w}));
+  EXPECT_FALSE(Accepts(op::conv2d, I({1, 1, 3}), {x, F32({6, 3, 3, 1})}));
+  EXPECT_FALSE(Accepts(op::conv2d, I({1, 1, 2}), {x, F32({5, 3, 3, 2})}));
   EXPECT_FALSE(Accepts(op::conv2d, I({1, 0, 1}), {F32({2, 2, 8, 4}), w}));
   EXPECT_FALSE(Accepts(op::conv2d, I({1, 1, 1}), {F32({0, 8, 8, 4}), w}));
   EXPECT_TRUE(Accepts(op::conv2d_grad_x, I({2, 1, 1, 8, 8}), {F32({2, 4, 4, 6}), w}));
