@@ -184,6 +184,7 @@ FileLock::~FileLock() {
 
 Status MakeDirectories(const std::string& path) {
   if (IsDirectory(path)) return {};
+  if (Exists(path)) return Err("{}: is not a directory", path);
   const std::string parent = ParentOf(path);
   if (parent != path) ASSAY_TRY(MakeDirectories(parent));
   if (::mkdir(path.c_str(), 0777) != 0) {

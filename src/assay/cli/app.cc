@@ -1,5 +1,6 @@
 #include "assay/cli/app.h"
 
+#include <fmt/ranges.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -8,7 +9,9 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include "assay/cli/backend.h"
 #include "assay/cli/command.h"
@@ -23,7 +26,15 @@ constexpr char kDescription[] =
     "  assay show runs/mlp                             what was trained, how far, and its state root\n"
     "  assay COMMAND --help                            what a command can do\n";
 
-// The first line of what CLI11 says, in our form.
+// CLI11 would only say that a command is missing.
+Status CheckCommand(const CLI::App& app, std::string_view word) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(command->get_name());
+  if (word.starts_with('-') || std::find(names.begin(), names.end(), word) != names.end()) return {};
+  return Err("unknown command '{}', expected one of: {}", word, fmt::join(names, ", "));
+}
+
+// What CLI11 says, on one line and in our form.
 int ReportUsage(const CLI::ParseError& error, const CLI::App& app) {
   std::string text = error.what();
   std::replace(text.begin(), text.end(), '\n', ' ');
@@ -78,6 +89,9 @@ int Main(int argc, char** argv) {
   AddShow(app, command);
   AddBench(app, command);
   AddVersion(app, command);
+  if (argc > 1) {
+    if (const Status known = CheckCommand(app, argv[1]); !known) return Report(tl::unexpected(known.error()));
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

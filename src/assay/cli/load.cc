@@ -1,7 +1,6 @@
 #include "assay/cli/load.h"
 
 #include <cstdio>
-#include <filesystem>
 #include <limits>
 #include <utility>
 
@@ -37,7 +36,7 @@ Result<Job> LoadJobOf(const std::string& target) {
 
 Result<LoadedModel> LoadModel(const ModelSource& source, ThreadPool& pool) {
   ASSAY_ASSIGN(Job job, LoadJobOf(source.target));
-  if (!source.data.empty()) job.data.path = std::filesystem::absolute(source.data).string();
+  if (!source.data.empty()) job.data.path = source.data;
   LoadedModel model;
   ASSAY_ASSIGN(model.prepared, Prepare(std::move(job)));
   if (!source.weights.empty()) {

@@ -1,5 +1,4 @@
 #include <chrono>
-#include <filesystem>
 
 #include <nlohmann/json.hpp>
 
@@ -28,7 +27,7 @@ double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 Result<PreparedJob> PrepareFrom(const TrainOptions& options) {
   ASSAY_ASSIGN(Job job, LoadJob(options.job));
   if (options.steps > 0) job.steps = options.steps;
-  if (!options.data.empty()) job.data.path = std::filesystem::absolute(options.data).string();
+  if (!options.data.empty()) job.data.path = options.data;
   return Prepare(std::move(job));
 }
 

@@ -1,5 +1,6 @@
 #include "assay/train/prepare.h"
 
+#include <filesystem>
 #include <utility>
 #include <variant>
 
@@ -14,16 +15,33 @@ Digest TrajectoryId(Job job, const JobInputs& inputs, const Program& program) {
   return JobId(job, inputs, program);
 }
 
+// The identity of the weights to start from, once it is known that they fit: a job that cannot start must leave no run behind.
+Result<Digest> CheckWeights(const Job& job) {
+  ASSAY_ASSIGN(const Safetensors file, Safetensors::Open(job.init_weights));
+  const std::vector<StateSpec> specs = ModelState(job.model);
+  std::vector<Tensor> tensors;
+  for (const StateSpec& spec : specs) tensors.emplace_back(spec.type);
+  ASSAY_TRY(ImportWeights(job.model, file, specs, tensors));
+  return HashBytes(file.bytes());
+}
+
+// The job is also read back from its run directory, where a relative path would mean something else.
+void MakePathsAbsolute(Job& job) {
+  for (std::string* path : {&job.data.path, &job.data.vocabulary, &job.init_weights}) {
+    if (!path->empty()) *path = std::filesystem::absolute(*path).string();
+  }
+}
+
 }  // namespace
 
 Result<PreparedJob> Prepare(Job job) {
+  MakePathsAbsolute(job);
   PreparedJob prepared;
   ASSAY_ASSIGN(prepared.data, OpenData(job.data, job.batch.sequence));
   ASSAY_TRY(ResolveModel(job, prepared.data));
   prepared.inputs.data = prepared.data.content;
   if (!job.init_weights.empty()) {
-    ASSAY_ASSIGN(const MappedFile weights, MappedFile::Open(job.init_weights));
-    prepared.inputs.weights = HashBytes(weights.bytes());
+    ASSAY_ASSIGN(prepared.inputs.weights, CheckWeights(job));
   }
   prepared.program = BuildProgram(job.model, job.optimizer, job.batch);
   prepared.identity = {.job = JobId(job, prepared.inputs, prepared.program),

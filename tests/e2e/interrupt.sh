@@ -1,0 +1,36 @@
+# Ctrl-C finishes the step, writes a snapshot, says how to continue and exits with 128 + the signal; continuing gives the same bytes.
+. "$(dirname "$0")/lib.sh"
+job=examples/gpt2-tiny.toml
+steps=150
+root=$(train "$work/whole" $job --steps $steps | field state_root)
+[ ${#root} -eq 64 ] || fail "the uninterrupted training: $(cat "$work/stderr")"
+
+for signal in INT TERM; do
+  out=$work/$signal
+  # Job control, so that the background process does not ignore SIGINT.
+  set -m
+  "$assay" train $job --out "$out" --steps $steps >"$work/out" 2>"$work/stderr" </dev/null &
+  pid=$!
+  set +m
+  for wait in $(seq 1 200); do
+    [ -n "$(ls "$out/events" 2>/dev/null)" ] && break
+    sleep 0.02
+  done
+  sleep 0.1
+  kill -$signal $pid || fail "the training was over before it could be interrupted"
+  wait $pid
+  status=$?
+  [ $status -eq $((128 + $(kill -l $signal))) ] || fail "SIG$signal: exit status $status; $(cat "$work/stderr")"
+  grep -Eq "^assay: interrupted after step [0-9]+ of $steps; continue with: assay train $job --out $out\$" "$work/stderr" ||
+    fail "SIG$signal: it said: $(cat "$work/stderr")"
+  [ "$(ls "$out/snapshots" | wc -l)" -ge 1 ] || fail "SIG$signal: no snapshot was written"
+  [ ! -e "$out/model.safetensors" ] || fail "SIG$signal: an unfinished run has final weights"
+  json=$(train "$out" $job --steps $steps) || fail "continuing: $(cat "$work/stderr")"
+  [ "$(echo "$json" | field state_root)" = "$root" ] || fail "continuing after SIG$signal: $json, expected root $root"
+  [ "$(echo "$json" | field resumed_from)" -gt 0 ] || fail "continuing after SIG$signal began anew: $json"
+done
+
+# A finished run is recognised: same result, nothing trained.
+json=$(train "$work/INT" $job --steps $steps)
+[ "$(echo "$json" | field resumed_from)" -eq $steps ] || fail "a finished run was trained again: $json"
+[ "$(echo "$json" | field state_root)" = "$root" ] || fail "a finished run reports $json"
