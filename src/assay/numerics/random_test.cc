@@ -21,6 +21,7 @@ TEST(Random, DropoutThreshold) {
   EXPECT_EQ(DropoutThreshold(0.5f), 0x80000000u);
   EXPECT_EQ(DropoutThreshold(0.1f), 429496736u);  // floor(0.1f * 2^32), 0.1f being a little more than 0.1
   EXPECT_EQ(DropoutThreshold(0x1.fffffep-1f), 0xffffff00u);
+  EXPECT_EQ(DropoutThreshold(1.5f * 0x1p-32f), 1u);
   EXPECT_EQ(DropoutFactor(0.5f), 2.0f);
 }
 
