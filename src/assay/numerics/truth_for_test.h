@@ -71,9 +71,12 @@ inline double ExactValue(const Truth& truth, float x) {
 }
 #endif
 
-// The error of `got` in ulps. A quick value off by 2^-50 moves the error by less than 1e-7 ulp, so only errors next to 1 need MPFR.
+// The error of `got` in ulps; 0.5 stands for all that is correctly rounded. A quick value off by 2^-50 moves the error by less than
+// 1e-7 ulp, so only errors next to 1 need MPFR.
 inline double ErrorAt(const Truth& truth, float x, float got) {
-  const double error = UlpError(got, truth.quick(static_cast<double>(x)));
+  const double quick = truth.quick(static_cast<double>(x));
+  if (static_cast<float>(quick) == got) return 0.5;
+  const double error = UlpError(got, quick);
 #ifdef ASSAY_HAVE_MPFR
   if (error > 0.9999) return UlpError(got, ExactValue(truth, x));
 #endif
