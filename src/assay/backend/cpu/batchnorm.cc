@@ -33,7 +33,7 @@ struct ColumnScratch {
 HWY_INLINE void Apply(Context& context, ops::MatrixView view, const float* x, const float* mean, const float* a,
                       const float* beta, float* y) {
   const std::int64_t n = view.cols;
-  columns::ForEachRow(context, view.rows, n, [=](std::int64_t c, auto io) HWY_ATTR {
+  columns::ForEachRow(context, view.rows, n, y, [=](std::int64_t c, auto io) HWY_ATTR {
     const F means = io.Load(mean + c);
     const F as = io.Load(a + c);
     const F betas = io.Load(beta + c);
@@ -137,7 +137,7 @@ void Run_batchnorm_grad(const KernelArgs& args, Context& context) {
   });
 
   columns::ForEachRow(
-      context, view.rows, n,
+      context, view.rows, n, dx,
       [=](std::int64_t c, auto io) HWY_ATTR {
         const F means = io.Load(mean + c);
         const F rstds = io.Load(rstd + c);

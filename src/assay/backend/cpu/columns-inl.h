@@ -18,6 +18,7 @@
 
 #include "assay/backend/cpu/kernels.h"
 #include "assay/backend/cpu/rows-inl.h"
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -25,7 +26,10 @@ namespace assay::cpu::HWY_NAMESPACE::columns {
 using rows::F;
 using rows::S;
 
+// Rows read together. Four share the loads of running sums and column constants, but a single one keeps memory a plain sequential stream, which
+// counts for more once the matrix does not fit in cache.
 inline constexpr std::int64_t kRowGroup = 4;
+inline constexpr std::int64_t kStreamFloats = std::int64_t{1} << 22;
 
 inline std::int64_t Blocks(std::int64_t row_count) {
   return std::max<std::int64_t>(1, (row_count + numerics::kColumnBlock - 1) / numerics::kColumnBlock);
@@ -39,7 +43,7 @@ HWY_INLINE void ForEachColumn(Range cols, const Body& body) {
 
 // The sums of one block's rows [first, last), at most 64: N of them for each column of `cols`, sum k of column c at sums[k * width + c].
 // make(c, io) returns the term of column vector c, called as term(acc, row).
-template <int N, class Make>
+template <int N, std::int64_t kGroup = kRowGroup, class Make>
 HWY_INLINE void ReduceBlock(std::int64_t first, std::int64_t last, Range cols, std::int64_t width, const Make& make,
                             float* sums) {
   std::int64_t row = first;
@@ -47,17 +51,17 @@ HWY_INLINE void ReduceBlock(std::int64_t first, std::int64_t last, Range cols, s
     const auto term = make(c, io);
     F acc[N];
     for (F& a : acc) a = S::Set(0.0f);
-    const std::int64_t end = std::min(first + kRowGroup, last);
+    const std::int64_t end = std::min(first + kGroup, last);
     for (std::int64_t r = first; r < end; ++r) term(acc, r);
     for (int k = 0; k < N; ++k) io.Store(acc[k], sums + k * width + c);
   });
-  for (row += kRowGroup; row + kRowGroup <= last; row += kRowGroup) {
+  for (row += kGroup; row + kGroup <= last; row += kGroup) {
     ForEachColumn(cols, [&](std::int64_t c, auto io) HWY_ATTR {
       const auto term = make(c, io);
       F acc[N];
       for (int k = 0; k < N; ++k) acc[k] = io.Load(sums + k * width + c);
 #pragma GCC unroll 4
-      for (std::int64_t r = 0; r < kRowGroup; ++r) term(acc, row + r);
+      for (std::int64_t r = 0; r < kGroup; ++r) term(acc, row + r);
       for (int k = 0; k < N; ++k) io.Store(acc[k], sums + k * width + c);
     });
   }
@@ -103,18 +107,24 @@ HWY_INLINE void Reduce(Context& context, std::int64_t row_count, std::int64_t wi
                        Direction direction = Direction::kDown) {
   const std::int64_t blocks = Blocks(row_count);
   const std::int64_t stride = N * width;
+  const bool stream = row_count * width >= kStreamFloats;
   // Whole rows where there are blocks enough to share out; ranges of columns otherwise.
   const std::int64_t chunk = blocks >= 16 ? width : std::min<std::int64_t>(width, 512);
   const std::int64_t chunks = chunk == 0 ? 0 : (width + chunk - 1) / chunk;
   const std::int64_t grain = std::max<std::int64_t>(1, 32768 / std::max<std::int64_t>(1, numerics::kColumnBlock * chunk));
   context.pool().ParallelFor(blocks * chunks, grain, [&](std::int64_t begin, std::int64_t end, int) HWY_ATTR {
     for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t task = direction == Direction::kDown ? i : blocks * chunks - 1 - i;
+      const std::int64_t task = direction == Direction::kDown ? i : blocks * chunks - end + (i - begin);
       const std::int64_t block = task / chunks;
       const std::int64_t c = task % chunks * chunk;
       const std::int64_t first = block * numerics::kColumnBlock;
-      ReduceBlock<N>(first, std::min(first + numerics::kColumnBlock, row_count), {c, std::min(c + chunk, width)}, width, make,
-                     sums + block * stride);
+      const std::int64_t last = std::min(first + numerics::kColumnBlock, row_count);
+      const Range cols{c, std::min(c + chunk, width)};
+      if (stream) {
+        ReduceBlock<N, 1>(first, last, cols, width, make, sums + block * stride);
+      } else {
+        ReduceBlock<N>(first, last, cols, width, make, sums + block * stride);
+      }
     }
   });
   if (blocks == 1) return;
@@ -132,25 +142,33 @@ HWY_INLINE const float* Reduce(Context& context, std::int64_t row_count, std::in
   return sums;
 }
 
-// Calls make(c, io)(row) for every row and column vector; rows are shared out.
+// Calls make(c, io)(row) for every row and column vector of a matrix that is written to `out`; rows are shared out. A matrix that does not
+// fit in cache is written past it, so that its lines are not read first.
 template <class Make>
-HWY_INLINE void ForEachRow(Context& context, std::int64_t row_count, std::int64_t width, const Make& make,
+HWY_INLINE void ForEachRow(Context& context, std::int64_t row_count, std::int64_t width, const float* out, const Make& make,
                            Direction direction = Direction::kDown) {
-  const std::int64_t groups = (row_count + kRowGroup - 1) / kRowGroup;
-  const std::int64_t grain = std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, kRowGroup * width));
-  context.pool().ParallelFor(groups, grain, [&](std::int64_t begin, std::int64_t end, int) HWY_ATTR {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t first = kRowGroup * (direction == Direction::kDown ? i : groups - 1 - i);
-      const std::int64_t last = std::min(first + kRowGroup, row_count);
+  const bool stream = row_count * width >= kStreamFloats && width % rows::kVector == 0 &&
+                      reinterpret_cast<std::uintptr_t>(out) % (sizeof(float) * S::kLanes) == 0;
+  const std::int64_t grain = std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, width));
+  context.pool().ParallelFor(row_count, grain, [&](std::int64_t begin, std::int64_t end, int) HWY_ATTR {
+    std::int64_t row = direction == Direction::kDown ? begin : row_count - end;
+    const std::int64_t last = row + (end - begin);
+    if (stream) {
+      for (; row < last; ++row) {
+        for (std::int64_t c = 0; c < width; c += rows::kVector) make(c, rows::PastCache{})(row);
+      }
+      hwy::FlushStream();
+      return;
+    }
+    for (; row + kRowGroup <= last; row += kRowGroup) {
       rows::ForEachVector(width, [&](std::int64_t c, auto io) HWY_ATTR {
         const auto apply = make(c, io);
-        if (last - first == kRowGroup) {
 #pragma GCC unroll 4
-          for (std::int64_t r = 0; r < kRowGroup; ++r) apply(first + r);
-        } else {
-          for (std::int64_t row = first; row < last; ++row) apply(row);
-        }
+        for (std::int64_t r = 0; r < kRowGroup; ++r) apply(row + r);
       });
+    }
+    for (; row < last; ++row) {
+      rows::ForEachVector(width, [&](std::int64_t c, auto io) HWY_ATTR { make(c, io)(row); });
     }
   });
 }

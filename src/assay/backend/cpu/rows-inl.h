@@ -40,6 +40,11 @@ struct Full {
   HWY_INLINE F Keep(F taken, F) const { return taken; }
 };
 
+// A Full whose floats go to memory without a place in the cache; stores are aligned to a vector.
+struct PastCache : Full {
+  HWY_INLINE void Store(F v, float* p) const { hn::Stream(v, S::D(), p); }
+};
+
 // The first `count` lanes; the others load as zero and are neither stored nor kept.
 struct Part {
   std::size_t count;
