@@ -41,11 +41,16 @@ inline void Pause() {
 
 }  // namespace
 
+// A call is open while its caller works; a worker joins an open call and leaves it when no index is left. The caller waits for those who joined,
+// not for a worker that the operating system has not run yet: on a busy machine that worker would hold up everybody.
 struct ThreadPool::Shared {
+  static constexpr std::uint64_t kJoined = (std::uint64_t{1} << 20) - 1;  // low bits of `call`: how many workers have joined
+  static constexpr std::uint64_t kOpen = std::uint64_t{1} << 20;
+  static constexpr std::uint64_t kNumber = std::uint64_t{1} << 21;        // high bits: the call's number
+
   std::mutex mutex;
   std::condition_variable wake;
-  std::atomic<std::uint64_t> generation{0};
-  std::atomic<int> busy{0};
+  std::atomic<std::uint64_t> call{0};
   std::atomic<bool> stop{false};
   std::atomic<std::int64_t> next{0};
   std::int64_t n = 0;
@@ -62,27 +67,49 @@ struct ThreadPool::Shared {
     }
   }
 
+  std::uint64_t Number() const { return call.load(std::memory_order_acquire) / kNumber; }
+
+  bool Join() {
+    std::uint64_t seen = call.load(std::memory_order_acquire);
+    while ((seen & kOpen) != 0) {
+      if (call.compare_exchange_weak(seen, seen + 1, std::memory_order_acq_rel)) return true;
+    }
+    return false;
+  }
+
   void Loop(int worker) {
     std::uint64_t seen = 0;
     for (;;) {
-      for (int spin = 0; spin < kSpins && generation.load(std::memory_order_acquire) == seen; ++spin) Pause();
-      if (generation.load(std::memory_order_acquire) == seen) {
+      for (int spin = 0; spin < kSpins && Number() == seen; ++spin) Pause();
+      if (Number() == seen) {
         std::unique_lock lock(mutex);
-        wake.wait(lock, [&] { return generation.load(std::memory_order_acquire) != seen; });
+        wake.wait(lock, [&] { return Number() != seen; });
       }
-      seen = generation.load(std::memory_order_acquire);
+      seen = Number();
       if (stop.load(std::memory_order_acquire)) return;
+      if (!Join()) continue;
       Work(worker);
-      busy.fetch_sub(1, std::memory_order_acq_rel);
+      call.fetch_sub(1, std::memory_order_acq_rel);
     }
   }
 
-  void Publish() {
+  void Open() {
     {
       std::lock_guard lock(mutex);
-      generation.fetch_add(1, std::memory_order_acq_rel);
+      call.store((call.load(std::memory_order_relaxed) / kNumber + 1) * kNumber + kOpen, std::memory_order_release);
     }
     wake.notify_all();
+  }
+
+  void Close() {
+    call.fetch_and(~kOpen, std::memory_order_acq_rel);
+    for (int spin = 0; (call.load(std::memory_order_acquire) & kJoined) != 0; ++spin) {
+      if (spin < kSpins) {
+        Pause();
+      } else {
+        std::this_thread::yield();
+      }
+    }
   }
 };
 
@@ -95,7 +122,7 @@ ThreadPool::ThreadPool(int threads) : threads_(threads), shared_(std::make_uniqu
 
 ThreadPool::~ThreadPool() {
   shared_->stop.store(true, std::memory_order_release);
-  shared_->Publish();
+  shared_->Open();
   for (std::thread& worker : shared_->workers) worker.join();
 }
 
@@ -112,11 +139,10 @@ void ThreadPool::ParallelFor(std::int64_t n, std::int64_t grain,
     s.Work(0);
     return;
   }
-  ASSAY_CHECK(s.busy.load(std::memory_order_acquire) == 0);
-  s.busy.store(threads_ - 1, std::memory_order_release);
-  s.Publish();
+  ASSAY_CHECK((s.call.load(std::memory_order_acquire) & (Shared::kOpen | Shared::kJoined)) == 0);  // not nested
+  s.Open();
   s.Work(0);
-  while (s.busy.load(std::memory_order_acquire) != 0) Pause();
+  s.Close();
 }
 
 }  // namespace assay
