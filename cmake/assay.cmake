@@ -34,6 +34,9 @@ target_compile_options(assay_options INTERFACE
   -ffp-contract=off -fno-fast-math
   -Wall -Wextra -Wconversion -Wshadow -Werror)
 target_link_libraries(assay_options INTERFACE tl::expected fmt::fmt Threads::Threads)
+if(ASSAY_FUZZ)  # coverage for the fuzzer in everything that the targets reach
+  target_compile_options(assay_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 
 # assay_layer(NAME [DEPENDS layer...]): the library assay_NAME from the .cc files of the current folder (tests, benchmarks and fuzz
 # targets left out). A layer sees only the layers it names.
