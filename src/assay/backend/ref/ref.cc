@@ -1,5 +1,6 @@
 #include "assay/backend/ref/ref.h"
 
+#include <algorithm>
 #include <array>
 
 #include "assay/base/check.h"
@@ -31,9 +32,11 @@ class RefBackend final : public Backend {
   void Run(const KernelArgs& args) override {
     const OpIndex op = args.op->def->index;
     for (std::size_t k = 0; k < args.out.size(); ++k) {
-      pool_.ParallelFor(args.out_type(k).elements(), kGrain, [&](std::int64_t begin, std::int64_t end, int) {
-        Compute(op, args, static_cast<int>(k), {begin, end});
-      });
+      const std::int64_t n = args.out_type(k).elements();
+      // One range per thread, because a range recomputes the statistics of its rows or columns.
+      const std::int64_t grain = std::max(kGrain, (n + workers() - 1) / workers());
+      pool_.ParallelFor(
+          n, grain, [&](std::int64_t begin, std::int64_t end, int) { Compute(op, args, static_cast<int>(k), {begin, end}); });
     }
   }
 
