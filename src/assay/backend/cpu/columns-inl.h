@@ -26,9 +26,10 @@ namespace assay::cpu::HWY_NAMESPACE::columns {
 using rows::F;
 using rows::S;
 
-// Rows read together. Four share the loads of running sums and column constants, but a single one keeps memory a plain sequential stream, which
-// counts for more once the matrix does not fit in cache.
+// Rows read together. Four share the loads of running sums and column constants; but where rows are short, a single one keeps memory a plain
+// sequential stream, which counts for more once the matrix does not fit in cache.
 inline constexpr std::int64_t kRowGroup = 4;
+inline constexpr std::int64_t kShortRow = 1024;
 inline constexpr std::int64_t kStreamFloats = std::int64_t{1} << 22;
 
 inline std::int64_t Blocks(std::int64_t row_count) {
@@ -107,7 +108,7 @@ HWY_INLINE void Reduce(Context& context, std::int64_t row_count, std::int64_t wi
                        Direction direction = Direction::kDown) {
   const std::int64_t blocks = Blocks(row_count);
   const std::int64_t stride = N * width;
-  const bool stream = row_count * width >= kStreamFloats;
+  const bool stream = row_count * width >= kStreamFloats && width <= kShortRow;
   // Whole rows where there are blocks enough to share out; ranges of columns otherwise.
   const std::int64_t chunk = blocks >= 16 ? width : std::min<std::int64_t>(width, 512);
   const std::int64_t chunks = chunk == 0 ? 0 : (width + chunk - 1) / chunk;
