@@ -23,11 +23,11 @@ struct StepReport {
 
 // Called on the training thread, between steps. All may be empty.
 struct TrainHooks {
-  std::function<void(std::int64_t first_step)> on_start;  // steps already done
-  std::function<void(const StepReport&)> on_step;
-  std::function<void(std::int64_t step, float loss)> on_evaluation;
-  std::function<void(const std::string&)> on_note;  // something the user should know, such as a damaged snapshot
-  std::function<bool()> should_stop;                // asked before each step
+  std::function<void(std::int64_t first_step)> on_start{};  // steps already done
+  std::function<void(const StepReport&)> on_step{};
+  std::function<void(std::int64_t step, float loss)> on_evaluation{};
+  std::function<void(const std::string&)> on_note{};  // something the user should know, such as a damaged snapshot
+  std::function<bool()> should_stop{};                // asked before each step
 };
 
 struct TrainOutcome {

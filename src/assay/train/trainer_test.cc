@@ -1,0 +1,153 @@
+#include "assay/train/trainer.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+
+#include "assay/backend/ref/ref.h"
+#include "assay/train/batch.h"
+#include "assay/train/evaluate.h"
+
+namespace assay {
+namespace {
+
+constexpr char kJob[] = R"(
+name = "test"
+steps = 9
+seed = 3
+[model]
+kind = "mlp"
+hidden = [4]
+[data]
+kind = "features"
+features = 3
+classes = 2
+samples = 64
+[batch]
+microbatch = 4
+microbatches = 3
+[optimizer]
+kind = "adam"
+[schedule]
+kind = "constant"
+lr = 0.01
+[eval]
+every = 4
+batches = 1
+[snapshot]
+every = 2
+keep = 2
+)";
+
+class TrainerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "/assay_train_XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    root_ = pattern;
+    auto job = ParseJob(kJob, "test.toml");
+    ASSERT_TRUE(job) << job.error().message;
+    auto prepared = Prepare(*job);
+    ASSERT_TRUE(prepared) << prepared.error().message;
+    prepared_ = std::move(*prepared);
+  }
+  void TearDown() override { std::filesystem::remove_all(root_); }
+
+  Result<TrainOutcome> TrainIn(const std::string& name, const TrainHooks& hooks = {}) {
+    ASSAY_ASSIGN(RunDirectory run, RunDirectory::OpenForTraining(root_ + "/" + name, ContentOf(prepared_)));
+    return Train(prepared_, run, *backend_, pool_, hooks);
+  }
+
+  std::string root_;
+  PreparedJob prepared_;
+  ThreadPool pool_{1};
+  std::unique_ptr<Backend> backend_ = ref::MakeRefBackend(pool_);
+};
+
+TEST_F(TrainerTest, StoppingAfterEveryStepEndsInTheSameState) {
+  std::vector<std::int64_t> evaluated;
+  const auto whole = TrainIn("whole", {.on_evaluation = [&](std::int64_t step, float) { evaluated.push_back(step); }});
+  ASSERT_TRUE(whole) << whole.error().message;
+  EXPECT_EQ(whole->step, 9);
+  EXPECT_FALSE(whole->interrupted);
+  EXPECT_TRUE(whole->validation_loss.has_value());
+  EXPECT_EQ(evaluated, (std::vector<std::int64_t>{4, 8, 9}));
+
+  for (std::int64_t step = 1; step <= 9; ++step) {
+    int calls = 0;
+    const auto part = TrainIn("parts", {.should_stop = [&] { return calls++ == 1; }});
+    ASSERT_TRUE(part) << part.error().message;
+    EXPECT_EQ(part->step, step);
+    EXPECT_EQ(part->interrupted, step < 9);
+    if (step == 9) {
+      EXPECT_EQ(part->state_root, whole->state_root);
+      EXPECT_EQ(part->loss, whole->loss);
+      EXPECT_EQ(part->validation_loss, whole->validation_loss);
+    }
+  }
+  EXPECT_EQ(*ReadFile(root_ + "/whole/model.safetensors", 1 << 20), *ReadFile(root_ + "/parts/model.safetensors", 1 << 20));
+}
+
+TEST_F(TrainerTest, AFinishedRunGetsItsWeightsBackWithoutTraining) {
+  const auto whole = TrainIn("run");
+  ASSERT_TRUE(whole);
+  ASSERT_TRUE(RemoveFile(root_ + "/run/model.safetensors"));
+  const auto again = TrainIn("run", {.on_step = [](const StepReport&) { ADD_FAILURE() << "a step was run"; }});
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->state_root, whole->state_root);
+  EXPECT_EQ(again->first_step, 9);
+  EXPECT_TRUE(Exists(root_ + "/run/model.safetensors"));
+}
+
+TEST_F(TrainerTest, StepsAreNotPartOfTheTrajectory) {
+  Job longer = prepared_.job;
+  longer.steps = 20;
+  const auto other = Prepare(longer);
+  ASSERT_TRUE(other);
+  EXPECT_NE(other->identity.job, prepared_.identity.job);
+  EXPECT_EQ(other->identity.trajectory, prepared_.identity.trajectory);
+  Job seeded = prepared_.job;
+  seeded.seed = 4;
+  EXPECT_NE(Prepare(seeded)->identity.trajectory, prepared_.identity.trajectory);
+}
+
+TEST(Evaluate, IndicesAreEvenlySpread) {
+  EXPECT_EQ(EvaluationIndices(10, 2, 2), (std::vector<std::int64_t>{0, 2, 5, 7}));
+  EXPECT_EQ(EvaluationIndices(5, 2, 0), (std::vector<std::int64_t>{0, 1, 2, 3}));
+  EXPECT_EQ(EvaluationIndices(4, 2, 100), (std::vector<std::int64_t>{0, 1, 2, 3}));
+  EXPECT_EQ(EvaluationIndices(3, 4, 7), (std::vector<std::int64_t>{0, 1, 2, 0}));
+}
+
+// A dataset whose fields come in another order than the graph's.
+class Numbers : public Dataset {
+ public:
+  std::int64_t samples() const override { return 100; }
+  std::vector<std::pair<std::string, TensorType>> fields() const override {
+    return {{"labels", {DType::kI32, {}}}, {"features", {DType::kF32, {2}}}};
+  }
+  void Load(std::int64_t index, const DrawContext& context, std::int64_t row, std::span<Tensor> batch) const override {
+    const auto r = static_cast<std::size_t>(row);
+    batch[0].Span<std::int32_t>()[r] = static_cast<std::int32_t>(index);
+    batch[1].Span<float>()[2 * r] = static_cast<float>(context.position);
+    batch[1].Span<float>()[2 * r + 1] = static_cast<float>(context.step);
+  }
+  std::string description() const override { return "numbers"; }
+};
+
+TEST(BatchLoader, MatchesFieldsByNameAndCountsPositions) {
+  const std::vector<BatchField> fields = {{"features", {DType::kF32, {3, 2}}}, {"labels", {DType::kI32, {3}}}};
+  std::vector<Tensor> tensors;
+  for (const BatchField& field : fields) tensors.emplace_back(field.type);
+  const Numbers numbers;
+  BatchLoader loader(numbers, fields);
+  const std::int64_t indices[] = {7, 5, 9};
+  loader.Load(indices, {.seed = 0, .step = 11, .position = 40, .train = true}, tensors);
+  EXPECT_EQ(std::vector<std::int32_t>(tensors[1].Span<std::int32_t>().begin(), tensors[1].Span<std::int32_t>().end()),
+            (std::vector<std::int32_t>{7, 5, 9}));
+  EXPECT_EQ(std::vector<float>(tensors[0].Span<float>().begin(), tensors[0].Span<float>().end()),
+            (std::vector<float>{40, 11, 41, 11, 42, 11}));
+}
+
+}  // namespace
+}  // namespace assay
