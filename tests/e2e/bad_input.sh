@@ -76,5 +76,5 @@ refuses 'garbage.safetensors' "$assay" show "$work/garbage.safetensors"
 refuses 'No such file' "$assay" eval "$work/nowhere"
 refuses 'name the weights to use with --weights' "$assay" eval $job
 refuses 'garbage.safetensors' "$assay" eval $job --weights "$work/garbage.safetensors"
-refuses 'expected a language model' "$assay" sample $job --weights "$work/whatever.safetensors"
+refuses "expected a language model" "$assay" sample $job --weights "$work/mlp/model.safetensors"
 refuses 'No such file' "$assay" bench "$work/nowhere.toml"
