@@ -1,7 +1,7 @@
 // The conformance suite: every case of every op, on every backend and thread count, must give the bytes of the reference.
 //
-// Tests are named OP.CASE/WHAT, where WHAT is a backend (avx2_t7), "dependencies", "golden" or "rules"; --gtest_filter picks any part,
-// for example --gtest_filter='matmul.*/avx2_*'. With ASSAY_GOLDEN=write the golden digests are written anew.
+// Tests are named OP.CASE/WHAT, where WHAT is a backend (avx2_t7), "dependencies", "golden" or "rules"; OP.hostile tries attributes and types
+// that nobody meant. --gtest_filter picks any part, for example --gtest_filter='matmul.*/avx2_*'. With ASSAY_GOLDEN=write the golden digests are written anew.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -14,6 +14,7 @@
 #include "conformance/backends.h"
 #include "conformance/case_run.h"
 #include "conformance/golden.h"
+#include "conformance/hostile.h"
 
 namespace assay::testkit {
 namespace {
@@ -27,6 +28,7 @@ struct Suite {
   std::unique_ptr<CaseRun> last;
   std::set<std::string> ops, cases;
   std::int64_t comparisons = 0;
+  HostileCounts hostile;
 
   const CaseRun& Prepare(const OpDef& def, const OpCase& c) {
     if (!last || &last->def != &def || last->c.name != c.name) last = std::make_unique<CaseRun>(def, c);
@@ -130,6 +132,16 @@ class TableTest final : public ::testing::Test {
   const OpDef& def_;
 };
 
+class HostileTest final : public ::testing::Test {
+ public:
+  HostileTest(Suite& suite, const OpDef& def) : suite_(suite), def_(def) {}
+  void TestBody() override { EXPECT_EQ(CheckHostile(def_, suite_.backends, suite_.hostile), ""); }
+
+ private:
+  Suite& suite_;
+  const OpDef& def_;
+};
+
 class GoldenFileTest final : public ::testing::Test {
  public:
   explicit GoldenFileTest(Suite& suite) : suite_(suite) {}
@@ -152,6 +164,7 @@ void RegisterAll(Suite& suite) {
   for (std::size_t i = 0; i < Ops().size(); ++i) {
     const OpDef& def = Ops()[static_cast<OpIndex>(i)];
     Register(def.name, "table", [&def]() -> ::testing::Test* { return new TableTest(def); });
+    Register(def.name, "hostile", [&suite, &def]() -> ::testing::Test* { return new HostileTest(suite, def); });
     for (const OpCase& c : def.cases()) {
       Register(def.name, c.name + "/rules", [&suite, &def, c]() -> ::testing::Test* { return new RulesTest(suite, def, c); });
       Register(def.name, c.name + "/golden", [&suite, &def, c]() -> ::testing::Test* { return new GoldenTest(suite, def, c); });
@@ -178,7 +191,8 @@ int main(int argc, char** argv) {
   std::printf("conformance: %zu ops, %zu cases, %lld comparisons on", suite.ops.size(), suite.cases.size(),
               static_cast<long long>(suite.comparisons));
   for (const auto& named : suite.backends) std::printf(" %s", named.name.c_str());
-  std::printf("\n");
+  std::printf("\nconformance: %lld hostile uses of ops, %lld of them accepted and run\n", static_cast<long long>(suite.hostile.tried),
+              static_cast<long long>(suite.hostile.accepted));
   if (suite.golden.writing() && !suite.golden.Save()) {
     std::fprintf(stderr, "conformance: cannot write %s\n", ASSAY_GOLDEN_FILE);
     return 1;
