@@ -36,9 +36,11 @@ struct Scratch {
         rows(keep + kKeyBlock * kTile) {}
 };
 
-// The running softmax of a tile; one lane per query.
+// The running softmax of a tile; one lane per query. In memory, because a struct of vectors has constructors that are compiled for no target.
 struct Running {
-  F m[2], l[2], alpha[2];
+  HWY_ALIGN float m[kTile];
+  HWY_ALIGN float l[kTile];
+  HWY_ALIGN float alpha[kTile];
 };
 
 // Turns the scores of a block into probabilities and moves the running maximum and sum on. Which of several NaNs or zeros the maximum
@@ -47,24 +49,28 @@ inline void Softmax(const Visibility& visibility, std::int64_t first, float* p, 
   const std::int64_t common = visibility.Common(first), any = visibility.Any(first);
   for (int u = 0; u < 2; ++u) {
     float* column = p + u * kLanes;
-    F n = running.m[u];
+    const F m = Simd::Load(running.m + u * kLanes);
+    F n = m;
     for (std::int64_t j = 0; j < common; ++j) n = hn::Max(n, Simd::Load(column + j * kTile));
     for (std::int64_t j = common; j < any; ++j) {
       n = Simd::Select(visibility.Sees(first + j, u), hn::Max(n, Simd::Load(column + j * kTile)), n);
     }
-    running.alpha[u] = nm::Exp<Simd>(Simd::Sub(running.m[u], n));
-    running.m[u] = n;
+    Simd::Store(nm::Exp<Simd>(Simd::Sub(m, n)), running.alpha + u * kLanes);
+    Simd::Store(n, running.m + u * kLanes);
   }
+  const F m[2] = {Simd::Load(running.m), Simd::Load(running.m + kLanes)};
   for (std::int64_t j = 0; j < any; ++j) {
     for (int u = 0; u < 2; ++u) {
       float* at = p + j * kTile + u * kLanes;
-      F value = nm::Exp<Simd>(Simd::Sub(Simd::Load(at), running.m[u]));
+      F value = nm::Exp<Simd>(Simd::Sub(Simd::Load(at), m[u]));
       if (j >= common) value = hn::IfThenElseZero(visibility.Sees(first + j, u), value);
       Simd::Store(value, at);
     }
   }
   std::memset(p + any * kTile, 0, static_cast<std::size_t>((kKeyBlock - any) * kTile) * sizeof(float));
-  for (int u = 0; u < 2; ++u) running.l[u] = Simd::Fma(running.l[u], running.alpha[u], BlockSum<1>(p + u * kLanes));
+  for (std::int64_t u = 0; u < kTile; u += kLanes) {
+    Simd::Store(Simd::Fma(Simd::Load(running.l + u), Simd::Load(running.alpha + u), BlockSum<1>(p + u)), running.l + u);
+  }
 }
 
 // o = o · alpha, then the block's chain of p · v.
@@ -76,8 +82,10 @@ inline void AddValues(const Visibility& visibility, std::int64_t first, const fl
       SetZero<rows.value>(sums);
     } else {
       LoadSums<rows.value>(sums, o_lanes + row * kTile, kTile);
+      const F alpha0 = Simd::Load(running.alpha), alpha1 = Simd::Load(running.alpha + kLanes);
       for (int r = 0; r < rows.value; ++r) {
-        for (int u = 0; u < 2; ++u) sums[r][u] = Simd::Mul(sums[r][u], running.alpha[u]);
+        sums[r][0] = Simd::Mul(sums[r][0], alpha0);
+        sums[r][1] = Simd::Mul(sums[r][1], alpha1);
       }
     }
     ChainVisible<rows.value>(sums, {v + row, 1, key_stride}, p, visibility, first);
@@ -88,14 +96,15 @@ inline void AddValues(const Visibility& visibility, std::int64_t first, const fl
 inline void Finish(const Inputs& in, std::int64_t b, std::int64_t h, std::int64_t query, std::int64_t count, const Running& running,
                    float* o_lanes) {
   const ops::AttentionGeometry& g = in.g;
-  for (int u = 0; u < 2; ++u) {
+  for (std::int64_t u = 0; u < kTile; u += kLanes) {
+    const F l = Simd::Load(running.l + u);
     for (std::int64_t d = 0; d < g.d; ++d) {
-      float* at = o_lanes + d * kTile + u * kLanes;
-      Simd::Store(Simd::Canonical(Simd::Div(Simd::Load(at), running.l[u])), at);
+      float* at = o_lanes + d * kTile + u;
+      Simd::Store(Simd::Canonical(Simd::Div(Simd::Load(at), l)), at);
     }
-    const std::int64_t left = std::clamp<std::int64_t>(count - u * kLanes, 0, kLanes);
-    const F lse = Simd::Canonical(Simd::Add(running.m[u], nm::Log<Simd>(running.l[u])));
-    if (left > 0) Simd::StoreSome(lse, in.lse + g.Lse(b, h, query) + u * kLanes, static_cast<std::size_t>(left));
+    const std::int64_t left = std::clamp<std::int64_t>(count - u, 0, kLanes);
+    const F lse = Simd::Canonical(Simd::Add(Simd::Load(running.m + u), nm::Log<Simd>(l)));
+    if (left > 0) Simd::StoreSome(lse, in.lse + g.Lse(b, h, query) + u, static_cast<std::size_t>(left));
   }
   Transpose(o_lanes, kTile, g.d, count, in.o + g.QueryRow(b, query, h), g.hq * g.d);
 }
@@ -107,10 +116,8 @@ inline void Tile(const Inputs& in, const Dropout* dropout, const Scratch& scratc
   const Visibility visibility = VisibilityOf(g, query);
   ToLanes(in.q + g.QueryRow(b, query, h), g.hq * g.d, count, g.d, scratch.q_lanes);
   Running running;
-  for (int u = 0; u < 2; ++u) {
-    running.m[u] = Simd::Set(-std::numeric_limits<float>::infinity());
-    running.l[u] = Simd::Set(0.0f);
-  }
+  std::fill_n(running.m, kTile, -std::numeric_limits<float>::infinity());
+  std::fill_n(running.l, kTile, 0.0f);
   for (std::int64_t first = 0; first < visibility.most; first += kKeyBlock) {
     const std::int64_t keys = visibility.Any(first);
     const std::int64_t row = g.KeyRow(b, first, g.KeyHead(h));
