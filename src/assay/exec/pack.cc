@@ -45,13 +45,17 @@ std::size_t PlaceInOrder(std::span<Buffer> buffers, std::span<const std::size_t>
 }  // namespace
 
 std::size_t Pack(std::span<Buffer> buffers) {
-  // Neither order is better on every graph; both are cheap.
+  // Neither order is better on every graph; both are cheap. Ties go by index, so that the result is always the same.
   std::vector<std::size_t> by_size(buffers.size());
   for (std::size_t i = 0; i < by_size.size(); ++i) by_size[i] = i;
   std::vector<std::size_t> by_lifetime = by_size;
-  std::stable_sort(by_size.begin(), by_size.end(), [&](std::size_t a, std::size_t b) { return buffers[a].bytes > buffers[b].bytes; });
-  std::stable_sort(by_lifetime.begin(), by_lifetime.end(), [&](std::size_t a, std::size_t b) {
-    return buffers[a].end - buffers[a].begin > buffers[b].end - buffers[b].begin;
+  std::sort(by_size.begin(), by_size.end(), [&](std::size_t a, std::size_t b) {
+    return buffers[a].bytes != buffers[b].bytes ? buffers[a].bytes > buffers[b].bytes : a < b;
+  });
+  std::sort(by_lifetime.begin(), by_lifetime.end(), [&](std::size_t a, std::size_t b) {
+    const int length_a = buffers[a].end - buffers[a].begin;
+    const int length_b = buffers[b].end - buffers[b].begin;
+    return length_a != length_b ? length_a > length_b : a < b;
   });
   const std::size_t with_size = PlaceInOrder(buffers, by_size);
   if (with_size == PackLowerBound(buffers)) return with_size;

@@ -180,8 +180,11 @@ class Planner {
         if (std::find(donors.begin(), donors.end(), root) == donors.end() && LastAlignedRead(root, launch)) donors.push_back(root);
       }
     }
-    std::stable_sort(donors.begin(), donors.end(),
-                     [&](ValueId a, ValueId b) { return storages_[StorageOf(a)].begin < storages_[StorageOf(b)].begin; });
+    std::sort(donors.begin(), donors.end(), [&](ValueId a, ValueId b) {
+      const int begin_a = storages_[StorageOf(a)].begin;
+      const int begin_b = storages_[StorageOf(b)].begin;
+      return begin_a != begin_b ? begin_a < begin_b : a < b;
+    });
     int position = 0;
     for (const NodeIndex n : LaunchAt(launch).nodes) {
       const Node& node = graph_.nodes()[n];
