@@ -28,10 +28,13 @@ Status Check(const Attrs& attrs, std::span<const TensorType> in, std::size_t rng
   const Shape& q = in[kQ].shape;
   const Shape& k = in[kK].shape;
   for (int axis = 0; axis < 4; ++axis) {
-    if (q[axis] < 1 || k[axis] < 1) return Err("expected extents of at least 1, got {} and {}", ToString(in[kQ]), ToString(in[kK]));
+    if (q[axis] < 1 || k[axis] < 1) {
+      return Err("expected extents of at least 1, got {} and {}", ToString(in[kQ]), ToString(in[kK]));
+    }
   }
   if (q[0] != k[0] || q[3] != k[3] || q[2] % k[2] != 0) {
-    return Err("expected equal batches and widths and heads in whole groups, got {} and {}", ToString(in[kQ]), ToString(in[kK]));
+    return Err("expected equal batches and widths and heads in whole groups, got {} and {}", ToString(in[kQ]),
+               ToString(in[kK]));
   }
   if (TooLarge({q[0], q[1], q[2], k[1]})) return Err("{} and {}: more than 2^34 pairs", ToString(in[kQ]), ToString(in[kK]));
   ASSAY_TRY(ExpectBetween("width", q[3], 1, kMaxWidth));
@@ -74,7 +77,8 @@ AttentionGeometry GeometryOf(const OpInstance& op) { return GeometryOfAttention(
 
 Cost CostFor(const OpInstance& op, double products) {
   const AttentionGeometry g = GeometryOf(op);
-  const double per_query = g.causal ? static_cast<double>(g.tk) - 0.5 * static_cast<double>(g.tq - 1) : static_cast<double>(g.tk);
+  const double per_query =
+      g.causal ? static_cast<double>(g.tk) - 0.5 * static_cast<double>(g.tq - 1) : static_cast<double>(g.tk);
   const double pairs = static_cast<double>(g.batch * g.hq) * static_cast<double>(g.tq) * per_query;
   return {.flops = 2.0 * products * pairs * static_cast<double>(g.d), .bytes = TouchedBytes(op)};
 }
@@ -114,7 +118,11 @@ InputRange KeyRows(const AttentionGeometry& g, int input, std::int64_t b, Range 
 }
 
 InputRange LseRows(const AttentionGeometry& g, std::int64_t b, Range queries, Range heads) {
-  return {.input = kLse, .begin = g.Lse(b, heads.begin, queries.begin), .length = queries.size(), .stride = g.tq, .repeat = heads.size()};
+  return {.input = kLse,
+          .begin = g.Lse(b, heads.begin, queries.begin),
+          .length = queries.size(),
+          .stride = g.tq,
+          .repeat = heads.size()};
 }
 
 std::vector<InputRange> Dependencies(const OpInstance& op, int output, Range range) {

@@ -16,7 +16,7 @@ struct AttentionGeometry {
   float scale = 0, dropout = 0;
   std::uint32_t stream = 0;
 
-  std::int64_t group() const { return hq / hkv; }           // query heads per key head
+  std::int64_t group() const { return hq / hkv; }  // query heads per key head
   std::int64_t KeyHead(std::int64_t h) const { return h / group(); }
   // Query i sees keys [0, Visible(i)); at least one.
   std::int64_t Visible(std::int64_t i) const { return causal ? i + tk - tq + 1 : tk; }

@@ -104,7 +104,8 @@ TEST(Attention, Refuses) {
   EXPECT_TRUE(Accepts(op::attention, AttentionAttrs(0), {q, F32({2, 4, 2, 8}), F32({2, 4, 2, 8}), rng}));
   EXPECT_FALSE(Accepts(op::attention, AttentionAttrs(0), {q, F32({2, 0, 2, 8}), F32({2, 0, 2, 8}), rng}));
   EXPECT_FALSE(Accepts(op::attention, AttentionAttrs(0), {F32({1, 1, 1, 257}), F32({1, 1, 1, 257}), F32({1, 1, 1, 257}), rng}));
-  EXPECT_FALSE(Accepts(op::attention, AttentionAttrs(0), {F32({1, 1 << 18, 1, 1}), F32({1, 1 << 18, 1, 1}), F32({1, 1 << 18, 1, 1}), rng}));
+  EXPECT_FALSE(Accepts(op::attention, AttentionAttrs(0),
+                       {F32({1, 1 << 18, 1, 1}), F32({1, 1 << 18, 1, 1}), F32({1, 1 << 18, 1, 1}), rng}));
   EXPECT_FALSE(Accepts(op::attention, AttentionAttrs(2), {q, k, k, rng}));
   EXPECT_FALSE(Accepts(op::attention, AttentionAttrs(1, std::numeric_limits<float>::quiet_NaN()), {q, k, k, rng}));
   EXPECT_FALSE(Accepts(op::attention, AttentionAttrs(1, 0.1f, 1.0f), {q, k, k, rng}));

@@ -149,7 +149,8 @@ std::vector<InputRange> Dependencies(const OpInstance& op, int, Range range) {
   const Range outputs = one_pixel ? Range{range.begin % g.o, (range.end - 1) % g.o + 1} : Range{0, g.o};
   const std::int64_t kernel = g.kh * g.kw * g.group_c();
   if (range.size() > 0) {
-    needed.push_back({.input = 1, .begin = outputs.begin * kernel, .length = outputs.size() * kernel, .stride = kernel, .repeat = 1});
+    needed.push_back(
+        {.input = 1, .begin = outputs.begin * kernel, .length = outputs.size() * kernel, .stride = kernel, .repeat = 1});
   }
   return needed;
 }
@@ -159,7 +160,8 @@ std::vector<InputRange> DependenciesGradX(const OpInstance& op, int, Range range
   std::vector<InputRange> needed;
   // The windows over pixels [first, last] are those whose start lies in [first + pad - kernel + 1, last + pad].
   const auto windows = [&](Range pixels, std::int64_t kernel, std::int64_t limit) {
-    return Clamp({FloorDiv(pixels.begin + g.pad - kernel + g.stride, g.stride), FloorDiv(pixels.end - 1 + g.pad, g.stride) + 1}, limit);
+    return Clamp({FloorDiv(pixels.begin + g.pad - kernel + g.stride, g.stride), FloorDiv(pixels.end - 1 + g.pad, g.stride) + 1},
+                 limit);
   };
   ForEachBox(range, g.h, g.w, g.c, [&](std::int64_t image, Range rows, Range columns) {
     const Range h = windows(rows, g.kh, g.oh);

@@ -13,9 +13,11 @@ RowPieces PiecesOfSlice(const OpInstance& op) {
   const Shape& x = op.in[0].shape;
   const std::int64_t inner = x.Product(axis + 1, x.rank());
   const std::int64_t out_row = (op.attrs.Int(2) - op.attrs.Int(1)) * inner;
-  return {.rows = x.Product(0, axis),
-          .out_row = out_row,
-          .pieces = {{.input = 0, .out_begin = 0, .in_begin = op.attrs.Int(1) * inner, .length = out_row, .in_row = RowLength(x, axis)}}};
+  return {
+      .rows = x.Product(0, axis),
+      .out_row = out_row,
+      .pieces = {
+          {.input = 0, .out_begin = 0, .in_begin = op.attrs.Int(1) * inner, .length = out_row, .in_row = RowLength(x, axis)}}};
 }
 
 RowPieces PiecesOfPad(const OpInstance& op) {

@@ -97,7 +97,8 @@ Cost CostOf(const OpInstance& op) {
 }
 
 // Rows [first, last) of a matrix of `rows` x `columns` that starts at `base`, or as many columns of its transposed storage.
-InputRange Lines(int input, std::int64_t base, Range lines, std::int64_t line_length, std::int64_t line_count, bool contiguous) {
+InputRange Lines(int input, std::int64_t base, Range lines, std::int64_t line_length, std::int64_t line_count,
+                 bool contiguous) {
   if (contiguous) {
     const std::int64_t n = lines.size() * line_length;
     return {.input = input, .begin = base + lines.begin * line_length, .length = n, .stride = n, .repeat = 1};
@@ -144,8 +145,8 @@ OpCase Case(std::vector<std::int64_t> outer, std::int64_t m, std::int64_t n, std
   b.Append(tb ? n : k);
   b.Append(tb ? k : n);
   const char* shared = sharing == Sharing::kA ? "_shared_a" : sharing == Sharing::kB ? "_shared_b" : "";
-  return {.name = fmt::format("{}b{}_{}x{}x{}_{}{}{}", gradient ? "grad_" : "", Shape{outer}.elements(), m, n, k, ta ? 't' : 'n',
-                              tb ? 't' : 'n', shared) +
+  return {.name = fmt::format("{}b{}_{}x{}x{}_{}{}{}", gradient ? "grad_" : "", Shape{outer}.elements(), m, n, k,
+                              ta ? 't' : 'n', tb ? 't' : 'n', shared) +
                   (fill == Fill::kSpecial ? "_special" : ""),
           .attrs = {std::int64_t{ta}, std::int64_t{tb}},
           .in = {{DType::kF32, a}, {DType::kF32, b}},

@@ -17,8 +17,12 @@ Result<std::vector<TensorType>> Infer(const Attrs& attrs, std::span<const Tensor
   ASSAY_TRY(ExpectInputs(in, 1));
   ASSAY_TRY(ExpectF32Rank(in, 0, 4));
   const Shape& x = in[0].shape;
-  if (x[3] < 2 || x[3] % 2 != 0 || x[3] > kMaxPosition) return Err("input 0: expected an even last extent, got {}", ToString(in[0]));
-  if (!std::isfinite(attrs.Float(0)) || attrs.Float(0) <= 0) return Err("base: expected a positive number, got {}", attrs.Float(0));
+  if (x[3] < 2 || x[3] % 2 != 0 || x[3] > kMaxPosition) {
+    return Err("input 0: expected an even last extent, got {}", ToString(in[0]));
+  }
+  if (!std::isfinite(attrs.Float(0)) || attrs.Float(0) <= 0) {
+    return Err("base: expected a positive number, got {}", attrs.Float(0));
+  }
   ASSAY_TRY(ExpectBetween("time", x[1], 0, kMaxPosition));
   ASSAY_TRY(ExpectBetween("offset", attrs.Int(1), 0, kMaxPosition - x[1]));
   ASSAY_TRY(ExpectFlag("inverse", attrs.Int(2)));
@@ -30,7 +34,9 @@ void Gradient(GradientBuilder& g) {
   g.SetInputGradient(0, g.Emit(op::rope, {attrs.Float(0), attrs.Int(1), 1 - attrs.Int(2)}, {g.OutputGradientOrZero(0)}));
 }
 
-Cost CostOf(const OpInstance& op) { return {.flops = 3.0 * static_cast<double>(op.out[0].elements()), .bytes = TouchedBytes(op)}; }
+Cost CostOf(const OpInstance& op) {
+  return {.flops = 3.0 * static_cast<double>(op.out[0].elements()), .bytes = TouchedBytes(op)};
+}
 
 std::vector<InputRange> Dependencies(const OpInstance& op, int, Range range) {
   if (range.size() <= 0) return {};
@@ -41,9 +47,10 @@ std::vector<InputRange> Dependencies(const OpInstance& op, int, Range range) {
 }
 
 std::vector<OpCase> Cases() {
-  const auto make = [](const char* name, Shape shape, float base, std::int64_t offset, std::int64_t inverse, Fill fill = Fill::kNormal,
-                       bool gradient = false) {
-    return OpCase{.name = name, .attrs = {base, offset, inverse}, .in = {{DType::kF32, shape}}, .fill = {fill}, .gradient = gradient};
+  const auto make = [](const char* name, Shape shape, float base, std::int64_t offset, std::int64_t inverse,
+                       Fill fill = Fill::kNormal, bool gradient = false) {
+    return OpCase{
+        .name = name, .attrs = {base, offset, inverse}, .in = {{DType::kF32, shape}}, .fill = {fill}, .gradient = gradient};
   };
   return {
       make("pair", {1, 1, 1, 2}, 10000.0f, 0, 0),

@@ -142,7 +142,8 @@ HWY_INLINE void Transpose4x4(const float* in, std::int64_t in_stride, float* out
 }
 
 // to[c][r] = from[r][c] for r < rows, c < columns.
-inline void Transpose(const float* from, std::int64_t from_stride, std::int64_t rows, std::int64_t columns, float* to, std::int64_t to_stride) {
+inline void Transpose(const float* from, std::int64_t from_stride, std::int64_t rows, std::int64_t columns, float* to,
+                      std::int64_t to_stride) {
   std::int64_t r = 0;
   for (; r + 4 <= rows; r += 4) {
     std::int64_t c = 0;
@@ -163,8 +164,8 @@ inline void ToLanes(const float* from, std::int64_t from_stride, std::int64_t co
 }
 
 // scores[key][lane] = (chain over d of q · k) · scale for keys [0, keys) from `k` on.
-inline void Scores(const float* q_lanes, const float* k, std::int64_t key_stride, std::int64_t keys, std::int64_t d, float scale,
-                   float* HWY_RESTRICT scores) {
+inline void Scores(const float* q_lanes, const float* k, std::int64_t key_stride, std::int64_t keys, std::int64_t d,
+                   float scale, float* HWY_RESTRICT scores) {
   const F factor = Simd::Set(scale);
   InRegisterTiles(keys, [&](auto rows, std::int64_t row) HWY_ATTR {
     Sums<rows.value> sums;
@@ -179,7 +180,8 @@ inline void Scores(const float* q_lanes, const float* k, std::int64_t key_stride
 
 // Continues, for each d, the chain over keys of weights[key][lane] · rows[key][d], leaving out the keys that a lane does not see.
 template <int R>
-HWY_INLINE void ChainVisible(Sums<R>& sums, Scattered x, const float* weights, const Visibility& visibility, std::int64_t first) {
+HWY_INLINE void ChainVisible(Sums<R>& sums, Scattered x, const float* weights, const Visibility& visibility,
+                             std::int64_t first) {
   const std::int64_t common = visibility.Common(first), any = visibility.Any(first);
   Chain<R>(sums, x, weights, kTile, common);
   for (std::int64_t j = common; j < any; ++j) {
@@ -207,11 +209,13 @@ HWY_INLINE F BlockSum(const float* p) {
 class Dropout {
  public:
   Dropout(const ops::AttentionGeometry& g, const std::uint32_t* rng)
-      : g_(g), key_(numerics::MakeDrawKey(rng, g.stream)), threshold_(numerics::DropoutThreshold(g.dropout)),
+      : g_(g),
+        key_(numerics::MakeDrawKey(rng, g.stream)),
+        threshold_(numerics::DropoutThreshold(g.dropout)),
         factor_(numerics::DropoutFactor(g.dropout)) {}
 
-  void Keep(std::int64_t b, std::int64_t h, std::int64_t query, std::int64_t count, std::int64_t first, std::int64_t keys, float* rows,
-            float* keep) const {
+  void Keep(std::int64_t b, std::int64_t h, std::int64_t query, std::int64_t count, std::int64_t first, std::int64_t keys,
+            float* rows, float* keep) const {
     const std::int64_t element = g_.Element(b, h, query, first);
     if (g_.tk % 4 == 0) return KeepLanes(element, keys, keep);
     for (std::int64_t i = 0; i < count; ++i) KeepRow(element + i * g_.tk, keys, rows + i * kKeyBlock);
@@ -226,7 +230,8 @@ class Dropout {
     const nm::DrawVec threshold = hn::Set(d, threshold_);
     for (int u = 0; u < 2; ++u) {
       const std::uint32_t block = static_cast<std::uint32_t>((element + u * kLanes * g_.tk) / 4);
-      const nm::DrawVec row = hn::Add(hn::Set(d, block), hn::Mul(hn::Iota(d, 0), hn::Set(d, static_cast<std::uint32_t>(g_.tk / 4))));
+      const nm::DrawVec row =
+          hn::Add(hn::Set(d, block), hn::Mul(hn::Iota(d, 0), hn::Set(d, static_cast<std::uint32_t>(g_.tk / 4))));
       for (std::int64_t j = 0; j < keys; j += 4) {
         nm::DrawVec draw[4];
         nm::DrawLanes(key_, hn::Add(row, hn::Set(d, static_cast<std::uint32_t>(j / 4))), draw);

@@ -32,7 +32,10 @@ struct Scratch {
 
   static std::int64_t Floats(std::int64_t d) { return (2 * d + 3 * kKeyBlock) * kTile; }
   Scratch(float* memory, std::int64_t d)
-      : q_lanes(memory), o_lanes(q_lanes + d * kTile), p(o_lanes + d * kTile), keep(p + kKeyBlock * kTile),
+      : q_lanes(memory),
+        o_lanes(q_lanes + d * kTile),
+        p(o_lanes + d * kTile),
+        keep(p + kKeyBlock * kTile),
         rows(keep + kKeyBlock * kTile) {}
 };
 
@@ -93,8 +96,8 @@ inline void AddValues(const Visibility& visibility, std::int64_t first, const fl
   });
 }
 
-inline void Finish(const Inputs& in, std::int64_t b, std::int64_t h, std::int64_t query, std::int64_t count, const Running& running,
-                   float* o_lanes) {
+inline void Finish(const Inputs& in, std::int64_t b, std::int64_t h, std::int64_t query, std::int64_t count,
+                   const Running& running, float* o_lanes) {
   const ops::AttentionGeometry& g = in.g;
   for (std::int64_t u = 0; u < kTile; u += kLanes) {
     const F l = Simd::Load(running.l + u);
@@ -109,7 +112,8 @@ inline void Finish(const Inputs& in, std::int64_t b, std::int64_t h, std::int64_
   Transpose(o_lanes, kTile, g.d, count, in.o + g.QueryRow(b, query, h), g.hq * g.d);
 }
 
-inline void Tile(const Inputs& in, const Dropout* dropout, const Scratch& scratch, std::int64_t b, std::int64_t h, std::int64_t query) {
+inline void Tile(const Inputs& in, const Dropout* dropout, const Scratch& scratch, std::int64_t b, std::int64_t h,
+                 std::int64_t query) {
   const ops::AttentionGeometry& g = in.g;
   const std::int64_t count = std::min(kTile, g.tq - query);
   const std::int64_t key_stride = g.hkv * g.d;
@@ -138,7 +142,8 @@ inline void Tile(const Inputs& in, const Dropout* dropout, const Scratch& scratc
 
 void Run_attention(const KernelArgs& args, Context& context) {
   const ops::AttentionGeometry g = ops::GeometryOfAttention(args.attrs(), args.in_type(0).shape, args.in_type(1).shape);
-  const attention::Inputs in{g, args.In<float>(0), args.In<float>(1), args.In<float>(2), args.Out<float>(0), args.Out<float>(1)};
+  const attention::Inputs in{
+      g, args.In<float>(0), args.In<float>(1), args.In<float>(2), args.Out<float>(0), args.Out<float>(1)};
   const attention::Dropout dropout(in.g, args.In<std::uint32_t>(3));
   const std::int64_t tiles = (g.tq + attention::kTile - 1) / attention::kTile;
   const std::size_t bytes = static_cast<std::size_t>(attention::Scratch::Floats(g.d)) * sizeof(float);

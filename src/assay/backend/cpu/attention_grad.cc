@@ -157,8 +157,8 @@ inline void AddToQueries(const GradInputs& in, const QueryTile& tile, std::int64
 
 // Rows of keys [row, row + R) of the block continue their chains over the tile's queries: chains[key][d] += weights[key][query] · queries[query][d].
 template <int R>
-HWY_INLINE void AddQueries(const QueryTile& tile, std::int64_t first, std::int64_t row, const float* weights, const float* queries,
-                           std::int64_t padded, float* chains) {
+HWY_INLINE void AddQueries(const QueryTile& tile, std::int64_t first, std::int64_t row, const float* weights,
+                           const float* queries, std::int64_t padded, float* chains) {
   const std::int64_t begin = tile.visibility.FirstLane(first + row);
   const std::int64_t all = std::min(tile.count, tile.visibility.FirstLane(first + row + R - 1));
   for (std::int64_t d = 0; d < padded; d += kTile) {
@@ -180,7 +180,8 @@ HWY_INLINE void AddQueries(const QueryTile& tile, std::int64_t first, std::int64
 }
 
 // dk and dv of the block's keys; `row` is the place of the block's first key among the chains.
-inline void AddToKeys(const GradInputs& in, const QueryTile& tile, std::int64_t first, std::int64_t row, const GradScratch& scratch) {
+inline void AddToKeys(const GradInputs& in, const QueryTile& tile, std::int64_t first, std::int64_t row,
+                      const GradScratch& scratch) {
   const std::int64_t padded = Padded(in.g.d);
   InRegisterTiles(tile.visibility.Any(first), [&](auto rows, std::int64_t j) HWY_ATTR {
     AddQueries<rows.value>(tile, first, j, scratch.ds + j * kTile, scratch.q_rows, padded, scratch.dk + (row + j) * padded);
@@ -213,7 +214,8 @@ inline void ClearKeys(std::int64_t d, std::int64_t keys, const GradScratch& scra
 }
 
 // All three gradients of one (batch, key head).
-inline void Whole(const GradInputs& in, const Dropout* dropout, std::int64_t b, std::int64_t key_head, const GradScratch& scratch) {
+inline void Whole(const GradInputs& in, const Dropout* dropout, std::int64_t b, std::int64_t key_head,
+                  const GradScratch& scratch) {
   const ops::AttentionGeometry& g = in.g;
   ClearKeys(g.d, g.tk, scratch);
   for (std::int64_t h = key_head * g.group(); h < (key_head + 1) * g.group(); ++h) {
@@ -265,8 +267,16 @@ void Run_attention_grad(const KernelArgs& args, Context& context) {
   using attention::kKeyBlock;
   using attention::kTile;
   const ops::AttentionGeometry g = ops::GeometryOfAttention(args.attrs(), args.in_type(0).shape, args.in_type(1).shape);
-  const attention::GradInputs in{g, args.In<float>(0), args.In<float>(1), args.In<float>(2), args.In<float>(3), args.In<float>(4),
-                                 args.In<float>(5), args.Out<float>(0), args.Out<float>(1), args.Out<float>(2)};
+  const attention::GradInputs in{g,
+                                 args.In<float>(0),
+                                 args.In<float>(1),
+                                 args.In<float>(2),
+                                 args.In<float>(3),
+                                 args.In<float>(4),
+                                 args.In<float>(5),
+                                 args.Out<float>(0),
+                                 args.Out<float>(1),
+                                 args.Out<float>(2)};
   const attention::Dropout drawn(in.g, args.In<std::uint32_t>(6));
   const attention::Dropout* dropout = g.dropout > 0 ? &drawn : nullptr;
   const auto scratch = [&](int worker, std::int64_t keys) {

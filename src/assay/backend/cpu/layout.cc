@@ -95,7 +95,9 @@ HWY_INLINE void Transpose4x4(const float* in, std::int64_t in_stride, float* out
 // out[r * out_stride + c] = in[c * in_stride + r], r < rows, c < columns.
 void TransposeF32(const float* in, std::int64_t in_stride, float* out, std::int64_t out_stride, std::int64_t rows,
                   std::int64_t columns) {
-  const auto scalar = [&](std::int64_t r, std::int64_t c) { out[r * out_stride + c] = numerics::CanonicalNan(in[c * in_stride + r]); };
+  const auto scalar = [&](std::int64_t r, std::int64_t c) {
+    out[r * out_stride + c] = numerics::CanonicalNan(in[c * in_stride + r]);
+  };
   constexpr std::int64_t kTile = 32;  // columns per pass, so that a row of the output is written in whole cache lines
   for (std::int64_t c0 = 0; c0 < columns; c0 += kTile) {
     const std::int64_t c1 = std::min(columns, c0 + kTile);
@@ -162,8 +164,8 @@ void RunPlane(const KernelArgs& args, const Planes& planes, std::int64_t plane, 
   if (planes.column.in_stride == 1) {
     Copy(dtype, in, out, planes.column.extent);
   } else if (dtype == DType::kF32) {
-    TransposeF32(reinterpret_cast<const float*>(in), planes.column.in_stride, reinterpret_cast<float*>(out), planes.row.out_stride, rows,
-                 planes.column.extent);
+    TransposeF32(reinterpret_cast<const float*>(in), planes.column.in_stride, reinterpret_cast<float*>(out),
+                 planes.row.out_stride, rows, planes.column.extent);
   } else {
     TransposeBytes(in, planes.column.in_stride, out, planes.row.out_stride, rows, planes.column.extent, size);
   }

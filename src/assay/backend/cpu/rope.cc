@@ -65,7 +65,8 @@ void Run_rope(const KernelArgs& args, Context& context) {
   rope::Table table;
   table.stride = (half + rope::kLanes - 1) / rope::kLanes * rope::kLanes;
   const std::int64_t entries = time * table.stride;
-  float* scratch = static_cast<float*>(context.Scratch(Context::kShared, static_cast<std::size_t>(2 * entries) * sizeof(float)));
+  float* scratch =
+      static_cast<float*>(context.Scratch(Context::kShared, static_cast<std::size_t>(2 * entries) * sizeof(float)));
   table.cosine = scratch;
   table.sine = scratch + entries;
   std::vector<float> frequency(static_cast<std::size_t>(table.stride), 0.0f);
@@ -74,9 +75,9 @@ void Run_rope(const KernelArgs& args, Context& context) {
     frequency[static_cast<std::size_t>(j)] = 1.0f / numerics::Pow<numerics::Scalar>(args.attrs().Float(0), exponent);
   }
   constexpr std::int64_t kGrain = 16384;  // elements
-  context.pool().ParallelFor(time, std::max<std::int64_t>(1, kGrain / 4 / table.stride), [&](std::int64_t begin, std::int64_t end, int) HWY_ATTR {
-    rope::FillTable(args, table, frequency.data(), begin, end);
-  });
+  context.pool().ParallelFor(time, std::max<std::int64_t>(1, kGrain / 4 / table.stride),
+                             [&](std::int64_t begin, std::int64_t end, int)
+                                 HWY_ATTR { rope::FillTable(args, table, frequency.data(), begin, end); });
   const std::int64_t grain = std::max<std::int64_t>(1, kGrain / (heads * width));
   context.pool().ParallelFor(shape[0] * time, grain, [&](std::int64_t begin, std::int64_t end, int) HWY_ATTR {
     for (std::int64_t row = begin; row < end; ++row) {

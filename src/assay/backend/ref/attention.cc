@@ -28,7 +28,10 @@ class Attention {
  public:
   Attention(const KernelArgs& args, std::size_t rng)
       : g(ops::GeometryOfAttention(args.attrs(), args.in_type(0).shape, args.in_type(1).shape)),
-        q_(args.In<float>(0)), k_(args.In<float>(1)), v_(args.In<float>(2)), rng_(args.In<std::uint32_t>(rng)) {}
+        q_(args.In<float>(0)),
+        k_(args.In<float>(1)),
+        v_(args.In<float>(2)),
+        rng_(args.In<std::uint32_t>(rng)) {}
 
   const ops::AttentionGeometry g;
 
@@ -59,7 +62,8 @@ class Attention {
       for (float s : p) n = s > n ? s : (s != s ? s : n);
       const float alpha = numerics::Exp<Scalar>(m - n);
       for (float& s : p) s = numerics::Exp<Scalar>(s - n);
-      const float sum = numerics::RowSum(static_cast<std::int64_t>(p.size()), [&](std::int64_t j) { return p[static_cast<std::size_t>(j)]; });
+      const float sum =
+          numerics::RowSum(static_cast<std::int64_t>(p.size()), [&](std::int64_t j) { return p[static_cast<std::size_t>(j)]; });
       l = std::fma(l, alpha, sum);
       block(first, p, alpha);
       m = n;
@@ -104,8 +108,7 @@ void OutputRow(const Attention& a, std::int64_t b, std::int64_t i, std::int64_t 
 // What the gradients share: the probability of a pair and the gradient of its score.
 class Pairs {
  public:
-  explicit Pairs(const KernelArgs& args)
-      : a(args, 6), o_(args.In<float>(3)), lse_(args.In<float>(4)), do_(args.In<float>(5)) {}
+  explicit Pairs(const KernelArgs& args) : a(args, 6), o_(args.In<float>(3)), lse_(args.In<float>(4)), do_(args.In<float>(5)) {}
 
   const Attention a;
 
@@ -139,7 +142,8 @@ void QueryGradientRow(const Pairs& pairs, std::int64_t b, std::int64_t i, std::i
   }
 }
 
-void KeyGradientRow(const Pairs& pairs, bool of_value, std::int64_t b, std::int64_t j, std::int64_t key_head, Range columns, float* out) {
+void KeyGradientRow(const Pairs& pairs, bool of_value, std::int64_t b, std::int64_t j, std::int64_t key_head, Range columns,
+                    float* out) {
   const Attention& a = pairs.a;
   std::fill(out + columns.begin, out + columns.end, 0.0f);
   for (std::int64_t h = key_head * a.g.group(); h < (key_head + 1) * a.g.group(); ++h) {
@@ -165,7 +169,8 @@ void Ref_attention(const KernelArgs& args, int output, Range range) {
   }
   for (std::int64_t e = range.begin; e < range.end; ++e) {
     float l = 0.0f;
-    args.Out<float>(1)[e] = a.Lse(e / (g.tq * g.hq), e / g.tq % g.hq, e % g.tq, l, [](std::int64_t, const std::vector<float>&, float) {});
+    args.Out<float>(1)[e] =
+        a.Lse(e / (g.tq * g.hq), e / g.tq % g.hq, e % g.tq, l, [](std::int64_t, const std::vector<float>&, float) {});
   }
 }
 

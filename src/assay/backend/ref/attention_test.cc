@@ -55,7 +55,11 @@ std::vector<Tensor> Run(OpIndex op, const Attrs& attrs, std::vector<const Tensor
 
 struct Case {
   explicit Case(const Extents& s)
-      : extents(s), q(Drawn(s.query_shape(), 1)), k(Drawn(s.key_shape(), 2)), v(Drawn(s.key_shape(), 3)), rng(DType::kU32, {4}) {}
+      : extents(s),
+        q(Drawn(s.query_shape(), 1)),
+        k(Drawn(s.key_shape(), 2)),
+        v(Drawn(s.key_shape(), 3)),
+        rng(DType::kU32, {4}) {}
 
   std::vector<Tensor> Forward() const { return Run(op::attention, extents.attrs(), {&q, &k, &v, &rng}); }
   std::vector<Tensor> Backward(const Tensor& d_o) const {
@@ -91,7 +95,8 @@ std::vector<double> NaiveRow(const Case& c, std::int64_t b, std::int64_t h, std:
 }
 
 TEST(Attention, IsASoftmaxOfScoresTimesValues) {
-  for (const Extents& s : {Extents{2, 130, 130, 4, 2, 33, true}, Extents{1, 70, 140, 2, 2, 64, true}, Extents{1, 65, 129, 3, 1, 8, false}}) {
+  for (const Extents& s :
+       {Extents{2, 130, 130, 4, 2, 33, true}, Extents{1, 70, 140, 2, 2, 64, true}, Extents{1, 65, 129, 3, 1, 8, false}}) {
     const Case c(s);
     const std::vector<Tensor> outputs = c.Forward();
     const ops::AttentionGeometry g = s.geometry();
@@ -153,7 +158,8 @@ TEST(AttentionGrad, PastQueriesNeverReachFutureKeys) {
   const std::vector<Tensor> outputs = Case(s).Backward(d_o);
   for (const std::size_t k : {1u, 2u}) {
     const std::size_t bytes = static_cast<std::size_t>((s.tk - from) * row) * sizeof(float);
-    EXPECT_EQ(std::memcmp(outputs[k].Span<float>().data() + from * row, expected[k].Span<float>().data() + from * row, bytes), 0);
+    EXPECT_EQ(std::memcmp(outputs[k].Span<float>().data() + from * row, expected[k].Span<float>().data() + from * row, bytes),
+              0);
   }
 }
 

@@ -35,7 +35,8 @@ void Ref_conv2d(const KernelArgs& args, int, Range range) {
     for (std::int64_t kh = 0; kh < g.kh; ++kh) {
       for (std::int64_t kw = 0; kw < g.kw; ++kw) {
         for (std::int64_t c = 0; c < g.group_c(); ++c) {
-          sum.Add(Tap(x, image, oh * g.stride + kh - g.pad, ow * g.stride + kw - g.pad, first_channel + c, g.h, g.w, g.c), *w++);
+          sum.Add(Tap(x, image, oh * g.stride + kh - g.pad, ow * g.stride + kw - g.pad, first_channel + c, g.h, g.w, g.c),
+                  *w++);
         }
       }
     }

@@ -9,7 +9,8 @@ namespace {
 
 void CopyElement(const KernelArgs& args, std::int64_t to, std::size_t input, std::int64_t from) {
   const std::size_t size = SizeOf(args.out_type(0).dtype);
-  std::memcpy(args.Out<char>(0) + static_cast<std::size_t>(to) * size, args.In<char>(input) + static_cast<std::size_t>(from) * size, size);
+  std::memcpy(args.Out<char>(0) + static_cast<std::size_t>(to) * size,
+              args.In<char>(input) + static_cast<std::size_t>(from) * size, size);
 }
 
 void CopyRows(const KernelArgs& args, const ops::RowPieces& view, Range range) {
@@ -19,7 +20,8 @@ void CopyRows(const KernelArgs& args, const ops::RowPieces& view, Range range) {
     const std::int64_t row = i / view.out_row, column = i % view.out_row;
     for (const ops::RowPiece& piece : view.pieces) {
       if (column < piece.out_begin || column >= piece.out_begin + piece.length) continue;
-      CopyElement(args, i, static_cast<std::size_t>(piece.input), row * piece.in_row + piece.in_begin + column - piece.out_begin);
+      CopyElement(args, i, static_cast<std::size_t>(piece.input),
+                  row * piece.in_row + piece.in_begin + column - piece.out_begin);
     }
   }
 }
