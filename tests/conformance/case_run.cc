@@ -29,7 +29,8 @@ bool IsAligned(const CaseRun& run, std::size_t k) { return (run.def.aligned_inpu
 
 std::vector<GuardedBuffer> OutputBuffers(const CaseRun& run) {
   std::vector<GuardedBuffer> buffers;
-  for (std::size_t k = 0; k < run.op.out.size(); ++k) buffers.emplace_back(run.op.out[k].bytes(), static_cast<std::uint8_t>(0xa5 + k));
+  for (std::size_t k = 0; k < run.op.out.size(); ++k)
+    buffers.emplace_back(run.op.out[k].bytes(), static_cast<std::uint8_t>(0xa5 + k));
   return buffers;
 }
 
@@ -53,7 +54,8 @@ void RunPiece(const CaseRun& run, Backend& backend, std::span<const void* const>
   std::vector<const void*> in(inputs.begin(), inputs.end());
   std::vector<void*> out(outputs.begin(), outputs.end());
   for (std::size_t k = 0; k < in.size(); ++k) {
-    if (IsAligned(run, k)) in[k] = static_cast<const char*>(in[k]) + begin * static_cast<std::int64_t>(SizeOf(run.op.in[k].dtype));
+    if (IsAligned(run, k))
+      in[k] = static_cast<const char*>(in[k]) + begin * static_cast<std::int64_t>(SizeOf(run.op.in[k].dtype));
   }
   for (std::size_t k = 0; k < out.size(); ++k) {
     out[k] = static_cast<char*>(out[k]) + begin * static_cast<std::int64_t>(SizeOf(run.op.out[k].dtype));
@@ -119,8 +121,8 @@ std::string DescribeDifference(const TensorType& type, std::size_t output, ByteS
     first = std::min(first, i);
   }
   if (first == SIZE_MAX) return {};
-  return fmt::format("output {} {}: {} of {} elements differ, first at {}: got {}, expected {}", output, ToString(type), different,
-                     got.size() / size, first / size, ShowElement(type.dtype, got.data() + first),
+  return fmt::format("output {} {}: {} of {} elements differ, first at {}: got {}, expected {}", output, ToString(type),
+                     different, got.size() / size, first / size, ShowElement(type.dtype, got.data() + first),
                      ShowElement(type.dtype, expected.data() + first));
 }
 
@@ -159,7 +161,8 @@ std::string CheckPieces(const CaseRun& run, Backend& backend) {
     for (std::int64_t begin = (n - 1) / step * step; begin >= 0 && n > 0; begin -= step) {
       RunPiece(run, backend, in, out, begin, std::min(n, begin + step));
     }
-    if (std::string error = CheckOutputs(run, buffers, inputs); !error.empty()) return fmt::format("pieces of {}: {}", step, error);
+    if (std::string error = CheckOutputs(run, buffers, inputs); !error.empty())
+      return fmt::format("pieces of {}: {}", step, error);
   }
   return {};
 }

@@ -51,7 +51,8 @@ class CaseTest : public ::testing::Test {
 
 class BackendTest final : public CaseTest {
  public:
-  BackendTest(Suite& suite, const OpDef& def, OpCase c, Backend& backend) : CaseTest(suite, def, std::move(c)), backend_(backend) {}
+  BackendTest(Suite& suite, const OpDef& def, OpCase c, Backend& backend)
+      : CaseTest(suite, def, std::move(c)), backend_(backend) {}
   void TestBody() override {
     const CaseRun& run = Prepare();
     ++suite_.comparisons;
@@ -191,8 +192,8 @@ int main(int argc, char** argv) {
   std::printf("conformance: %zu ops, %zu cases, %lld comparisons on", suite.ops.size(), suite.cases.size(),
               static_cast<long long>(suite.comparisons));
   for (const auto& named : suite.backends) std::printf(" %s", named.name.c_str());
-  std::printf("\nconformance: %lld hostile uses of ops, %lld of them accepted and run\n", static_cast<long long>(suite.hostile.tried),
-              static_cast<long long>(suite.hostile.accepted));
+  std::printf("\nconformance: %lld hostile uses of ops, %lld of them accepted and run\n",
+              static_cast<long long>(suite.hostile.tried), static_cast<long long>(suite.hostile.accepted));
   if (suite.golden.writing() && !suite.golden.Save()) {
     std::fprintf(stderr, "conformance: cannot write %s\n", ASSAY_GOLDEN_FILE);
     return 1;

@@ -85,7 +85,8 @@ std::string CheckRange(const CaseRun& run, std::size_t output, Range range) {
 
 std::vector<Range> RangesOf(std::int64_t n) {
   if (n == 0) return {{0, 0}};
-  std::vector<Range> ranges = {{0, n}, {0, 1}, {n - 1, n}, {n / 2, n / 2}, {0, std::min<std::int64_t>(n, 1024)}, {n / 1024 * 1024, n}};
+  std::vector<Range> ranges = {
+      {0, n}, {0, 1}, {n - 1, n}, {n / 2, n / 2}, {0, std::min<std::int64_t>(n, 1024)}, {n / 1024 * 1024, n}};
   for (std::uint32_t i = 0; i < 6; ++i) {
     const std::int64_t begin = Draw(kGarbageStream + 1, 2 * i) % n;
     const std::int64_t length = 1 + Draw(kGarbageStream + 1, 2 * i + 1) % 80;

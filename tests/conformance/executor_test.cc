@@ -61,7 +61,8 @@ std::string CheckRun(const RandomGraph& g, std::span<const Tensor> values, Backe
         if (node != next++ && error.empty()) error = fmt::format("node {} is out of order", node);
         for (std::size_t k = 0; k < outputs.size() && error.empty(); ++k) {
           const Tensor& want = values[g.graph.nodes()[node].first_output + k];
-          error = DescribeDifference(want.type(), k, {static_cast<const std::uint8_t*>(outputs[k]), want.bytes().size()}, want.bytes());
+          error = DescribeDifference(want.type(), k, {static_cast<const std::uint8_t*>(outputs[k]), want.bytes().size()},
+                                     want.bytes());
         }
       });
       if (next != g.graph.nodes().size() && error.empty()) error = "not every node was traced";
@@ -185,7 +186,8 @@ TEST(Executor, InPlaceUpdatesNeedNoMemory) {
   OpBuilder ops(b);
   const TensorType type{DType::kF32, {300, 100}};
   const ValueId p = b.Input("p", type), g = b.Input("g", type), m = b.Input("m", type), v = b.Input("v", type);
-  const ValueId lr = b.Input("lr", {DType::kF32, {}}), factor = b.Input("factor", {DType::kF32, {}}), step = b.Input("step", {DType::kI64, {}});
+  const ValueId lr = b.Input("lr", {DType::kF32, {}}), factor = b.Input("factor", {DType::kF32, {}}),
+                step = b.Input("step", {DType::kI64, {}});
   const auto out = ops.Adam(p, g, m, v, lr, factor, step, 0.9f, 0.999f, 1e-8f, 0.1f, true);
   b.Output("p", out[0]);
   b.Output("m", out[1]);

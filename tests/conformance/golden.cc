@@ -34,9 +34,10 @@ std::string GoldenFile::Check(const CaseRun& run) {
   const auto it = stored_.find(name);
   if (it == stored_.end()) return fmt::format("{} has no golden digest: run with ASSAY_GOLDEN=write", name);
   if (it->second == digest) return {};
-  return fmt::format("the bits of {} have changed: {} instead of {}. If that is meant, give the op a new semantics version in op_table.inc "
-                     "and run with ASSAY_GOLDEN=write",
-                     name, digest, it->second);
+  return fmt::format(
+      "the bits of {} have changed: {} instead of {}. If that is meant, give the op a new semantics version in op_table.inc "
+      "and run with ASSAY_GOLDEN=write",
+      name, digest, it->second);
 }
 
 std::vector<std::string> GoldenFile::Unused() const {

@@ -40,16 +40,34 @@ class Mutator {
   }
 
   std::int64_t HostileInt(std::int64_t old) {
-    static constexpr std::array<std::int64_t, 14> kInts = {
-        -1, 0, 1, 2, 3, 8, 65, 1000, std::int64_t{1} << 31, std::int64_t{1} << 33, std::int64_t{1} << 62,
-        std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min(), -1000};
+    static constexpr std::array<std::int64_t, 14> kInts = {-1,
+                                                           0,
+                                                           1,
+                                                           2,
+                                                           3,
+                                                           8,
+                                                           65,
+                                                           1000,
+                                                           std::int64_t{1} << 31,
+                                                           std::int64_t{1} << 33,
+                                                           std::int64_t{1} << 62,
+                                                           std::numeric_limits<std::int64_t>::max(),
+                                                           std::numeric_limits<std::int64_t>::min(),
+                                                           -1000};
     if (choose_.OneIn(3)) return old < 1000000 && old > -1000000 ? old + (choose_.OneIn(2) ? 1 : -1) : old;
     return kInts[choose_.Below(kInts.size())];
   }
 
   float HostileFloat() {
-    static constexpr std::array<float, 9> kFloats = {0.0f, -0.0f, 1.0f, -1.0f, 0.5f, 1e30f, std::numeric_limits<float>::infinity(),
-                                                     -std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()};
+    static constexpr std::array<float, 9> kFloats = {0.0f,
+                                                     -0.0f,
+                                                     1.0f,
+                                                     -1.0f,
+                                                     0.5f,
+                                                     1e30f,
+                                                     std::numeric_limits<float>::infinity(),
+                                                     -std::numeric_limits<float>::infinity(),
+                                                     std::numeric_limits<float>::quiet_NaN()};
     return kFloats[choose_.Below(kFloats.size())];
   }
 

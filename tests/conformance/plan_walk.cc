@@ -19,8 +19,13 @@ constexpr std::size_t kCell = 64;  // bytes of the arena that have one owner
 class Walk {
  public:
   Walk(const Graph& graph, const exec::PlanOptions& options, const exec::Plan& plan)
-      : graph_(graph), options_(options), plan_(plan), schedule_(exec::MakeSchedule(graph, options.schedule)),
-        arena_(plan.arena_bytes / kCell, kNobody), outputs_(graph.outputs().size(), kNobody), scratch_(plan.scratch_slots, kNobody) {
+      : graph_(graph),
+        options_(options),
+        plan_(plan),
+        schedule_(exec::MakeSchedule(graph, options.schedule)),
+        arena_(plan.arena_bytes / kCell, kNobody),
+        outputs_(graph.outputs().size(), kNobody),
+        scratch_(plan.scratch_slots, kNobody) {
     for (const NamedValue& input : graph.inputs()) inputs_.push_back(input.value);
   }
 

@@ -25,9 +25,9 @@ const TensorType kBatch{DType::kF32, {5, 12}};
 Program MakeProgram(std::int64_t microbatches) {
   Program p;
   p.microbatches = microbatches;
-  p.state = {{"bias", kBias, {InitKind::kUniform, 0.1f}}, {"m", kWeight, {}},
-             {"momentum", kBias, {}},                     {"running", kBias, {InitKind::kConstant, 1.0f}},
-             {"v", kWeight, {}},                          {"weight", kWeight, {InitKind::kNormal, 0.5f}}};
+  p.state = {
+      {"bias", kBias, {InitKind::kUniform, 0.1f}},     {"m", kWeight, {}}, {"momentum", kBias, {}},
+      {"running", kBias, {InitKind::kConstant, 1.0f}}, {"v", kWeight, {}}, {"weight", kWeight, {InitKind::kNormal, 0.5f}}};
   {
     GraphBuilder b(Ops());
     OpBuilder ops(b);
@@ -46,10 +46,13 @@ Program MakeProgram(std::int64_t microbatches) {
   }
   GraphBuilder b(Ops());
   OpBuilder ops(b);
-  const ValueId bias = b.Input("state/bias", kBias), m = b.Input("state/m", kWeight), momentum = b.Input("state/momentum", kBias);
-  const ValueId running = b.Input("state/running", kBias), v = b.Input("state/v", kWeight), weight = b.Input("state/weight", kWeight);
+  const ValueId bias = b.Input("state/bias", kBias), m = b.Input("state/m", kWeight),
+                momentum = b.Input("state/momentum", kBias);
+  const ValueId running = b.Input("state/running", kBias), v = b.Input("state/v", kWeight),
+                weight = b.Input("state/weight", kWeight);
   const ValueId dw = b.Input("reduced/grad/weight", kWeight), db = b.Input("reduced/grad/bias", kBias);
-  const ValueId mean = b.Input("reduced/stat/mean", kBias), lr = b.Input("lr", {DType::kF32, {}}), step = b.Input("step", {DType::kI64, {}});
+  const ValueId mean = b.Input("reduced/stat/mean", kBias), lr = b.Input("lr", {DType::kF32, {}}),
+                step = b.Input("step", {DType::kI64, {}});
   const auto clip = ops.ClipScale({ops.SumSquares(dw), ops.SumSquares(db)}, 0.05f);
   const auto adam = ops.Adam(weight, dw, m, v, lr, clip[1], step, 0.9f, 0.99f, 1e-8f, 0.01f, true);
   const auto sgd = ops.Sgd(bias, db, momentum, lr, clip[1], 0.9f, 0.0f, 0.0f, true);
@@ -143,7 +146,8 @@ class NaiveStep {
     std::vector<Tensor> sum;
     for (std::size_t k = 0; k < a.size(); ++k) {
       Tensor t(a[k].type());
-      for (std::size_t i = 0; i < t.Span<float>().size(); ++i) t.Span<float>()[i] = a[k].Span<float>()[i] + b[k].Span<float>()[i];
+      for (std::size_t i = 0; i < t.Span<float>().size(); ++i)
+        t.Span<float>()[i] = a[k].Span<float>()[i] + b[k].Span<float>()[i];
       Record({&t, 1});
       sum.push_back(std::move(t));
     }
@@ -226,7 +230,8 @@ TEST(InitialState, IsAPureFunctionOfSeedAndIndex) {
 
 TEST(InitialState, DoesNotDependOnThreads) {
   Program program = MakeProgram(1);
-  program.state = {{"big", {DType::kF32, {200001}}, {InitKind::kNormal, 2.0f}}, {"other", {DType::kF32, {70001}}, {InitKind::kUniform, 2.0f}}};
+  program.state = {{"big", {DType::kF32, {200001}}, {InitKind::kNormal, 2.0f}},
+                   {"other", {DType::kF32, {70001}}, {InitKind::kUniform, 2.0f}}};
   const State alone = InitialState(program, 3);
   for (const int threads : {1, 2, 7}) {
     ThreadPool pool(threads);

@@ -182,7 +182,8 @@ class CoverageTest final : public ::testing::Test {
     const std::vector<OpCase> cases = def_.cases();
     const bool covered = std::any_of(cases.begin(), cases.end(), [](const OpCase& c) { return c.gradient; });
     const bool takes_nothing = std::all_of(cases.begin(), cases.end(), [](const OpCase& c) { return c.in.empty(); });
-    EXPECT_TRUE(def_.gradient == nullptr || covered || takes_nothing) << def_.name << " has a gradient rule and no case that checks it";
+    EXPECT_TRUE(def_.gradient == nullptr || covered || takes_nothing)
+        << def_.name << " has a gradient rule and no case that checks it";
   }
 
  private:

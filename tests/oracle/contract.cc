@@ -5,7 +5,8 @@ namespace {
 
 // Calls f(dy index, x index, w index) for every tap of every output of a convolution that lies inside the image.
 template <class F>
-void ForEachTap(const Shape& x, const Shape& w, const Shape& y, std::int64_t stride, std::int64_t pad, std::int64_t groups, F f) {
+void ForEachTap(const Shape& x, const Shape& w, const Shape& y, std::int64_t stride, std::int64_t pad, std::int64_t groups,
+                F f) {
   const std::int64_t out_per_group = w[0] / groups;
   for (std::int64_t n = 0; n < y[0]; ++n) {
     for (std::int64_t oh = 0; oh < y[1]; ++oh) {

@@ -68,7 +68,8 @@ Arrays Oracle_rmsnorm(const Call& c) {
   Array y = c.Zeros(0), rstds;
   for (std::int64_t r = 0; r < v.rows; ++r) {
     double mean_square = 0;
-    for (std::int64_t k = 0; k < v.columns; ++k) mean_square += c[0][v.At(r, k)] * c[0][v.At(r, k)] / static_cast<double>(v.columns);
+    for (std::int64_t k = 0; k < v.columns; ++k)
+      mean_square += c[0][v.At(r, k)] * c[0][v.At(r, k)] / static_cast<double>(v.columns);
     rstds.push_back(1 / std::sqrt(mean_square + c.Float(0)));
     for (std::int64_t k = 0; k < v.columns; ++k) y[v.At(r, k)] = c[0][v.At(r, k)] * rstds.back() * c[1][Index(k)];
   }

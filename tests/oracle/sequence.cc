@@ -31,7 +31,8 @@ Arrays Oracle_rope(const Call& c) {
   for (std::int64_t row = 0; row < s[0] * s[1] * s[2]; ++row) {
     const std::int64_t position = c.Int(1) + row / s[2] % s[1];
     for (std::int64_t j = 0; j < half; ++j) {
-      double angle = static_cast<double>(position) * std::pow(c.Float(0), -2.0 * static_cast<double>(j) / static_cast<double>(s[3]));
+      double angle =
+          static_cast<double>(position) * std::pow(c.Float(0), -2.0 * static_cast<double>(j) / static_cast<double>(s[3]));
       if (c.Int(2) != 0) angle = -angle;
       const std::size_t a = Index(row * s[3] + j), b = Index(row * s[3] + j + half);
       out[a] = c[0][a] * std::cos(angle) - c[0][b] * std::sin(angle);
@@ -57,11 +58,22 @@ struct Geometry {
   const Array& rng;
 
   Geometry(const Call& call, const Array& rng_input)
-      : c(call), batches(call.shape(0)[0]), tq(call.shape(0)[1]), hq(call.shape(0)[2]), d(call.shape(0)[3]), tk(call.shape(1)[1]),
-        hkv(call.shape(1)[2]), causal(call.Int(0) != 0), scale(call.Float(1)), dropout(call.Float(2)), rng(rng_input) {}
+      : c(call),
+        batches(call.shape(0)[0]),
+        tq(call.shape(0)[1]),
+        hq(call.shape(0)[2]),
+        d(call.shape(0)[3]),
+        tk(call.shape(1)[1]),
+        hkv(call.shape(1)[2]),
+        causal(call.Int(0) != 0),
+        scale(call.Float(1)),
+        dropout(call.Float(2)),
+        rng(rng_input) {}
 
   std::size_t Q(std::int64_t b, std::int64_t i, std::int64_t h) const { return Index(((b * tq + i) * hq + h) * d); }
-  std::size_t K(std::int64_t b, std::int64_t j, std::int64_t h) const { return Index(((b * tk + j) * hkv + h / (hq / hkv)) * d); }
+  std::size_t K(std::int64_t b, std::int64_t j, std::int64_t h) const {
+    return Index(((b * tk + j) * hkv + h / (hq / hkv)) * d);
+  }
   std::size_t Lse(std::int64_t b, std::int64_t i, std::int64_t h) const { return Index((b * hq + h) * tq + i); }
 
   double Dot(const Array& a, std::size_t a0, const Array& b, std::size_t b0) const {

@@ -26,12 +26,30 @@ float Uniform(std::uint32_t draw) { return static_cast<float>(draw >> 8) * 0x1p-
 
 float SpecialDraw(std::uint32_t stream, std::uint32_t i) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
-  static const std::array<float, 24> kSpecials = {
-      0.0f, -0.0f, kInf, -kInf, std::bit_cast<float>(0x7fc00000u), std::bit_cast<float>(0xffc12345u),
-      std::bit_cast<float>(0x7f800001u), std::bit_cast<float>(1u), std::bit_cast<float>(0x80000001u),
-      std::bit_cast<float>(0x007fffffu), std::bit_cast<float>(0x807fffffu), 0x1p-126f, -0x1p-126f,
-      std::numeric_limits<float>::max(), -std::numeric_limits<float>::max(), 1.0f, -1.0f, 88.7f, -87.4f, -103.9f, 1e10f, -1e10f,
-      1e-20f, 0x1p24f};
+  static const std::array<float, 24> kSpecials = {0.0f,
+                                                  -0.0f,
+                                                  kInf,
+                                                  -kInf,
+                                                  std::bit_cast<float>(0x7fc00000u),
+                                                  std::bit_cast<float>(0xffc12345u),
+                                                  std::bit_cast<float>(0x7f800001u),
+                                                  std::bit_cast<float>(1u),
+                                                  std::bit_cast<float>(0x80000001u),
+                                                  std::bit_cast<float>(0x007fffffu),
+                                                  std::bit_cast<float>(0x807fffffu),
+                                                  0x1p-126f,
+                                                  -0x1p-126f,
+                                                  std::numeric_limits<float>::max(),
+                                                  -std::numeric_limits<float>::max(),
+                                                  1.0f,
+                                                  -1.0f,
+                                                  88.7f,
+                                                  -87.4f,
+                                                  -103.9f,
+                                                  1e10f,
+                                                  -1e10f,
+                                                  1e-20f,
+                                                  0x1p24f};
   const std::uint32_t choice = Draw(stream ^ 0x5bd1e995u, i);
   if (choice % 4 != 0) return NormalDraw(stream, i);
   return kSpecials[choice / 4 % kSpecials.size()];

@@ -23,7 +23,8 @@ const Shape kScalar{};
 
 class Generator {
  public:
-  Generator(std::uint64_t seed, int nodes, bool gradients) : choose_(seed), b_(Ops()), ops_(b_), nodes_(nodes), gradients_(gradients) {}
+  Generator(std::uint64_t seed, int nodes, bool gradients)
+      : choose_(seed), b_(Ops()), ops_(b_), nodes_(nodes), gradients_(gradients) {}
 
   RandomGraph Make() && {
     DeclareInputs();
@@ -134,7 +135,8 @@ class Generator {
 
   void ChooseOutputs() {
     const std::uint32_t count = 1 + choose_.Below(6);
-    for (std::uint32_t i = 0; i < count; ++i) b_.Output(fmt::format("y{}", i), choose_.OneIn(10) ? floats_[choose_.Below(9)] : Any());
+    for (std::uint32_t i = 0; i < count; ++i)
+      b_.Output(fmt::format("y{}", i), choose_.OneIn(10) ? floats_[choose_.Below(9)] : Any());
     b_.Output("last", floats_.back());
   }
 

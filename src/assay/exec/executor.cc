@@ -105,7 +105,8 @@ void RunBlock(Backend& backend, const ResolvedNode& node, std::int64_t begin, st
   backend.RunElements({node.op, {in.data(), node.ins}, {out.data(), node.outs}}, begin, end);
 }
 
-void RunGroup(Backend& backend, const PlannedLaunch& launch, const Frame& frame, const exec::Memory& scratch, std::size_t slots) {
+void RunGroup(Backend& backend, const PlannedLaunch& launch, const Frame& frame, const exec::Memory& scratch,
+              std::size_t slots) {
   std::vector<ResolvedNode> nodes;
   for (const PlannedNode& node : launch.nodes) nodes.push_back(ResolveNode(node, frame));
   struct Out {

@@ -59,7 +59,8 @@ State InitialState(const Program& program, std::uint64_t seed, ThreadPool* pool)
     Tensor tensor(spec.type);  // zeros
     if (spec.init.kind != InitKind::kConstant || std::bit_cast<std::uint32_t>(spec.init.value) != 0) {
       ASSAY_CHECK(spec.type.dtype == DType::kF32);
-      const numerics::DrawKey key{.seed = seed, .stream = kInitStream + static_cast<std::uint32_t>(i), .step = 0, .microbatch = 0};
+      const numerics::DrawKey key{
+          .seed = seed, .stream = kInitStream + static_cast<std::uint32_t>(i), .step = 0, .microbatch = 0};
       const std::span<float> values = tensor.Span<float>();
       const auto fill = [&](std::int64_t begin, std::int64_t end, int) { FillRange(spec.init, key, values, begin, end); };
       if (pool != nullptr) {

@@ -27,10 +27,10 @@ struct ValueInfo {
   Moment defined;
   std::vector<Use> uses;
   bool used_at_end = false;
-  bool internal = false;            // scratch only
-  bool flushed = false;             // computed in scratch, then copied to its class's place
+  bool internal = false;  // scratch only
+  bool flushed = false;   // computed in scratch, then copied to its class's place
   std::size_t slot = 0;
-  std::size_t storage = SIZE_MAX;   // index into storages
+  std::size_t storage = SIZE_MAX;  // index into storages
 };
 
 // Memory shared by a chain of values, each of which takes the place of the one before it.
@@ -41,7 +41,7 @@ struct Storage {
   std::optional<std::size_t> bound;  // to this graph output
   bool aliased = false;              // the bound output shares memory with a graph input
   std::size_t offset = 0;
-  std::size_t merged = SIZE_MAX;     // into this storage
+  std::size_t merged = SIZE_MAX;  // into this storage
 };
 
 class Planner {
@@ -177,7 +177,8 @@ class Planner {
         const ValueId root = Root(v);
         const std::size_t s = StorageOf(root);
         if (s == SIZE_MAX || info_[root].defined.launch == launch || storages_[s].end != launch || storages_[s].bound) continue;
-        if (std::find(donors.begin(), donors.end(), root) == donors.end() && LastAlignedRead(root, launch)) donors.push_back(root);
+        if (std::find(donors.begin(), donors.end(), root) == donors.end() && LastAlignedRead(root, launch))
+          donors.push_back(root);
       }
     }
     std::sort(donors.begin(), donors.end(), [&](ValueId a, ValueId b) {
@@ -188,7 +189,8 @@ class Planner {
     int position = 0;
     for (const NodeIndex n : LaunchAt(launch).nodes) {
       const Node& node = graph_.nodes()[n];
-      for (std::uint32_t k = 0; k < node.outputs; ++k) TakePlace(node.first_output + k, launch, position, node.outputs > 1, donors);
+      for (std::uint32_t k = 0; k < node.outputs; ++k)
+        TakePlace(node.first_output + k, launch, position, node.outputs > 1, donors);
       ++position;
     }
   }
@@ -240,7 +242,8 @@ class Planner {
   }
 
   bool IsOverwritten(std::size_t input) const {
-    return std::any_of(options_.aliases.begin(), options_.aliases.end(), [&](const auto& pair) { return pair.second == input; });
+    return std::any_of(options_.aliases.begin(), options_.aliases.end(),
+                       [&](const auto& pair) { return pair.second == input; });
   }
 
   Location Where(ValueId root) const {

@@ -63,8 +63,8 @@ struct Copy {
 
 struct PlanOptions {
   ScheduleOptions schedule;
-  bool in_place = true;          // the backend allows an elementwise output in the place of an aligned input
-  bool keep_all_outputs = false; // every output of a node can be looked at after its launch
+  bool in_place = true;           // the backend allows an elementwise output in the place of an aligned input
+  bool keep_all_outputs = false;  // every output of a node can be looked at after its launch
   bool outputs_in_arena = false;
   std::vector<std::pair<std::size_t, std::size_t>> aliases;  // graph output, graph input: the same memory
 };

@@ -45,19 +45,23 @@ std::vector<void*> Pointers(std::vector<Tensor>& tensors) {
 }
 
 // Runs with every output in the place of the input of the same number.
-void RunInPlace(Executor& executor, std::span<void* const> inputs, std::size_t outputs, const TraceSink* sink, std::size_t first_node) {
+void RunInPlace(Executor& executor, std::span<void* const> inputs, std::size_t outputs, const TraceSink* sink,
+                std::size_t first_node) {
   const std::vector<const void*> in(inputs.begin(), inputs.end());
   if (sink == nullptr) return executor.Run(in, inputs.first(outputs));
-  executor.RunTraced(in, inputs.first(outputs), [&](std::size_t node, std::span<const void* const> values) {
-    (*sink)(first_node + node, values);
-  });
+  executor.RunTraced(in, inputs.first(outputs),
+                     [&](std::size_t node, std::span<const void* const> values) { (*sink)(first_node + node, values); });
 }
 
 }  // namespace
 
 GradientTree::GradientTree(std::vector<TensorType> types, std::int64_t microbatches, Backend& backend, bool fuse)
-    : types_(std::move(types)), microbatches_(microbatches), add_graph_(AddGraph(types_)), scale_graph_(ScaleGraph(types_, microbatches)),
-      add_(add_graph_, backend, InPlace(types_.size(), fuse)), scale_(scale_graph_, backend, InPlace(types_.size(), fuse)) {
+    : types_(std::move(types)),
+      microbatches_(microbatches),
+      add_graph_(AddGraph(types_)),
+      scale_graph_(ScaleGraph(types_, microbatches)),
+      add_(add_graph_, backend, InPlace(types_.size(), fuse)),
+      scale_(scale_graph_, backend, InPlace(types_.size(), fuse)) {
   ASSAY_CHECK(microbatches >= 2);
 }
 

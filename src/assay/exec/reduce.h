@@ -30,7 +30,7 @@ class GradientTree {
   // After the last Push: the sum, divided by the number of microbatches. Valid until the next Next.
   std::vector<const void*> Finish(const TraceSink* sink);
 
-  std::size_t nodes() const;         // additions and scalings
+  std::size_t nodes() const;  // additions and scalings
   std::size_t sets() const { return sets_.size(); }
   std::size_t memory_bytes() const;
 

@@ -133,7 +133,8 @@ class Scheduler {
     nodes.push_back(n);
     const std::int64_t elements = graph_.type(node.first_output).elements();
     int target = -1;
-    if (latest_whole < latest_aligned && Last() - latest_aligned < kHoistWindow && Fits(latest_aligned, elements, nodes.size())) {
+    if (latest_whole < latest_aligned && Last() - latest_aligned < kHoistWindow &&
+        Fits(latest_aligned, elements, nodes.size())) {
       target = latest_aligned;
     } else if (latest_whole < Last() && Fits(Last(), elements, nodes.size())) {
       target = Last();

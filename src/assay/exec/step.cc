@@ -86,8 +86,13 @@ std::vector<TensorType> OutputTypes(const Graph& graph) {
 
 struct StepRunner::Impl {
   Impl(const Program& p, Backend& backend, bool fuse)
-      : program(p), sources(Connect(p)), micro(p.micro, backend, MicroOptions(p, fuse)),
-        update(p.update, backend, UpdateOptions(p, fuse)), rng(DType::kU32, {4}), lr(DType::kF32, {}), step(DType::kI64, {}) {
+      : program(p),
+        sources(Connect(p)),
+        micro(p.micro, backend, MicroOptions(p, fuse)),
+        update(p.update, backend, UpdateOptions(p, fuse)),
+        rng(DType::kU32, {4}),
+        lr(DType::kF32, {}),
+        step(DType::kI64, {}) {
     if (p.microbatches > 1) tree.emplace(OutputTypes(p.micro), p.microbatches, backend, fuse);
     for (const BatchField& field : sources.fields) fields.emplace_back(field.type);
     for (std::size_t k = 0; k < sources.update_state.size(); ++k) {
@@ -110,7 +115,8 @@ struct StepRunner::Impl {
     return in;
   }
 
-  void RunMicro(State& state, const StepInput& input, std::int64_t microbatch, std::span<void* const> outputs, const TraceSink* sink) {
+  void RunMicro(State& state, const StepInput& input, std::int64_t microbatch, std::span<void* const> outputs,
+                const TraceSink* sink) {
     input.load(microbatch, fields);
     const auto words = rng.Span<std::uint32_t>();
     words[0] = static_cast<std::uint32_t>(input.seed);
@@ -129,7 +135,9 @@ struct StepRunner::Impl {
       for (std::size_t k = 0; k < program.micro.outputs().size(); ++k) reduced.push_back(micro.output(k));
       return reduced;
     }
-    const TraceSink shifted = [&](std::size_t node, std::span<const void* const> values) { (*sink)(TreeBase() + node, values); };
+    const TraceSink shifted = [&](std::size_t node, std::span<const void* const> values) {
+      (*sink)(TreeBase() + node, values);
+    };
     const TraceSink* tree_sink = sink == nullptr ? nullptr : &shifted;
     for (std::int64_t m = 0; m < program.microbatches; ++m) {
       const std::vector<void*> outputs = tree->Next();
@@ -174,7 +182,8 @@ struct StepRunner::Impl {
   static void Dispatch(Executor& executor, std::span<const void* const> in, std::span<void* const> out, const TraceSink* sink,
                        std::size_t first_node) {
     if (sink == nullptr) return executor.Run(in, out);
-    executor.RunTraced(in, out, [&](std::size_t node, std::span<const void* const> values) { (*sink)(first_node + node, values); });
+    executor.RunTraced(in, out,
+                       [&](std::size_t node, std::span<const void* const> values) { (*sink)(first_node + node, values); });
   }
 
   const Program& program;
@@ -195,7 +204,9 @@ std::span<const BatchField> StepRunner::batch_fields() const { return impl_->sou
 
 StepResult StepRunner::Run(State& state, const StepInput& input) { return impl_->Run(state, input, nullptr); }
 
-StepResult StepRunner::RunTraced(State& state, const StepInput& input, const TraceSink& sink) { return impl_->Run(state, input, &sink); }
+StepResult StepRunner::RunTraced(State& state, const StepInput& input, const TraceSink& sink) {
+  return impl_->Run(state, input, &sink);
+}
 
 std::size_t StepRunner::nodes() const { return impl_->UpdateBase() + impl_->program.update.nodes().size(); }
 

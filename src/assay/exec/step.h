@@ -57,8 +57,8 @@ class StepRunner {
   // Node numbers as in graph/program.h. Additions of the tree run, and are reported, as soon as both operands exist, so that the
   // numbers do not only ascend.
   StepResult RunTraced(State& state, const StepInput& input, const TraceSink& sink);
-  std::size_t nodes() const;            // of a whole step, as numbered for a trace
-  std::size_t memory_bytes() const;     // beside the state
+  std::size_t nodes() const;         // of a whole step, as numbered for a trace
+  std::size_t memory_bytes() const;  // beside the state
 
  private:
   struct Impl;

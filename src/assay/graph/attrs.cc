@@ -65,7 +65,8 @@ Result<Attrs> DecodeAttrs(std::span<const AttrSpec> specs, ByteReader& in) {
       }
       case AttrKind::kInts: {
         ASSAY_ASSIGN(std::uint32_t count, in.U32());
-        if (count > kMaxListLength) return Err("attribute {}: {} entries, at most {} allowed", spec.name, count, kMaxListLength);
+        if (count > kMaxListLength)
+          return Err("attribute {}: {} entries, at most {} allowed", spec.name, count, kMaxListLength);
         std::vector<std::int64_t> list;
         for (std::uint32_t i = 0; i < count; ++i) {
           ASSAY_ASSIGN(std::int64_t v, in.I64());

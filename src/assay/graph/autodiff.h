@@ -24,7 +24,10 @@ class GradientBuilder {
  public:
   GradientBuilder(GraphBuilder& builder, const Node& node, const AutodiffOps& ops,
                   std::vector<std::optional<ValueId>> output_gradients)
-      : builder_(builder), node_(node), ops_(ops), output_gradients_(std::move(output_gradients)),
+      : builder_(builder),
+        node_(node),
+        ops_(ops),
+        output_gradients_(std::move(output_gradients)),
         input_gradients_(node_.inputs.size()) {}
 
   GraphBuilder& builder() { return builder_; }

@@ -18,7 +18,8 @@ std::string Show(const Graph& g, ValueId v) {
     if (v < node.first_output || v >= node.first_output + node.outputs) continue;
     if (node.op == mini::kFill) return node.attrs.Float(1) == 0 ? "0" : "1";
     std::string operands;
-    for (std::size_t k = 0; k < node.inputs.size(); ++k) operands += fmt::format("{}{}", k == 0 ? "" : " ", Show(g, node.inputs[k]));
+    for (std::size_t k = 0; k < node.inputs.size(); ++k)
+      operands += fmt::format("{}{}", k == 0 ? "" : " ", Show(g, node.inputs[k]));
     return fmt::format("{}({})", g.def(node).name, operands);
   }
   return "?";
@@ -31,7 +32,7 @@ TEST(Autodiff, AddsContributionsFromTheLastUseFromTheLeft) {
   const ValueId z = b.Input("z", kScalar);
   const ValueId p = b.Add(mini::kMul, {}, {x, y}).front();  // first use of x
   const ValueId q = b.Add(mini::kMul, {}, {p, z}).front();
-  const ValueId r = b.Add(mini::kMul, {}, {x, q}).front();  // second use
+  const ValueId r = b.Add(mini::kMul, {}, {x, q}).front();     // second use
   const ValueId loss = b.Add(mini::kAdd, {}, {r, x}).front();  // third use
   const std::vector<ValueId> wrt = {x};
   const ValueId dx = Gradients(b, loss, wrt, mini::kAutodiff).front();

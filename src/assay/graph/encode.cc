@@ -51,7 +51,8 @@ Result<Graph> DecodeGraph(const OpTable& table, ByteReader& in) {
     const auto op = table.FindWireId(wire_id);
     if (!op) return Err("program: node {}: unknown op {}", n, wire_id);
     if (table[*op].version != version) {
-      return Err("program: node {}: op {} has version {}, this build knows {}", n, table[*op].name, version, table[*op].version);
+      return Err("program: node {}: op {} has version {}, this build knows {}", n, table[*op].name, version,
+                 table[*op].version);
     }
     ASSAY_ASSIGN(Attrs attrs, DecodeAttrs(table[*op].attrs, in));
     ASSAY_ASSIGN(std::uint32_t count, in.U32());

@@ -56,10 +56,10 @@ TEST(Graph, RejectsWhatDoesNotFit) {
   GraphBuilder b(mini::Table());
   const ValueId x = b.Input("x", kVector);
   const ValueId y = b.Input("y", {DType::kF32, {4}});
-  EXPECT_FALSE(b.TryAdd(mini::kAdd, {}, {x, y}).has_value());                                       // types
-  EXPECT_FALSE(b.TryAdd(mini::kAdd, {}, {x, 7}).has_value());                                       // no such value
-  EXPECT_FALSE(b.TryAdd(mini::kAdd, {1.0f}, {x, x}).has_value());                                   // attributes
-  EXPECT_FALSE(b.TryAdd(mini::kScale, {std::int64_t{1}, 2.0f}, {x}).has_value());                   // attributes in the wrong order
+  EXPECT_FALSE(b.TryAdd(mini::kAdd, {}, {x, y}).has_value());                      // types
+  EXPECT_FALSE(b.TryAdd(mini::kAdd, {}, {x, 7}).has_value());                      // no such value
+  EXPECT_FALSE(b.TryAdd(mini::kAdd, {1.0f}, {x, x}).has_value());                  // attributes
+  EXPECT_FALSE(b.TryAdd(mini::kScale, {std::int64_t{1}, 2.0f}, {x}).has_value());  // attributes in the wrong order
   const std::vector<std::int64_t> huge = {std::int64_t{1} << 33, std::int64_t{1} << 33};
   const auto too_big = b.TryAdd(mini::kFill, {huge, 0.0f}, {});
   ASSERT_FALSE(too_big.has_value());

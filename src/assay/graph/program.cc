@@ -56,7 +56,8 @@ Status VerifyStates(const Program& program) {
     }
     if (!std::isfinite(spec.init.value)) return Err("program: state '{}': the initial value must be finite", spec.name);
     const bool zeros = spec.init == Init{};
-    if (spec.type.dtype != DType::kF32 && !zeros) return Err("program: state '{}': only f32 may start with other values than 0", spec.name);
+    if (spec.type.dtype != DType::kF32 && !zeros)
+      return Err("program: state '{}': only f32 may start with other values than 0", spec.name);
   }
   return {};
 }
@@ -74,7 +75,8 @@ Status VerifyMicro(const Program& program) {
       return Err("program: micro input '{}' is not state/NAME, batch/FIELD or rng", input.name);
     }
   }
-  if (micro.outputs().empty() || micro.outputs()[0].name != "loss") return Err("program: the first micro output must be 'loss'");
+  if (micro.outputs().empty() || micro.outputs()[0].name != "loss")
+    return Err("program: the first micro output must be 'loss'");
   ASSAY_TRY(CheckType("loss", micro.type(micro.outputs()[0].value), kScalar));
   for (const NamedValue& output : micro.outputs().subspan(1)) {
     ASSAY_TRY(CheckName(output.name));
@@ -127,7 +129,8 @@ Result<StateSpec> DecodeState(ByteReader& in) {
   ASSAY_ASSIGN(spec.name, in.String());
   ASSAY_ASSIGN(spec.type, DecodeType(in));
   ASSAY_ASSIGN(std::uint8_t kind, in.U8());
-  if (kind > static_cast<std::uint8_t>(InitKind::kUniform)) return Err("program: state '{}': unknown kind of initial value {}", spec.name, kind);
+  if (kind > static_cast<std::uint8_t>(InitKind::kUniform))
+    return Err("program: state '{}': unknown kind of initial value {}", spec.name, kind);
   spec.init.kind = static_cast<InitKind>(kind);
   ASSAY_ASSIGN(spec.init.value, in.F32());
   return spec;
@@ -155,7 +158,8 @@ Bytes Encode(const Program& program) {
 Result<Program> DecodeProgram(const OpTable& table, ByteSpan bytes) {
   ByteReader in(bytes, "program");
   ASSAY_ASSIGN(ByteSpan magic, in.Raw(kMagic.size()));
-  if (!std::equal(magic.begin(), magic.end(), kMagic.begin())) return Err("program: expected the bytes 'assayprg' at the start");
+  if (!std::equal(magic.begin(), magic.end(), kMagic.begin()))
+    return Err("program: expected the bytes 'assayprg' at the start");
   ASSAY_ASSIGN(std::uint32_t version, in.U32());
   if (version != kVersion) return Err("program: format version {}, this build knows {}", version, kVersion);
   Program program;

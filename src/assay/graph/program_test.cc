@@ -11,7 +11,8 @@ const TensorType kScalar{DType::kF32, {}};
 const TensorType kMatrix{DType::kF32, {2, 3}};
 
 struct Parts {
-  std::string loss = "loss", gradient = "grad/w", batch = "batch/x", reduced = "reduced/grad/w", state_out = "state/w", rng = "rng";
+  std::string loss = "loss", gradient = "grad/w", batch = "batch/x", reduced = "reduced/grad/w", state_out = "state/w",
+              rng = "rng";
   TensorType w_in_micro = kMatrix, rng_type{DType::kU32, {4}}, lr = kScalar, step{DType::kI64, {}}, loss_type = kScalar;
 };
 
