@@ -233,6 +233,22 @@ TEST(Generated, ClassesCanBeToldApart) {
   }
 }
 
+// Frozen: the digest of one sample of each sort.
+TEST(Generated, Golden) {
+  DataConfig config;
+  config.classes = 3;
+  config.image = 10;
+  const auto digest = [&](DataKind kind) {
+    config.kind = kind;
+    const Data data = OpenData(config, 0).value();
+    auto batch = BatchOf(*data.train, 1);
+    data.train->Load(1234, {}, 0, batch);
+    return HashBytes(batch[0].bytes()).hex().substr(0, 16);
+  };
+  EXPECT_EQ(digest(DataKind::kFeatures), "1e2c651e37c369ae");
+  EXPECT_EQ(digest(DataKind::kImages), "ca99926219ebaf79");
+}
+
 TEST(Generated, ContentFollowsTheParameters) {
   DataConfig config;
   config.kind = DataKind::kFeatures;
