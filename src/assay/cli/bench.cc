@@ -22,7 +22,7 @@ struct BenchOptions {
 
 struct OpRow {
   std::string name;
-  double seconds = 0;  // per step
+  double seconds = 0;  // of its best step
   double flops = 0;    // per step
   std::size_t nodes = 0;
   bool fused = false;
@@ -79,16 +79,21 @@ Result<BenchResult> Measure(const PreparedJob& prepared, Backend& backend, int s
   }
   StepRunner timed(prepared.program, timing);
   TimeSteps(prepared, timed, state, 1 + steps, 1);
-  timing.Reset();
-  TimeSteps(prepared, timed, state, 2 + steps, steps);
+  std::vector<OpTiming> timings;  // each op's best step
+  for (int i = 0; i < steps; ++i) {
+    timing.Reset();
+    TimeSteps(prepared, timed, state, 2 + steps + i, 1);
+    const std::vector<OpTiming> latest = timing.Timings();
+    if (timings.empty()) timings = latest;
+    for (std::size_t op = 0; op < latest.size(); ++op) timings[op].seconds = std::min(timings[op].seconds, latest[op].seconds);
+  }
 
   std::vector<OpRow> rows(Ops().size());
   AddCosts(prepared.program.micro, static_cast<double>(prepared.program.microbatches), rows);
   AddCosts(prepared.program.update, 1, rows);
-  const std::vector<OpTiming> timings = timing.Timings();
   for (std::size_t op = 0; op < rows.size(); ++op) {
     rows[op].name = Ops()[static_cast<OpIndex>(op)].name;
-    rows[op].seconds = timings[op].seconds / steps;
+    rows[op].seconds = timings[op].seconds;
     rows[op].fused = timings[op].fused;
     result.flops += rows[op].flops;
   }
