@@ -26,8 +26,16 @@ std::vector<std::int64_t> ForwardTaps(std::int64_t kernel, std::int64_t pad) {
 }
 
 Windows ForwardWindows(const Geometry& g, const float* x) {
-  return {.image = x, .height = g.h, .width = g.w, .pixel = g.c, .channels = g.group_c(), .rows = g.oh, .columns = g.ow, .step = g.stride,
-          .taps_h = ForwardTaps(g.kh, g.pad), .taps_w = ForwardTaps(g.kw, g.pad)};
+  return {.image = x,
+          .height = g.h,
+          .width = g.w,
+          .pixel = g.c,
+          .channels = g.group_c(),
+          .rows = g.oh,
+          .columns = g.ow,
+          .step = g.stride,
+          .taps_h = ForwardTaps(g.kh, g.pad),
+          .taps_w = ForwardTaps(g.kw, g.pad)};
 }
 
 // The pixels of one axis of dx that are `residue` modulo the stride, and the taps that reach them: tap k reaches pixel
@@ -46,11 +54,19 @@ struct ResidueClass {
 };
 
 // dx at the pixels of one residue class per axis: a contraction over the taps that reach them.
-void RunGradXClass(const Geometry& g, std::int64_t residue_h, std::int64_t residue_w, const float* dy, const float* weights, float* dx,
-                   Context& context) {
+void RunGradXClass(const Geometry& g, std::int64_t residue_h, std::int64_t residue_w, const float* dy, const float* weights,
+                   float* dx, Context& context) {
   const ResidueClass h(residue_h, g.h, g.kh, g.stride, g.pad), w(residue_w, g.w, g.kw, g.stride, g.pad);
-  const Windows windows{.image = dy, .height = g.oh, .width = g.ow, .pixel = g.o, .channels = g.group_o(), .rows = h.pixels,
-                        .columns = w.pixels, .step = 1, .taps_h = h.offsets, .taps_w = w.offsets};
+  const Windows windows{.image = dy,
+                        .height = g.oh,
+                        .width = g.ow,
+                        .pixel = g.o,
+                        .channels = g.group_o(),
+                        .rows = h.pixels,
+                        .columns = w.pixels,
+                        .step = 1,
+                        .taps_h = h.offsets,
+                        .taps_w = w.offsets};
   std::vector<std::int64_t> taps;
   for (std::int64_t kh : h.kernel_taps) {
     for (std::int64_t kw : w.kernel_taps) taps.push_back(kh * g.kw + kw);

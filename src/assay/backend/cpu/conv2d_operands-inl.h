@@ -23,11 +23,11 @@ namespace assay::cpu::HWY_NAMESPACE {
 // A batch of images, of which a group's channels are used, and the windows that lie on it: window (n, r, q) has, for each tap
 // (t, u), the pixel (n, r * step + taps_h[t], q * step + taps_w[u]). A pixel outside the image reads as +0.
 struct Windows {
-  const float* image = nullptr;             // first channel of the group in pixel (0, 0, 0)
+  const float* image = nullptr;  // first channel of the group in pixel (0, 0, 0)
   std::int64_t height = 0, width = 0;
-  std::int64_t pixel = 0;                   // floats from a pixel to the next
-  std::int64_t channels = 0;                // of the group
-  std::int64_t rows = 0, columns = 0;       // of windows, per image
+  std::int64_t pixel = 0;              // floats from a pixel to the next
+  std::int64_t channels = 0;           // of the group
+  std::int64_t rows = 0, columns = 0;  // of windows, per image
   std::int64_t step = 1;
   std::vector<std::int64_t> taps_h, taps_w;
 
@@ -82,14 +82,16 @@ class WindowLines final : public PackedBy<WindowLines> {
   bool rows_in_place() const override { return windows_.channels >= 16; }
   std::size_t RowRuns(std::int64_t first, std::int64_t k0, std::int64_t depth, RowRun* runs) const override {
     std::size_t count = 0;
-    ForEachRun<kTileRows>(first, kTileRows, k0, depth, [&](const auto& lines, std::int64_t run) { runs[count++] = {lines, run}; });
+    ForEachRun<kTileRows>(first, kTileRows, k0, depth,
+                          [&](const auto& lines, std::int64_t run) { runs[count++] = {lines, run}; });
     return count;
   }
 
  private:
   // Calls body(addresses of the lines, length) for each run of channels in [k0, k0 + depth).
   template <std::int64_t kWidth, class Body>
-  HWY_INLINE void ForEachRun(std::int64_t first, std::int64_t count, std::int64_t k0, std::int64_t depth, const Body& body) const {
+  HWY_INLINE void ForEachRun(std::int64_t first, std::int64_t count, std::int64_t k0, std::int64_t depth,
+                             const Body& body) const {
     const auto cursors = Cursors(first, count, std::make_index_sequence<static_cast<std::size_t>(kWidth)>());
     std::array<const float*, static_cast<std::size_t>(kWidth)> lines;
     for (std::int64_t k = k0; k < k0 + depth;) {
@@ -108,7 +110,8 @@ class WindowLines final : public PackedBy<WindowLines> {
 
   // Windows first, first + 1, ...; lanes beyond `count` repeat the last.
   template <std::size_t... kIndex>
-  std::array<WindowCursor, sizeof...(kIndex)> Cursors(std::int64_t first, std::int64_t count, std::index_sequence<kIndex...>) const {
+  std::array<WindowCursor, sizeof...(kIndex)> Cursors(std::int64_t first, std::int64_t count,
+                                                      std::index_sequence<kIndex...>) const {
     WindowCursor cursor(windows_, first);
     const auto take = [&](std::size_t i) {
       const WindowCursor taken = cursor;
@@ -155,8 +158,8 @@ class WindowTaps final : public PackedBy<WindowTaps> {
 
  private:
   template <std::int64_t kWidth>
-  HWY_INLINE void PackTap(std::int64_t dh, std::int64_t dw, std::int64_t channel, std::int64_t run, std::int64_t k0, std::int64_t depth,
-                          float* to) const {
+  HWY_INLINE void PackTap(std::int64_t dh, std::int64_t dw, std::int64_t channel, std::int64_t run, std::int64_t k0,
+                          std::int64_t depth, float* to) const {
     WindowCursor cursor(windows_, k0);
     for (std::int64_t k = 0; k < depth; ++k, cursor.Next()) {
       const float* pixel = cursor.Tap(dh, dw);
@@ -174,7 +177,8 @@ class WindowTaps final : public PackedBy<WindowTaps> {
 // Weights [o, kh, kw, c] with line = c and k = (tap, o), for the given taps (indices into kh * kw).
 class WeightTaps final : public PackedBy<WeightTaps> {
  public:
-  WeightTaps(const float* weights, std::int64_t outputs, std::int64_t window, std::int64_t channels, std::vector<std::int64_t> taps)
+  WeightTaps(const float* weights, std::int64_t outputs, std::int64_t window, std::int64_t channels,
+             std::vector<std::int64_t> taps)
       : weights_(weights), outputs_(outputs), stride_(window * channels), channels_(channels), taps_(std::move(taps)) {}
 
   template <std::int64_t kWidth>

@@ -49,22 +49,23 @@ class Operand {
  public:
   virtual ~Operand() = default;
 
-  // to[(k - k0) * width + i] = element k of line first + i, for i < count <= width and k0 <= k < k0 + depth; width is kTileRows for A and
-  // kTileColumns for B. Lanes beyond `count` may receive anything. May write up to kPanelSlack floats beyond the panel.
+  // to[(k - k0) * width + i] = element k of line first + i, for i < count <= width and k0 <= k < k0 + depth; width is kTileRows for A
+  // and kTileColumns for B. Lanes beyond `count` may receive anything. May write up to kPanelSlack floats beyond the panel.
   virtual void PackRows(std::int64_t first, std::int64_t count, std::int64_t k0, std::int64_t depth, float* to) const = 0;
   virtual void PackColumns(std::int64_t first, std::int64_t count, std::int64_t k0, std::int64_t depth, float* to) const = 0;
 
-  // Whether the micro-kernel can read rows of A where they lie. If so RowRuns describes kTileRows of them over [k0, k0 + depth) and returns the
-  // number of runs.
+  // Whether the micro-kernel can read rows of A where they lie. If so RowRuns describes kTileRows of them over [k0, k0 + depth) and
+  // returns the number of runs.
   virtual bool rows_in_place() const { return false; }
   virtual std::size_t RowRuns(std::int64_t first, std::int64_t k0, std::int64_t depth, RowRun* runs) const;
 
-  // If the lines are adjacent in memory for every k, at one distance from k to the next: that distance, and the address of element k0 of line first.
+  // If the lines are adjacent in memory for every k, at one distance from k to the next: that distance (else 0), and the address of
+  // element k0 of line first.
   virtual std::int64_t adjacent_stride() const { return 0; }
   virtual const float* Adjacent(std::int64_t first, std::int64_t k0) const;
 
-  // Whether kTileColumns columns of B, starting at a multiple of that, are adjacent for every k. If so ColumnPointers gives for each k the address of
-  // the first.
+  // Whether kTileColumns columns of B, starting at a multiple of that, are adjacent for every k. If so ColumnPointers gives for each k
+  // the address of the first.
   virtual bool columns_in_place() const { return false; }
   virtual void ColumnPointers(std::int64_t first, std::int64_t k0, std::int64_t depth, const float** pointers) const;
 };
@@ -76,8 +77,8 @@ struct Contraction {
   const Operand* a = nullptr;
   const Operand* b = nullptr;
   float* c = nullptr;
-  std::int64_t c_stride = 0;                 // between rows of C
-  const std::int64_t* c_rows = nullptr;      // if set, row i of C starts at c + c_rows[i] instead
+  std::int64_t c_stride = 0;             // between rows of C
+  const std::int64_t* c_rows = nullptr;  // if set, row i of C starts at c + c_rows[i] instead
 };
 
 void Gemm(const Contraction& task, Context& context, int worker = Context::kShared);

@@ -1,8 +1,8 @@
 // The loops around the micro-kernel: blocking for the caches and sharing out among threads.
 //
-// One operand is shared: a chunk of it is packed once, by all threads, and stays in the last-level cache. The lines of the other are cut into
-// strips; a strip is one thread's task, packed block by block of K into that thread's second-level cache and multiplied with the whole
-// shared chunk. The shorter side is shared, so that each operand is packed once or nearly so.
+// One operand is shared: a chunk of it is packed once, by all threads, and stays in the last-level cache. The lines of the other are
+// cut into strips; a strip is one thread's task, packed block by block of K into that thread's second-level cache and multiplied with
+// the shared chunk. The shorter side is shared, so that each operand is packed once or nearly so.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "assay/backend/cpu/gemm.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
@@ -20,13 +20,13 @@ namespace assay::cpu::HWY_NAMESPACE {
 namespace {
 
 constexpr std::int64_t kSharedFloats = std::int64_t{1} << 20;  // of a packed chunk of the shared operand at most: 4 MiB
-constexpr std::int64_t kDeepFloats = std::int64_t{1} << 18;    // of one that spans several blocks of K: 1 MiB
+constexpr std::int64_t kDeepFloats = std::int64_t{1} << 19;    // of one that spans several blocks of K: 2 MiB
 constexpr std::int64_t kStripLines = 144;                      // of a strip: 144 KiB packed
 
 // With at most this many columns, packing rows costs more than reading them in place.
 constexpr std::int64_t kInPlaceColumns = 256;
 
-constexpr std::int64_t kLineFloats = 16;                            // of a cache line
+constexpr std::int64_t kLineFloats = 16;                                                      // of a cache line
 constexpr std::int64_t kColumnLines = std::max<std::int64_t>(1, kTileColumns / kLineFloats);  // of one row of a panel of B
 
 std::int64_t DivideUp(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -49,11 +49,12 @@ struct Side {
   }
 };
 
-// A range of panels of the shared side by a range of K, packed: panel p of block b is at (b * panels + p) * panel_floats.
+// A range of panels of the shared side by a range of K, packed: panel p of block b is at b * block_floats + p * panel_floats.
 struct Chunk {
   std::int64_t first_panel, panels;
   std::int64_t k0, depth;
   float* packed;
+  std::int64_t block_floats;
 
   std::int64_t blocks() const { return DivideUp(depth, kBlock); }
 };
@@ -73,17 +74,21 @@ class Loops {
     shared_ = share_rows ? rows : columns;
     strips_ = share_rows ? columns : rows;
     strips_in_place_ = share_rows ? task.b->columns_in_place() : task.n <= kInPlaceColumns && task.a->rows_in_place();
-    shared_in_place_ = share_rows && task.n <= kInPlaceColumns && task.a->adjacent_stride() != 0 && task.a->adjacent_stride() % 1024 != 0;
+    shared_in_place_ =
+        share_rows && task.n <= kInPlaceColumns && task.a->adjacent_stride() != 0 && task.a->adjacent_stride() % 1024 != 0;
     blocks_in_chunk_ = DivideUp(task.k, kBlock);
     panels_in_chunk_ = shared_.panels();
     if (!shared_in_place_) {
       const std::int64_t deep = kDeepFloats / (shared_.panels() * shared_.panel_floats());
-      blocks_in_chunk_ = std::min(std::clamp<std::int64_t>(deep, 1, 16), blocks_in_chunk_);
+      blocks_in_chunk_ = std::min(std::clamp<std::int64_t>(deep, 1, 8), blocks_in_chunk_);
       panels_in_chunk_ = std::min(shared_.panels(), kSharedFloats / (blocks_in_chunk_ * shared_.panel_floats()));
     }
-    // A strip has whole panels; at least four strips per thread where there are that many, so that no thread waits long for the last.
+    // A strip has whole panels; at least four strips per thread where there are that many, so that no thread waits long for the
+    // last. Where there are few, each goes to several threads with a part of the shared chunk.
     const std::int64_t wanted = DivideUp(strips_.panels(), threads_ == 1 ? 1 : 4 * threads_);
     panels_in_strip_ = std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(1, kStripLines / strips_.width));
+    strip_count_ = DivideUp(strips_.panels(), panels_in_strip_);
+    parts_ = threads_ == 1 ? 1 : std::clamp<std::int64_t>(2 * threads_ / strip_count_, 1, panels_in_chunk_);
   }
 
   void Run() const {
@@ -91,11 +96,12 @@ class Loops {
     const std::int64_t chunk_depth = blocks_in_chunk_ * kBlock;
     for (std::int64_t k0 = 0; k0 < task_.k; k0 += chunk_depth) {
       for (std::int64_t panel = 0; panel < shared_.panels(); panel += panels_in_chunk_) {
-        const Chunk chunk{panel, std::min(panels_in_chunk_, shared_.panels() - panel), k0, std::min(chunk_depth, task_.k - k0), packed};
+        const std::int64_t panels = std::min(panels_in_chunk_, shared_.panels() - panel);
+        const Chunk chunk{panel, panels, k0, std::min(chunk_depth, task_.k - k0), packed, panels * shared_.panel_floats()};
         if (!shared_in_place_) PackChunk(chunk);
-        ParallelFor(DivideUp(strips_.panels(), panels_in_strip_), 1, [&](std::int64_t begin, std::int64_t end, int worker) HWY_ATTR {
+        ParallelFor(strip_count_ * parts_, 1, [&](std::int64_t begin, std::int64_t end, int worker) HWY_ATTR {
           float* strip = worker_ == Context::kShared ? Scratch(worker, strip_floats()) : packed + chunk_floats();
-          for (std::int64_t i = begin; i < end; ++i) RunStrip(chunk, i * panels_in_strip_, strip);
+          for (std::int64_t i = begin; i < end; ++i) RunStrip(Part(chunk, i % parts_), i / parts_ * panels_in_strip_, strip);
         });
       }
     }
@@ -105,11 +111,13 @@ class Loops {
   // Which side to share. A strip that needs no packing of its own is best; else the longer side is cut into strips.
   static bool SharesRows(const Contraction& task) {
     if (task.m > task.n && task.n <= kInPlaceColumns && task.a->rows_in_place()) return false;
-    if (task.m <= 4 * task.n && task.b->columns_in_place()) return true;
+    if (task.n <= kInPlaceColumns && task.b->columns_in_place() && task.m <= 4 * kInPlaceColumns) return true;
     return task.m <= task.n;
   }
 
-  std::int64_t chunk_floats() const { return shared_in_place_ ? 0 : blocks_in_chunk_ * panels_in_chunk_ * shared_.panel_floats(); }
+  std::int64_t chunk_floats() const {
+    return shared_in_place_ ? 0 : blocks_in_chunk_ * panels_in_chunk_ * shared_.panel_floats();
+  }
   std::int64_t strip_floats() const { return panels_in_strip_ * strips_.panel_floats(); }
   float* Scratch(int slot, std::int64_t floats) const {
     return static_cast<float*>(context_.Scratch(slot, static_cast<std::size_t>(floats) * sizeof(float)));
@@ -125,20 +133,31 @@ class Loops {
 
   void PackChunk(const Chunk& chunk) const {
     const std::int64_t tasks = chunk.blocks() * chunk.panels;
-    ParallelFor(tasks, std::clamp<std::int64_t>(tasks / (4 * threads_), 1, 16), [&](std::int64_t begin, std::int64_t end, int) HWY_ATTR {
-      for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t k = i / chunk.panels * kBlock;
-        shared_.Pack(chunk.first_panel + i % chunk.panels, chunk.k0 + k, std::min(kBlock, chunk.depth - k),
-                     chunk.packed + i * shared_.panel_floats());
-      }
-    });
+    ParallelFor(tasks, std::clamp<std::int64_t>(tasks / (4 * threads_), 1, 16),
+                [&](std::int64_t begin, std::int64_t end, int) HWY_ATTR {
+                  for (std::int64_t i = begin; i < end; ++i) {
+                    const std::int64_t k = i / chunk.panels * kBlock;
+                    shared_.Pack(chunk.first_panel + i % chunk.panels, chunk.k0 + k, std::min(kBlock, chunk.depth - k),
+                                 chunk.packed + i * shared_.panel_floats());
+                  }
+                });
+  }
+
+  // One of parts_ nearly equal ranges of the chunk's panels.
+  Chunk Part(const Chunk& chunk, std::int64_t part) const {
+    const std::int64_t begin = chunk.panels * part / parts_, end = chunk.panels * (part + 1) / parts_;
+    Chunk result = chunk;
+    result.first_panel += begin;
+    result.panels = end - begin;
+    if (!shared_in_place_) result.packed += begin * shared_.panel_floats();
+    return result;
   }
 
   void RunStrip(const Chunk& chunk, std::int64_t first_panel, float* strip) const {
     const std::int64_t panels = std::min(panels_in_strip_, strips_.panels() - first_panel);
     for (std::int64_t block = 0; block < chunk.blocks(); ++block) {
       const std::int64_t k = chunk.k0 + block * kBlock;
-      const float* shared = chunk.packed + block * chunk.panels * shared_.panel_floats();
+      const float* shared = chunk.packed + (shared_in_place_ ? 0 : block * chunk.block_floats);
       const KRange range{k, std::min(kBlock, task_.k - k)};
       if (!shared_.rows && strips_in_place_) {
         for (std::int64_t p = 0; p < panels; ++p) RunRows(chunk, first_panel + p, shared, range, strip);
@@ -187,15 +206,17 @@ class Loops {
   }
 
   // Panels of the strip, packed on the way if they are columns that can be read in place, against the chunk.
-  void RunPacked(const Chunk& chunk, std::int64_t first_panel, std::int64_t panels, const float* shared, KRange range, float* strip) const {
+  void RunPacked(const Chunk& chunk, std::int64_t first_panel, std::int64_t panels, const float* shared, KRange range,
+                 float* strip) const {
     const auto packs_late = [&](std::int64_t panel) {
       return shared_.rows && strips_in_place_ && strips_.count(panel) == kTileColumns;
     };
     for (std::int64_t p = 0; p < panels; ++p) {
-      if (!packs_late(first_panel + p)) strips_.Pack(first_panel + p, range.begin, range.depth, strip + p * strips_.panel_floats());
+      if (!packs_late(first_panel + p))
+        strips_.Pack(first_panel + p, range.begin, range.depth, strip + p * strips_.panel_floats());
     }
     for (std::int64_t s = 0; s < chunk.panels; ++s) {
-      const float* shared_panel = shared + s * shared_.panel_floats();
+      const float* shared_panel = shared + (shared_in_place_ ? 0 : s * shared_.panel_floats());
       for (std::int64_t p = 0; p < panels; ++p) {
         float* strip_panel = strip + p * strips_.panel_floats();
         if (!shared_.rows) {
@@ -222,8 +243,8 @@ class Loops {
     return {task_.a->Adjacent(panel * kTileRows, range.begin), task_.a->adjacent_stride()};
   }
 
-  // What tile number `job` of a strip should fetch of the block of K that follows `range`: a column of cache lines of the strip's part of B or,
-  // if that is read in place, of A. False if there is nothing left to fetch.
+  // What tile number `job` of a strip should fetch of the block of K that follows `range`: a column of cache lines of the strip's
+  // part of B or, if that is read in place, of A. False if there is nothing left to fetch.
   bool FetchNextBlock(std::int64_t job, std::int64_t first_panel, std::int64_t panels, KRange range, FetchList& fetch) const {
     const std::int64_t k = range.begin + kBlock;
     if (job < 0 || task_.k - k < kBlock) return false;
@@ -261,7 +282,8 @@ class Loops {
   }
 
   static void RunTile(AdjacentRows a, const float* b, KRange range, const TileOutput& out) {
-    kTiles[static_cast<std::size_t>(out.row_count - 1)][static_cast<std::size_t>(out.vectors - 1)](a, b, range.depth, out, nullptr);
+    kTiles[static_cast<std::size_t>(out.row_count - 1)][static_cast<std::size_t>(out.vectors - 1)](a, b, range.depth, out,
+                                                                                                   nullptr);
   }
 
   void RunTilePackingB(AdjacentRows a, std::int64_t panel, float* packed, KRange range, const TileOutput& out) const {
@@ -281,6 +303,8 @@ class Loops {
   std::int64_t blocks_in_chunk_ = 1;
   std::int64_t panels_in_chunk_ = 1;
   std::int64_t panels_in_strip_ = 1;
+  std::int64_t strip_count_ = 1;
+  std::int64_t parts_ = 1;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The micro-kernel: one register tile of C over one block of K.
 //
-// Each of the Rows x Vectors sums is a chain of FMAs in ascending k, from +0. All loops over the tile are unrolled, so that the sums live in registers.
+// Each of the Rows x Vectors sums is a chain of FMAs in ascending k, from +0. All loops over the tile are unrolled, so that the sums
+// live in registers.
 #if defined(ASSAY_BACKEND_CPU_GEMM_KERNEL_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ASSAY_BACKEND_CPU_GEMM_KERNEL_INL_H_
 #undef ASSAY_BACKEND_CPU_GEMM_KERNEL_INL_H_
@@ -120,7 +121,8 @@ struct AdjacentRows {
 
 // B packed.
 template <int kRows, int kVectors, bool kFetch = false>
-void Tile(AdjacentRows a, const float* HWY_RESTRICT b, std::int64_t depth, const TileOutput& out, const FetchList* fetch = nullptr) {
+void Tile(AdjacentRows a, const float* HWY_RESTRICT b, std::int64_t depth, const TileOutput& out,
+          const FetchList* fetch = nullptr) {
   Sums<kRows, kVectors> sums;
   sums.Start(out);
   for (std::int64_t k = 0; k < depth; ++k) {
@@ -155,7 +157,8 @@ void TilePackingB(AdjacentRows a, const float* const* HWY_RESTRICT b, std::int64
 
 // A is read where it lies.
 template <int kVectors, bool kFetch>
-void TileFromRows(const RowRun* runs, std::size_t run_count, const float* HWY_RESTRICT b, const TileOutput& out, const FetchList& fetch) {
+void TileFromRows(const RowRun* runs, std::size_t run_count, const float* HWY_RESTRICT b, const TileOutput& out,
+                  const FetchList& fetch) {
   constexpr int kRows = static_cast<int>(kTileRows);
   Sums<kRows, kVectors> sums;
   sums.Start(out);
@@ -174,12 +177,14 @@ void TileFromRows(const RowRun* runs, std::size_t run_count, const float* HWY_RE
 }
 
 using TileFn = void (*)(AdjacentRows a, const float* b, std::int64_t depth, const TileOutput& out, const FetchList* fetch);
-using TilePackingBFn = void (*)(AdjacentRows a, const float* const* b, std::int64_t depth, float* packed, const TileOutput& out);
+using TilePackingBFn = void (*)(AdjacentRows a, const float* const* b, std::int64_t depth, float* packed,
+                                const TileOutput& out);
 
 // Tiles of fewer rows or vectors serve what is left at the bottom and at the right of C: kTiles[rows - 1][vectors - 1].
 template <std::size_t... kIndex>
 constexpr auto MakeTiles(std::index_sequence<kIndex...>) {
-  return std::array<std::array<TileFn, 2>, sizeof...(kIndex)>{{{&Tile<static_cast<int>(kIndex) + 1, 1>, &Tile<static_cast<int>(kIndex) + 1, 2>}...}};
+  return std::array<std::array<TileFn, 2>, sizeof...(kIndex)>{
+      {{&Tile<static_cast<int>(kIndex) + 1, 1>, &Tile<static_cast<int>(kIndex) + 1, 2>}...}};
 }
 template <std::size_t... kIndex>
 constexpr auto MakeTilesPackingB(std::index_sequence<kIndex...>) {

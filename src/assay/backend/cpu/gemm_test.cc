@@ -19,8 +19,8 @@ namespace {
 enum class Values { kNormal, kSpecial };
 
 std::vector<float> RandomValues(std::int64_t n, std::uint32_t seed, Values values) {
-  static constexpr float kSpecials[] = {0.0f,      -0.0f,     1e-42f,    -1e-42f,    INFINITY, -INFINITY,
-                                        NAN,       3e38f,     -3e38f,    1.2e-38f,   -1e-30f,  1e-30f};
+  static constexpr float kSpecials[] = {0.0f, -0.0f, 1e-42f, -1e-42f,  INFINITY, -INFINITY,
+                                        NAN,  3e38f, -3e38f, 1.2e-38f, -1e-30f,  1e-30f};
   std::vector<float> out(static_cast<std::size_t>(n));
   for (std::size_t i = 0; i < out.size(); ++i) {
     const PhiloxBlock draw = Philox({seed, 7}, {static_cast<std::uint32_t>(i), 0, 0, 0});
@@ -134,7 +134,8 @@ void CheckMatmulTransposes(MatmulCase c) {
 
 TEST(MatmulTest, TailsInRowsAndColumns) {
   for (std::int64_t m : {1, 2, 5, 6, 7, 11, 12, 13, 14, 25}) {
-    for (std::int64_t n : {1, 3, 8, 15, 16, 17, 31, 32, 33, 47, 65}) CheckMatmulTransposes({.batch = 1, .m = m, .n = n, .k = 19});
+    for (std::int64_t n : {1, 3, 8, 15, 16, 17, 31, 32, 33, 47, 65})
+      CheckMatmulTransposes({.batch = 1, .m = m, .n = n, .k = 19});
   }
 }
 
@@ -154,7 +155,7 @@ TEST(MatmulTest, EmptyExtents) {
 TEST(MatmulTest, SeveralStripsAndChunks) {
   CheckMatmulTransposes({.batch = 1, .m = 301, .n = 67, .k = 300});
   CheckMatmulTransposes({.batch = 1, .m = 67, .n = 301, .k = 300});
-  CheckMatmul({.batch = 1, .m = 40, .n = 33, .k = 9000});                        // more K than one packed chunk
+  CheckMatmul({.batch = 1, .m = 40, .n = 33, .k = 9000});  // more K than one packed chunk
   CheckMatmul({.batch = 1, .m = 1500, .n = 1300, .k = 3, .transpose_a = true});
   CheckMatmul({.batch = 1, .m = 1100, .n = 1130, .k = 600, .transpose_b = true});  // more lines than one packed chunk
 }
@@ -182,11 +183,19 @@ struct ConvCase {
 class ConvCheck {
  public:
   explicit ConvCheck(const ConvCase& c)
-      : c_(c), oh_((c.h + 2 * c.pad - c.kh) / c.stride + 1), ow_((c.w + 2 * c.pad - c.kw) / c.stride + 1), gc_(c.c / c.groups),
-        go_(c.o / c.groups), x_shape_{c.n, c.h, c.w, c.c}, w_shape_{c.o, c.kh, c.kw, gc_}, y_shape_{c.n, oh_, ow_, c.o},
-        x_(RandomValues(x_shape_.elements(), 3, c.values)), w_(RandomValues(w_shape_.elements(), 4, c.values)),
+      : c_(c),
+        oh_((c.h + 2 * c.pad - c.kh) / c.stride + 1),
+        ow_((c.w + 2 * c.pad - c.kw) / c.stride + 1),
+        gc_(c.c / c.groups),
+        go_(c.o / c.groups),
+        x_shape_{c.n, c.h, c.w, c.c},
+        w_shape_{c.o, c.kh, c.kw, gc_},
+        y_shape_{c.n, oh_, ow_, c.o},
+        x_(RandomValues(x_shape_.elements(), 3, c.values)),
+        w_(RandomValues(w_shape_.elements(), 4, c.values)),
         dy_(RandomValues(y_shape_.elements(), 5, c.values)) {
-    what_ = "x " + ToString(x_shape_) + " w " + ToString(w_shape_) + " stride " + std::to_string(c.stride) + " pad " + std::to_string(c.pad);
+    what_ = "x " + ToString(x_shape_) + " w " + ToString(w_shape_) + " stride " + std::to_string(c.stride) + " pad " +
+            std::to_string(c.pad);
   }
 
   void Forward() const {
@@ -201,7 +210,8 @@ class ConvCheck {
       }
       expected.push_back(sum.Total());
     }
-    ExpectOutput(op::conv2d, {c_.stride, c_.pad, c_.groups}, {x_shape_, w_shape_}, {x_, w_}, y_shape_, expected, "conv2d " + what_);
+    ExpectOutput(op::conv2d, {c_.stride, c_.pad, c_.groups}, {x_shape_, w_shape_}, {x_, w_}, y_shape_, expected,
+                 "conv2d " + what_);
   }
 
   void GradX() const {
@@ -217,8 +227,8 @@ class ConvCheck {
       }
       expected.push_back(sum.Total());
     }
-    ExpectOutput(op::conv2d_grad_x, {c_.stride, c_.pad, c_.groups, c_.h, c_.w}, {y_shape_, w_shape_}, {dy_, w_}, x_shape_, expected,
-                 "conv2d_grad_x " + what_);
+    ExpectOutput(op::conv2d_grad_x, {c_.stride, c_.pad, c_.groups, c_.h, c_.w}, {y_shape_, w_shape_}, {dy_, w_}, x_shape_,
+                 expected, "conv2d_grad_x " + what_);
   }
 
   void GradW() const {
@@ -233,8 +243,8 @@ class ConvCheck {
       }
       expected.push_back(sum.Total());
     }
-    ExpectOutput(op::conv2d_grad_w, {c_.stride, c_.pad, c_.groups, c_.kh, c_.kw}, {x_shape_, y_shape_}, {x_, dy_}, w_shape_, expected,
-                 "conv2d_grad_w " + what_);
+    ExpectOutput(op::conv2d_grad_w, {c_.stride, c_.pad, c_.groups, c_.kh, c_.kw}, {x_shape_, y_shape_}, {x_, dy_}, w_shape_,
+                 expected, "conv2d_grad_w " + what_);
   }
 
  private:
@@ -289,8 +299,10 @@ TEST(Conv2dTest, Groups) {
 
 TEST(Conv2dTest, SpecialValues) {
   for (std::int64_t stride : {1, 2}) {
-    CheckConv({.n = 2, .h = 8, .w = 7, .c = 34, .o = 40, .kh = 3, .kw = 3, .stride = stride, .pad = 1, .values = Values::kSpecial});
-    CheckConv({.n = 3, .h = 10, .w = 10, .c = 18, .o = 24, .kh = 1, .kw = 1, .stride = stride, .pad = 0, .values = Values::kSpecial});
+    CheckConv(
+        {.n = 2, .h = 8, .w = 7, .c = 34, .o = 40, .kh = 3, .kw = 3, .stride = stride, .pad = 1, .values = Values::kSpecial});
+    CheckConv(
+        {.n = 3, .h = 10, .w = 10, .c = 18, .o = 24, .kh = 1, .kw = 1, .stride = stride, .pad = 0, .values = Values::kSpecial});
   }
 }
 

@@ -38,9 +38,8 @@ void Run_matmul(const KernelArgs& args, Context& context) {
   const float* a = args.In<float>(0);
   const float* b = args.In<float>(1);
   float* c = args.Out<float>(0);
-  const auto run = [&](std::int64_t i, int worker) HWY_ATTR {
-    RunOne(g, a + i * g.a_batch, b + i * g.b_batch, c + i * g.m * g.n, context, worker);
-  };
+  const auto run = [&](std::int64_t i, int worker)
+                       HWY_ATTR { RunOne(g, a + i * g.a_batch, b + i * g.b_batch, c + i * g.m * g.n, context, worker); };
   if (g.batch >= 2 * context.pool().threads()) {
     context.pool().ParallelFor(g.batch, 1, [&](std::int64_t begin, std::int64_t end, int worker) HWY_ATTR {
       for (std::int64_t i = begin; i < end; ++i) run(i, worker);

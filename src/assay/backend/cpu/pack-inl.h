@@ -31,10 +31,11 @@ HWY_INLINE void StoreParts(D d, hn::Vec<D> v, float* to, std::int64_t stride) {
   }
 }
 
-// Interleaves lines that are contiguous in memory: 4 at a time, transposed in registers. The group of the last lines may write up to 3
-// floats too far, which is why groups are written from the last to the first and a panel ends in slack.
+// Interleaves lines that are contiguous in memory: 4 at a time, transposed in registers. The group of the last lines may write up
+// to 3 floats too far, which is why groups are written from the last to the first and a panel ends in slack.
 template <std::int64_t kWidth>
-HWY_INLINE void PackLines(const std::array<const float*, static_cast<std::size_t>(kWidth)>& lines, std::int64_t depth, float* to) {
+HWY_INLINE void PackLines(const std::array<const float*, static_cast<std::size_t>(kWidth)>& lines, std::int64_t depth,
+                          float* to) {
   const F32 d;
   constexpr std::int64_t kLanes = static_cast<std::int64_t>(hn::MaxLanes(d));
   const std::int64_t whole = depth / kLanes * kLanes;
