@@ -1,5 +1,5 @@
-// The convolutions of ResNet-50 (CIFAR stem, batch 32), forward and backward, against oneDNN's direct convolutions on the same NHWC images.
-// oneDNN chooses the layout of its weights, and reordering them is not counted against it. Speeds in GFLOP/s.
+// The convolutions of ResNet-50 (CIFAR stem, batch 32), forward and backward, against oneDNN's direct convolutions on the same NHWC
+// images. oneDNN chooses the layout of its weights, and reordering them is not counted against it. Speeds in GFLOP/s.
 #include <dnnl.hpp>
 
 #include "backend_op.h"
@@ -21,11 +21,11 @@ struct Layer {
 
 constexpr std::int64_t kBatch = 32;
 constexpr Layer kLayers[] = {
-    {32, 3, 64, 3, 1},      {32, 64, 64, 1, 1},    {32, 64, 64, 3, 1},     {32, 64, 256, 1, 1},   {32, 256, 64, 1, 1},
-    {32, 256, 128, 1, 1},   {32, 128, 128, 3, 2},  {16, 128, 512, 1, 1},   {32, 256, 512, 1, 2},  {16, 512, 128, 1, 1},
-    {16, 128, 128, 3, 1},   {16, 512, 256, 1, 1},  {16, 256, 256, 3, 2},   {8, 256, 1024, 1, 1},  {16, 512, 1024, 1, 2},
-    {8, 1024, 256, 1, 1},   {8, 256, 256, 3, 1},   {8, 1024, 512, 1, 1},   {8, 512, 512, 3, 2},   {4, 512, 2048, 1, 1},
-    {8, 1024, 2048, 1, 2},  {4, 2048, 512, 1, 1},  {4, 512, 512, 3, 1},
+    {32, 3, 64, 3, 1},     {32, 64, 64, 1, 1},   {32, 64, 64, 3, 1},   {32, 64, 256, 1, 1},  {32, 256, 64, 1, 1},
+    {32, 256, 128, 1, 1},  {32, 128, 128, 3, 2}, {16, 128, 512, 1, 1}, {32, 256, 512, 1, 2}, {16, 512, 128, 1, 1},
+    {16, 128, 128, 3, 1},  {16, 512, 256, 1, 1}, {16, 256, 256, 3, 2}, {8, 256, 1024, 1, 1}, {16, 512, 1024, 1, 2},
+    {8, 1024, 256, 1, 1},  {8, 256, 256, 3, 1},  {8, 1024, 512, 1, 1}, {8, 512, 512, 3, 2},  {4, 512, 2048, 1, 1},
+    {8, 1024, 2048, 1, 2}, {4, 2048, 512, 1, 1}, {4, 512, 512, 3, 1},
 };
 
 // One oneDNN primitive with its arguments, in the layouts it prefers.
@@ -80,7 +80,8 @@ class Peer {
 };
 
 void Measure(const Layer& l, int threads, const Options& options, Machine& machine, Report& report) {
-  const Shape x_shape{kBatch, l.size, l.size, l.c}, w_shape{l.o, l.kernel, l.kernel, l.c}, y_shape{kBatch, l.out(), l.out(), l.o};
+  const Shape x_shape{kBatch, l.size, l.size, l.c}, w_shape{l.o, l.kernel, l.kernel, l.c},
+      y_shape{kBatch, l.out(), l.out(), l.o};
   const Tensor x = RandomTensor(x_shape, 1), w = RandomTensor(w_shape, 2), dy = RandomTensor(y_shape, 3);
   BackendOp forward(op::conv2d, {l.stride, l.pad(), std::int64_t{1}}, x, w, y_shape);
   BackendOp grad_x(op::conv2d_grad_x, {l.stride, l.pad(), std::int64_t{1}, l.size, l.size}, dy, w, x_shape);
@@ -90,7 +91,8 @@ void Measure(const Layer& l, int threads, const Options& options, Machine& machi
   const auto race = [&](const char* what, BackendOp& ours, void (Peer::*theirs)()) {
     const std::string name = fmt::format("conv {} {}", l.name(), what);
     if (name.find(options.filter) == std::string::npos) return;
-    const std::vector<double> best = Race({[&] { ours.Run(machine.backend()); }, [&] { (peer.*theirs)(); }}, threads, options.seconds);
+    const std::vector<double> best =
+        Race({[&] { ours.Run(machine.backend()); }, [&] { (peer.*theirs)(); }}, threads, options.seconds);
     report.Add({name, "oneDNN", threads, work / best[0], work / best[1], 0.8});
   };
   race("y", forward, &Peer::Forward);

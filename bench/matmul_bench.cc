@@ -1,12 +1,13 @@
-// FP32 matmul on the shapes of GPT-2-124M and ResNet-50, forward and backward, against the faster of oneDNN and OpenBLAS. Speeds in GFLOP/s.
+// FP32 matmul on the shapes of GPT-2-124M and ResNet-50, forward and backward, against the faster of oneDNN and OpenBLAS. Speeds
+// in GFLOP/s.
 #include <dnnl.h>
 
 #include "backend_op.h"
 #include "harness.h"
 
 extern "C" {
-void cblas_sgemm(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha, const float* a, int lda, const float* b,
-                 int ldb, float beta, float* c, int ldc);
+void cblas_sgemm(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha, const float* a, int lda,
+                 const float* b, int ldb, float beta, float* c, int ldc);
 void openblas_set_num_threads(int threads);
 void omp_set_num_threads(int threads);
 }
@@ -62,17 +63,22 @@ void Measure(const Case& c, int threads, double seconds, Machine& machine, Repor
   const float* pa = a.Span<float>().data();
   const float* pb = b.Span<float>().data();
   const std::int64_t lda = c.transpose_a ? c.m : c.k, ldb = c.transpose_b ? c.k : c.n;
-  const std::vector<double> best = Race(
-      {[&] { ours.Run(machine.backend()); },
-       [&] { dnnl_sgemm(c.transpose_a ? 'T' : 'N', c.transpose_b ? 'T' : 'N', c.m, c.n, c.k, 1.0f, pa, lda, pb, ldb, 0.0f, out, c.n); },
-       [&] {
-         cblas_sgemm(101, c.transpose_a ? 112 : 111, c.transpose_b ? 112 : 111, static_cast<int>(c.m), static_cast<int>(c.n),
-                     static_cast<int>(c.k), 1.0f, pa, static_cast<int>(lda), pb, static_cast<int>(ldb), 0.0f, out, static_cast<int>(c.n));
-       }},
-      threads, seconds);
+  const std::vector<double> best =
+      Race({[&] { ours.Run(machine.backend()); },
+            [&] {
+              dnnl_sgemm(c.transpose_a ? 'T' : 'N', c.transpose_b ? 'T' : 'N', c.m, c.n, c.k, 1.0f, pa, lda, pb, ldb, 0.0f, out,
+                         c.n);
+            },
+            [&] {
+              cblas_sgemm(101, c.transpose_a ? 112 : 111, c.transpose_b ? 112 : 111, static_cast<int>(c.m),
+                          static_cast<int>(c.n), static_cast<int>(c.k), 1.0f, pa, static_cast<int>(lda), pb,
+                          static_cast<int>(ldb), 0.0f, out, static_cast<int>(c.n));
+            }},
+           threads, seconds);
   const double work = 2e-9 * static_cast<double>(c.m) * static_cast<double>(c.n) * static_cast<double>(c.k);
   const bool dnnl = best[1] <= best[2];
-  report.Add({"matmul " + c.name, dnnl ? "oneDNN" : "OpenBLAS", threads, work / best[0], work / (dnnl ? best[1] : best[2]), 0.8});
+  report.Add(
+      {"matmul " + c.name, dnnl ? "oneDNN" : "OpenBLAS", threads, work / best[0], work / (dnnl ? best[1] : best[2]), 0.8});
 }
 
 }  // namespace
