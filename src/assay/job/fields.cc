@@ -21,7 +21,7 @@ void Kind(FieldVisitor& v, std::string_view key, Enum& value, std::span<const st
 void VisitModel(FieldVisitor& v, Gpt2Config& c) {
   v.Derived("vocab", c.vocab, 1, 1 << 20, kFromData);
   v.Int("context", c.context, 1, 1 << 20);
-  v.Int("layers", c.layers, 1, 1024);
+  v.Int("layers", c.layers, 1, 256);
   v.Int("heads", c.heads, 1, 1 << 16);
   v.Int("width", c.width, 1, 1 << 16);
   v.Float("dropout", c.dropout, kFraction);
@@ -30,7 +30,7 @@ void VisitModel(FieldVisitor& v, Gpt2Config& c) {
 void VisitModel(FieldVisitor& v, LlamaConfig& c) {
   v.Derived("vocab", c.vocab, 1, 1 << 20, kFromData);
   v.Int("context", c.context, 1, 1 << 20);
-  v.Int("layers", c.layers, 1, 1024);
+  v.Int("layers", c.layers, 1, 256);
   v.Int("heads", c.heads, 1, 1 << 16);
   v.Int("kv_heads", c.kv_heads, 1, 1 << 16);
   v.Int("width", c.width, 1, 1 << 16);

@@ -78,7 +78,7 @@ ValueId Logits(const Gpt2Config& config, Forward& f, ValueId tokens) {
 Status CheckConfig(const Gpt2Config& config, const BatchConfig& batch) {
   ASSAY_TRY(CheckRange("model.vocab", config.vocab, 1, 1 << 20));
   ASSAY_TRY(CheckRange("model.context", config.context, 1, 1 << 20));
-  ASSAY_TRY(CheckRange("model.layers", config.layers, 1, 1024));
+  ASSAY_TRY(CheckRange("model.layers", config.layers, 1, 256));
   ASSAY_TRY(CheckRange("model.width", config.width, 1, 1 << 16));
   ASSAY_TRY(CheckRange("model.heads", config.heads, 1, config.width));
   if (config.width % config.heads != 0) {
