@@ -80,12 +80,13 @@ HWY_INLINE void ForEachVector(std::int64_t n, const Body& body) {
 
 // Adds lane l + h to lane l for h = half the lanes down to 1.
 HWY_INLINE float SumLanes(F v) {
-  const hn::CappedTag<float, 4> d4;
 #if HWY_TARGET == HWY_AVX3
   const hn::CappedTag<float, 8> d8;
+  const hn::CappedTag<float, 4> d4;
   const auto v8 = hn::Add(hn::LowerHalf(d8, v), hn::UpperHalf(d8, v));
   const auto v4 = hn::Add(hn::LowerHalf(d4, v8), hn::UpperHalf(d4, v8));
 #elif HWY_TARGET == HWY_AVX2
+  const hn::CappedTag<float, 4> d4;
   const auto v4 = hn::Add(hn::LowerHalf(d4, v), hn::UpperHalf(d4, v));
 #else
   const auto v4 = v;
