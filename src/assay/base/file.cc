@@ -39,7 +39,7 @@ class Descriptor {
 
 // The size of the plain file behind the descriptor.
 Result<std::uint64_t> PlainSize(int descriptor, const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   if (::fstat(descriptor, &info) != 0) return Err("{}: cannot read: {}", path, Reason());
   if (S_ISDIR(info.st_mode)) return Err("{}: is a directory, expected a file", path);
   if (!S_ISREG(info.st_mode)) return Err("{}: is not a plain file", path);
@@ -217,12 +217,12 @@ Status RemoveFile(const std::string& path) {
 }
 
 bool Exists(const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   return ::stat(path.c_str(), &info) == 0;
 }
 
 bool IsDirectory(const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 

@@ -102,7 +102,7 @@ class FileLock {
 // Creates the directory and its missing parents, and syncs the parents of those it created.
 Status MakeDirectories(const std::string& path);
 Result<std::vector<std::string>> ListDirectory(const std::string& path);  // names in ascending order
-Status RemoveFile(const std::string& path);                              // an error when it does not exist
+Status RemoveFile(const std::string& path);                               // an error when it does not exist
 bool Exists(const std::string& path);
 bool IsDirectory(const std::string& path);
 std::string JoinPath(std::string_view directory, std::string_view name);

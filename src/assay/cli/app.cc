@@ -29,7 +29,8 @@ constexpr char kDescription[] =
 // CLI11 would only say that a command is missing.
 Status CheckCommand(const CLI::App& app, std::string_view word) {
   std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(command->get_name());
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
   if (word.starts_with('-') || std::find(names.begin(), names.end(), word) != names.end()) return {};
   return Err("unknown command '{}', expected one of: {}", word, fmt::join(names, ", "));
 }
@@ -61,7 +62,8 @@ void AddComputeOptions(CLI::App& app, ComputeOptions& options) {
   app.add_option("--threads", options.threads, "Threads to use; default: one per CPU core")
       ->check(InRange(1, 1024))
       ->type_name("N");
-  app.add_option("--simd", options.simd, "Kernels: auto, avx512, avx2, neon or ref (slow, defines the bits); all give the same bytes")
+  app.add_option("--simd", options.simd,
+                 "Kernels: auto, avx512, avx2, neon or ref (slow, defines the bits); all give the same bytes")
       ->check(CLI::Validator(CLI::IsMember({"auto", "ref", "avx2", "avx512", "neon"})).description(""))
       ->type_name("NAME");
 }

@@ -47,7 +47,9 @@ std::vector<double> TimeSteps(const PreparedJob& prepared, StepRunner& runner, S
     const auto indices =
         BatchIndices(job.seed, prepared.data.train->samples(), step, job.batch.microbatch * job.batch.microbatches);
     const double begin = Now();
-    runner.Run(state, {.seed = job.seed, .step = step, .lr = LearningRate(job.schedule, step),
+    runner.Run(state, {.seed = job.seed,
+                       .step = step,
+                       .lr = LearningRate(job.schedule, step),
                        .load = [&](std::int64_t g, std::span<Tensor> fields) {
                          const std::int64_t at = g * job.batch.microbatch;
                          loader.Load(std::span(indices).subspan(static_cast<std::size_t>(at),
@@ -116,8 +118,9 @@ void PrintText(const PreparedJob& prepared, const Compute& compute, const BenchR
   for (const OpRow& row : result.ops) total += row.seconds;
   std::vector<std::vector<std::string>> table = {{"op", "nodes", "ms/step", "share", "FLOP/s"}};
   for (const OpRow& row : result.ops) {
-    table.push_back({row.fused ? row.name + " (fused)" : row.name, std::to_string(row.nodes), fmt::format("{:.3f}", 1e3 * row.seconds),
-                     fmt::format("{:.1f}%", 100 * row.seconds / total), row.seconds > 0 ? Count(row.flops / row.seconds) : "-"});
+    table.push_back({row.fused ? row.name + " (fused)" : row.name, std::to_string(row.nodes),
+                     fmt::format("{:.3f}", 1e3 * row.seconds), fmt::format("{:.1f}%", 100 * row.seconds / total),
+                     row.seconds > 0 ? Count(row.flops / row.seconds) : "-"});
   }
   fmt::print("{}", Table(table));
 }
@@ -125,7 +128,8 @@ void PrintText(const PreparedJob& prepared, const Compute& compute, const BenchR
 void PrintJson(const PreparedJob& prepared, const Compute& compute, const BenchResult& result) {
   OrderedJson ops = OrderedJson::array();
   for (const OpRow& row : result.ops) {
-    ops.push_back({{"op", row.name}, {"nodes", row.nodes}, {"seconds", row.seconds}, {"flops", row.flops}, {"fused", row.fused}});
+    ops.push_back(
+        {{"op", row.name}, {"nodes", row.nodes}, {"seconds", row.seconds}, {"flops", row.flops}, {"fused", row.fused}});
   }
   const Throughput throughput = ThroughputOf(prepared.job);
   const OrderedJson json = {{"job", prepared.job.name},

@@ -9,13 +9,13 @@ namespace assay::cli {
 namespace {
 
 std::string Describe(const Gpt2Config& c) {
-  return fmt::format("GPT-2: {} layers, {} heads, width {}, context {}, vocabulary {}, dropout {:g}", c.layers, c.heads, c.width,
-                     c.context, c.vocab, c.dropout);
+  return fmt::format("GPT-2: {} layers, {} heads, width {}, context {}, vocabulary {}, dropout {:g}", c.layers, c.heads,
+                     c.width, c.context, c.vocab, c.dropout);
 }
 
 std::string Describe(const LlamaConfig& c) {
-  return fmt::format("Llama: {} layers, {} heads ({} for keys), width {}, hidden {}, context {}, vocabulary {}", c.layers, c.heads,
-                     c.kv_heads, c.width, c.hidden, c.context, c.vocab);
+  return fmt::format("Llama: {} layers, {} heads ({} for keys), width {}, hidden {}, context {}, vocabulary {}", c.layers,
+                     c.heads, c.kv_heads, c.width, c.hidden, c.context, c.vocab);
 }
 
 std::string Describe(const ResNetConfig& c) {
@@ -43,9 +43,10 @@ std::string DescribeModel(const ModelConfig& model) {
 }
 
 std::string DescribeOptimizer(const OptimizerConfig& o) {
-  std::string text = o.kind == OptimizerKind::kSgd ? fmt::format("SGD, momentum {:g}{}", o.momentum, o.nesterov ? " (Nesterov)" : "")
-                                                   : fmt::format("{}, betas {:g} {:g}, eps {:g}",
-                                                                 o.kind == OptimizerKind::kAdam ? "Adam" : "AdamW", o.beta1, o.beta2, o.eps);
+  std::string text = o.kind == OptimizerKind::kSgd
+                         ? fmt::format("SGD, momentum {:g}{}", o.momentum, o.nesterov ? " (Nesterov)" : "")
+                         : fmt::format("{}, betas {:g} {:g}, eps {:g}", o.kind == OptimizerKind::kAdam ? "Adam" : "AdamW",
+                                       o.beta1, o.beta2, o.eps);
   if (o.weight_decay != 0) text += fmt::format(", weight decay {:g}", o.weight_decay);
   if (o.clip_norm != 0) text += fmt::format(", gradients clipped at norm {:g}", o.clip_norm);
   return text;
@@ -105,7 +106,8 @@ std::string JobText(const PreparedJob& prepared) {
   line("steps", fmt::format("{}, seed {}", job.steps, job.seed));
   line("program", fmt::format("{} nodes per microbatch, {} in the update, {}FLOP per step", program.micro_nodes,
                               program.update_nodes, Count(program.flops)));
-  line("memory", fmt::format("{} of state, {} of work space", ByteCount(program.state_bytes), ByteCount(program.working_bytes)));
+  line("memory",
+       fmt::format("{} of state, {} of work space", ByteCount(program.state_bytes), ByteCount(program.working_bytes)));
   line("ops", fmt::format("{}", fmt::join(ops, ", ")));
   return text;
 }
@@ -129,7 +131,8 @@ OrderedJson JobJson(const PreparedJob& prepared) {
           {"schedule", DescribeSchedule(job.schedule)},
           {"steps", job.steps},
           {"seed", job.seed},
-          {"batch", {{"microbatch", job.batch.microbatch}, {"microbatches", job.batch.microbatches}, {"sequence", job.batch.sequence}}},
+          {"batch",
+           {{"microbatch", job.batch.microbatch}, {"microbatches", job.batch.microbatches}, {"sequence", job.batch.sequence}}},
           {"parameter_count", ParameterCount(job.model)},
           {"program",
            {{"micro_nodes", program.micro_nodes},

@@ -9,15 +9,15 @@
 
 namespace assay::cli {
 
-std::string DescribeModel(const ModelConfig& model);          // "GPT-2, 4 layers, 4 heads, width 128, context 64, vocabulary 65"
+std::string DescribeModel(const ModelConfig& model);  // "GPT-2, 4 layers, 4 heads, width 128, context 64, vocabulary 65"
 std::string DescribeOptimizer(const OptimizerConfig& optimizer);
 std::string DescribeSchedule(const Schedule& schedule);
 
 struct ProgramSummary {
   std::size_t micro_nodes = 0, update_nodes = 0;
-  double flops = 0;         // of a whole step
+  double flops = 0;  // of a whole step
   double state_bytes = 0;
-  double working_bytes = 0; // beside the state
+  double working_bytes = 0;                // beside the state
   std::map<std::string, std::size_t> ops;  // nodes of a step by op, a microbatch's counted once
 };
 ProgramSummary Summarize(const Program& program);

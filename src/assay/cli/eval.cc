@@ -56,7 +56,8 @@ void AddEval(CLI::App& app, Command& command) {
   sub->add_option("target", options->source.target, "Run directory, or job file together with --weights")
       ->required()
       ->type_name("RUN|JOB");
-  sub->add_option("--weights", options->source.weights, "Weights to evaluate instead of the run's newest snapshot (safetensors)")
+  sub->add_option("--weights", options->source.weights,
+                  "Weights to evaluate instead of the run's newest snapshot (safetensors)")
       ->type_name("FILE");
   sub->add_option("--data", options->source.data, "Data file or folder instead of the job's")->type_name("PATH");
   sub->add_option("--batches", options->batches, "Microbatches to evaluate; 0: all; default: the job's eval.batches")

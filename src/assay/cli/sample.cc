@@ -23,7 +23,8 @@ Result<std::int64_t> WindowOf(const SampleOptions& options, const Job& job) {
   std::int64_t context = 0;
   if (const auto* gpt2 = std::get_if<Gpt2Config>(&job.model)) context = gpt2->context;
   if (const auto* llama = std::get_if<LlamaConfig>(&job.model)) context = llama->context;
-  if (context == 0) return Err("{}: model.kind: expected a language model (gpt2 or llama) to sample from", options.source.target);
+  if (context == 0)
+    return Err("{}: model.kind: expected a language model (gpt2 or llama) to sample from", options.source.target);
   return options.source.weights.empty() ? std::min(context, job.batch.sequence) : context;
 }
 
@@ -31,7 +32,8 @@ Result<std::int64_t> WindowOf(const SampleOptions& options, const Job& job) {
 // follows the text in a longer pass cannot influence it, because attention is causal.
 class NextLogits {
  public:
-  NextLogits(const LoadedModel& model, std::int64_t window, Backend& backend) : model_(model), window_(window), backend_(backend) {}
+  NextLogits(const LoadedModel& model, std::int64_t window, Backend& backend)
+      : model_(model), window_(window), backend_(backend) {}
 
   std::span<const float> operator()(std::span<const std::uint16_t> text) {
     text = text.last(std::min(text.size(), static_cast<std::size_t>(window_)));
@@ -69,7 +71,8 @@ Result<int> RunSample(const SampleOptions& options) {
   ASSAY_ASSIGN(const LoadedModel model, LoadModel(options.source, *compute.pool));
   ASSAY_ASSIGN(const std::int64_t window, WindowOf(options, model.prepared.job));
   const Tokenizer* tokenizer = model.prepared.data.tokenizer.get();
-  if (tokenizer == nullptr) return Err("{}: data.kind: expected chars or bpe, which can turn tokens into text", options.source.target);
+  if (tokenizer == nullptr)
+    return Err("{}: data.kind: expected chars or bpe, which can turn tokens into text", options.source.target);
   auto text = tokenizer->Encode(options.prompt);
   if (!text) return Err("--prompt: {}", text.error().message);
   if (text->empty()) return Err("--prompt: expected at least one character");
@@ -100,7 +103,8 @@ void AddSample(CLI::App& app, Command& command) {
       ->check(InRange(std::int64_t{0}, std::int64_t{1} << 30))
       ->capture_default_str()
       ->type_name("N");
-  sub->add_option("--temperature", options->sampler.temperature, "0: always the likeliest token; 1: as the model says; more: wilder")
+  sub->add_option("--temperature", options->sampler.temperature,
+                  "0: always the likeliest token; 1: as the model says; more: wilder")
       ->check(InRange(0.0f, 100.0f))
       ->capture_default_str()
       ->type_name("T");

@@ -127,7 +127,9 @@ Result<int> ShowFile(const ShowOptions& options) {
     fmt::print("{:<12} {}\n{:<12} {}\n{:<12} {:.6f}\n", "step", info->step, "job id", info->job.hex(), "loss", info->loss);
     if (info->validation_loss) fmt::print("{:<12} {:.6f}\n", "val loss", *info->validation_loss);
     fmt::print("{:<12} {}{}\n", "state root", info->state_root.hex(),
-               !holds ? " (of the whole state)" : *holds ? " (checked)" : " (WRONG: the tensors do not hash to it)");
+               !holds   ? " (of the whole state)"
+               : *holds ? " (checked)"
+                        : " (WRONG: the tensors do not hash to it)");
   }
   if (root && !holds.value_or(false)) fmt::print("{:<12} {}\n", "tensors root", root->hex());
   fmt::print("\n{}", Table(rows));

@@ -17,7 +17,8 @@ std::string Scaled(double value, std::string_view unit) {
 
 std::string Count(double value) {
   if (!std::isfinite(value)) return "-";
-  if (value < 1000) return value < 10 && value != std::floor(value) ? fmt::format("{:.2f}", value) : fmt::format("{:.0f}", value);
+  if (value < 1000)
+    return value < 10 && value != std::floor(value) ? fmt::format("{:.2f}", value) : fmt::format("{:.0f}", value);
   static constexpr std::string_view kUnits[] = {"k", "M", "G", "T", "P"};
   std::size_t unit = 0;
   value /= 1000;

@@ -87,8 +87,10 @@ void AddTrain(CLI::App& app, Command& command) {
   auto options = std::make_shared<TrainOptions>();
   CLI::App* sub = app.add_subcommand("train", "Train a job into a run directory, or continue one that was interrupted");
   sub->footer(
-      "The run directory holds snapshots, TensorBoard events and, at the end, model.safetensors. Ctrl-C finishes the step, writes a\n"
-      "snapshot and stops; the same command continues. However often it is interrupted, and on whatever machine, threads or kernels\n"
+      "The run directory holds snapshots, TensorBoard events and, at the end, model.safetensors. Ctrl-C finishes the step, "
+      "writes a\n"
+      "snapshot and stops; the same command continues. However often it is interrupted, and on whatever machine, threads or "
+      "kernels\n"
       "it runs, the job ends in the same bytes: compare the state root.\n"
       "\n"
       "Example: assay train examples/shakespeare-char.toml --data shakespeare.txt --out runs/shakespeare");

@@ -57,7 +57,7 @@ ASSAY_SHA_TARGET void CompressShaNi(std::uint32_t state[8], const std::uint8_t* 
 CompressFn CompressHardware() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (!__get_cpuid(1, &a, &b, &c, &d) || (c & (1u << 19)) == 0 || (c & (1u << 9)) == 0) return nullptr;  // SSE4.1, SSSE3
-  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (b & (1u << 29)) == 0) return nullptr;                // SHA
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (b & (1u << 29)) == 0) return nullptr;                 // SHA
   return CompressShaNi;
 }
 

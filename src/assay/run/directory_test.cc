@@ -10,7 +10,8 @@ namespace assay {
 namespace {
 
 const std::vector<StateSpec>& Specs() {
-  static const std::vector<StateSpec> specs = {{"a", {DType::kF32, {2, 3}}, {}}, {"b", {DType::kI64, {}}, {}}, {"c", {DType::kF32, {0}}, {}}};
+  static const std::vector<StateSpec> specs = {
+      {"a", {DType::kF32, {2, 3}}, {}}, {"b", {DType::kI64, {}}, {}}, {"c", {DType::kF32, {0}}, {}}};
   return specs;
 }
 

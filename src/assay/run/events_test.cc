@@ -9,20 +9,38 @@ namespace {
 
 // Computed from the format's description. Every TensorBoard file begins with a frame of 24 bytes whose length checksum is the one below.
 TEST(Events, FrameVectors) {
-  EXPECT_EQ(Hex(FrameRecord(AsBytes("abc"))), "0300000000000000" "b099490e" "616263" "6e57f121");
-  EXPECT_EQ(Hex(ByteSpan(FrameRecord(Bytes(24))).first(12)), "1800000000000000" "a37f4b22");
+  EXPECT_EQ(Hex(FrameRecord(AsBytes("abc"))),
+            "0300000000000000"
+            "b099490e"
+            "616263"
+            "6e57f121");
+  EXPECT_EQ(Hex(ByteSpan(FrameRecord(Bytes(24))).first(12)),
+            "1800000000000000"
+            "a37f4b22");
 }
 
 // Event(wall_time=1.5, step=300, summary=Summary(value=[Summary.Value(tag="loss", simple_value=2.0)])) by the rules of protocol buffers.
 TEST(Events, ScalarVector) {
   const Scalar loss{"loss", 2.0f};
   EXPECT_EQ(Hex(EncodeScalarEvent(1.5, 300, {&loss, 1})),
-            "09000000000000f83f" "10ac02" "2a0d" "0a0b" "0a046c6f7373" "1500000040");
+            "09000000000000f83f"
+            "10ac02"
+            "2a0d"
+            "0a0b"
+            "0a046c6f7373"
+            "1500000040");
 }
 
 TEST(Events, VersionAndRestartVectors) {
-  EXPECT_EQ(Hex(EncodeVersionEvent(0)), "090000000000000000" "1a0d" + Hex(AsBytes("brain.Event:2")));
-  EXPECT_EQ(Hex(EncodeRestartEvent(0, 1)), "090000000000000000" "1001" "3a02" "0801");
+  EXPECT_EQ(Hex(EncodeVersionEvent(0)),
+            "090000000000000000"
+            "1a0d" +
+                Hex(AsBytes("brain.Event:2")));
+  EXPECT_EQ(Hex(EncodeRestartEvent(0, 1)),
+            "090000000000000000"
+            "1001"
+            "3a02"
+            "0801");
 }
 
 TEST(Events, FileHoldsTheRecordsInOrder) {

@@ -21,11 +21,11 @@ namespace assay {
 
 struct SnapshotInfo {
   bool weights_only = false;  // a model.safetensors: the model's tensors of that state, without the optimizer's
-  std::int64_t step = 0;  // steps completed
+  std::int64_t step = 0;      // steps completed
   Digest job{};
-  Digest trajectory{};    // of the job without its number of steps
-  Digest state_root{};    // of the whole state
-  float loss = 0;         // of the last step
+  Digest trajectory{};                   // of the job without its number of steps
+  Digest state_root{};                   // of the whole state
+  float loss = 0;                        // of the last step
   std::optional<float> validation_loss;  // at this state, where it was evaluated
 
   friend bool operator==(const SnapshotInfo&, const SnapshotInfo&) = default;

@@ -11,7 +11,8 @@ namespace {
 bool HasRowsOf(const TensorType& batch, const TensorType& sample) {
   const auto dims = batch.shape.dims();
   const auto rows = sample.shape.dims();
-  return batch.dtype == sample.dtype && dims.size() == rows.size() + 1 && std::equal(rows.begin(), rows.end(), dims.begin() + 1);
+  return batch.dtype == sample.dtype && dims.size() == rows.size() + 1 &&
+         std::equal(rows.begin(), rows.end(), dims.begin() + 1);
 }
 
 }  // namespace

@@ -22,7 +22,10 @@ const Tensor& FindState(std::span<const StateSpec> specs, std::span<const Tensor
 }  // namespace
 
 ForwardPass::ForwardPass(Graph graph, std::span<const StateSpec> specs, std::span<const Tensor> state, Backend& backend)
-    : graph_(std::move(graph)), executor_(graph_, backend, {}), rng_(DType::kU32, {4}), input_pointers_(graph_.inputs().size()) {
+    : graph_(std::move(graph)),
+      executor_(graph_, backend, {}),
+      rng_(DType::kU32, {4}),
+      input_pointers_(graph_.inputs().size()) {
   for (std::size_t i = 0; i < input_pointers_.size(); ++i) {
     const std::string_view name = graph_.inputs()[i].name;
     const TensorType& type = graph_.type(graph_.inputs()[i].value);

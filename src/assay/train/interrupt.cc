@@ -16,7 +16,7 @@ extern "C" void OnInterrupt(int signal) {
 }
 
 void SetHandler(void (*handler)(int)) {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = handler;
   action.sa_flags = SA_RESTART;
   ::sigaction(SIGINT, &action, nullptr);
