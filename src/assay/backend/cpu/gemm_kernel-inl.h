@@ -65,6 +65,9 @@ struct Sums {
   using V = hn::Vec<F32>;
   V at[kRows][kVectors];
 
+  // Spelled out because g++ does not give implicit constructors the target's attributes.
+  HWY_INLINE Sums() {}
+
   HWY_INLINE void Start(const TileOutput& out) {
     HWY_UNROLL(16)
     for (int i = 0; i < kRows; ++i) {

@@ -155,6 +155,8 @@ TEST(MatmulTest, EmptyExtents) {
 TEST(MatmulTest, SeveralStripsAndChunks) {
   CheckMatmulTransposes({.batch = 1, .m = 301, .n = 67, .k = 300});
   CheckMatmulTransposes({.batch = 1, .m = 67, .n = 301, .k = 300});
+  CheckMatmulTransposes({.batch = 1, .m = 75, .n = 96, .k = 1030});  // operands read in place, later blocks fetched ahead
+  CheckMatmulTransposes({.batch = 1, .m = 96, .n = 75, .k = 1030});
   CheckMatmul({.batch = 1, .m = 40, .n = 33, .k = 9000});  // more K than one packed chunk
   CheckMatmul({.batch = 1, .m = 1500, .n = 1300, .k = 3, .transpose_a = true});
   CheckMatmul({.batch = 1, .m = 1100, .n = 1130, .k = 600, .transpose_b = true});  // more lines than one packed chunk
