@@ -88,6 +88,12 @@ TEST(Job, HostileTomlIsOneLine) {
   }
 }
 
+TEST(Job, CharactersThatTheTomlParserCannotHandle) {
+  EXPECT_EQ(ErrorOf("a = 1\n\xef\xbb\x85"), "j.toml:2: U+FEC5 cannot be used in a job file");
+  EXPECT_EQ(ErrorOf("a = 1\n\n\xff"), "j.toml:3: not valid UTF-8");
+  EXPECT_EQ(ErrorOf("\xef\xbb\xbf" + Gpt2("", "path = \"\xe6\x97\xa5\"")), "accepted");
+}
+
 TEST(Job, PrintsAsAFileThatReadsBack) {
   for (const std::string& text :
        {std::string(kSmall),
