@@ -10,6 +10,7 @@ constexpr Target kTargets[] = {
     {"hex", RunHex, HexSeeds},
     {"job", RunJob, JobSeeds},
     {"program", RunProgram, ProgramSeeds},
+    {"run", RunRun, RunSeeds},
     {"safetensors", RunSafetensors, SafetensorsSeeds},
     {"tokens", RunTokens, TokensSeeds},
 };

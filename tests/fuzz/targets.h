@@ -34,6 +34,7 @@ void RunCifar(ByteSpan input);
 void RunHex(ByteSpan input);
 void RunJob(ByteSpan input);
 void RunProgram(ByteSpan input);
+void RunRun(ByteSpan input);
 void RunSafetensors(ByteSpan input);
 void RunTokens(ByteSpan input);
 std::vector<Bytes> BpeTextSeeds();
@@ -42,6 +43,7 @@ std::vector<Bytes> CifarSeeds();
 std::vector<Bytes> HexSeeds();
 std::vector<Bytes> JobSeeds();
 std::vector<Bytes> ProgramSeeds();
+std::vector<Bytes> RunSeeds();
 std::vector<Bytes> SafetensorsSeeds();
 std::vector<Bytes> TokensSeeds();
 

@@ -13,26 +13,10 @@ constexpr std::string_view kSnapshotPrefix = "step-";
 constexpr std::string_view kSnapshotSuffix = ".safetensors";
 constexpr std::uint64_t kMaxIdBytes = 4096;
 
-std::string EncodeId(const RunIdentity& id) {
-  return fmt::format("assay/run/1\njob {}\ntrajectory {}\ndata {}\n", id.job.hex(), id.trajectory.hex(), id.data.hex());
-}
-
-// Accepts exactly what EncodeId writes.
-Result<RunIdentity> ReadId(const std::string& path) {
+Result<RunIdentity> ReadId(const std::string& directory) {
+  const std::string path = JoinPath(directory, kIdFile);
   ASSAY_ASSIGN(const Bytes bytes, ReadFile(path, kMaxIdBytes));
-  const std::string text(bytes.begin(), bytes.end());
-  RunIdentity id;
-  std::size_t at = std::string_view("assay/run/1\n").size();
-  for (const auto& [key, digest] : {std::pair{"job ", &id.job}, {"trajectory ", &id.trajectory}, {"data ", &id.data}}) {
-    at += std::string_view(key).size();
-    if (at + 65 > text.size()) return Err("{}: expected the identity of a run (assay/run/1)", path);
-    auto parsed = Digest::FromHex(std::string_view(text).substr(at, 64));
-    if (!parsed) return Err("{}: {}: {}", path, key, parsed.error().message);
-    *digest = *parsed;
-    at += 65;
-  }
-  if (EncodeId(id) != text) return Err("{}: expected the identity of a run (assay/run/1)", path);
-  return id;
+  return ParseRunIdentity({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
 }
 
 Status WriteIfDifferent(const std::string& path, ByteSpan content) {
@@ -72,7 +56,7 @@ Result<RunDirectory> RunDirectory::Open(const std::string& path) {
   if (!IsDirectory(path)) return Err("{}: no such run directory", path);
   if (!IsRun(path)) return Err("{}: is not a run directory (it has no file '{}')", path, kIdFile);
   RunDirectory run(path);
-  ASSAY_ASSIGN(run.identity_, ReadId(JoinPath(path, kIdFile)));
+  ASSAY_ASSIGN(run.identity_, ReadId(path));
   return run;
 }
 
@@ -84,7 +68,7 @@ Result<RunDirectory> RunDirectory::OpenForTraining(const std::string& path, cons
   ASSAY_ASSIGN(run.lock_, FileLock::TryAcquire(JoinPath(path, kLockFile)));
   if (!run.lock_) return Err("{}: another process is training in this directory", path);
   if (IsRun(path)) {
-    ASSAY_ASSIGN(const RunIdentity existing, ReadId(JoinPath(path, kIdFile)));
+    ASSAY_ASSIGN(const RunIdentity existing, ReadId(path));
     if (existing.trajectory != content.identity.trajectory) {
       return Err("{}: holds a run of another job ({:.12}), not of this one ({:.12}); choose another --out directory", path,
                  existing.job.hex(), content.identity.job.hex());
@@ -100,7 +84,7 @@ Status RunDirectory::Create(const RunContent& content) {
   ASSAY_TRY(WriteIfDifferent(job_path(), AsBytes(content.job_toml)));
   ASSAY_TRY(WriteIfDifferent(JoinPath(path_, "job.bin"), content.job));
   ASSAY_TRY(WriteIfDifferent(JoinPath(path_, "program.bin"), content.program));
-  ASSAY_TRY(WriteIfDifferent(JoinPath(path_, kIdFile), AsBytes(EncodeId(identity_))));
+  ASSAY_TRY(WriteIfDifferent(JoinPath(path_, kIdFile), AsBytes(Encode(identity_))));
   ASSAY_TRY(MakeDirectories(JoinPath(path_, "snapshots")));
   return MakeDirectories(events_path());
 }

@@ -21,15 +21,10 @@
 
 #include "assay/base/file.h"
 #include "assay/base/result.h"
+#include "assay/run/identity.h"
 #include "assay/run/snapshot.h"
 
 namespace assay {
-
-struct RunIdentity {
-  Digest job{};
-  Digest trajectory{};  // of the job without its number of steps: runs that share it pass through the same states
-  Digest data{};
-};
 
 // What a run is created from.
 struct RunContent {
