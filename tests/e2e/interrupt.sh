@@ -1,7 +1,7 @@
 # Ctrl-C finishes the step, writes a snapshot, says how to continue and exits with 128 + the signal; continuing gives the same bytes.
 . "$(dirname "$0")/lib.sh"
 job=examples/gpt2-tiny.toml
-steps=150
+steps=300
 root=$(train "$work/whole" $job --steps $steps | field state_root)
 [ ${#root} -eq 64 ] || fail "the uninterrupted training: $(cat "$work/stderr")"
 
@@ -34,3 +34,23 @@ done
 json=$(train "$work/INT" $job --steps $steps)
 [ "$(echo "$json" | field resumed_from)" -eq $steps ] || fail "a finished run was trained again: $json"
 [ "$(echo "$json" | field state_root)" = "$root" ] || fail "a finished run reports $json"
+
+# A second Ctrl-C does not wait for the step to end. One step of this job takes the reference kernels seconds.
+set -m
+"$assay" train examples/shakespeare-char.toml --out "$work/twice" --simd ref --threads 1 >"$work/out" 2>"$work/stderr" </dev/null &
+pid=$!
+set +m
+for wait in $(seq 1 200); do
+  [ -n "$(ls "$work/twice/events" 2>/dev/null)" ] && break
+  sleep 0.02
+done
+kill -INT $pid
+sleep 0.1
+began=$(date +%s%N)
+kill -INT $pid || fail "the first Ctrl-C ended the training within a step: $(cat "$work/stderr")"
+wait $pid
+status=$?
+took=$((($(date +%s%N) - began) / 1000000))
+[ $status -eq 130 ] || fail "two Ctrl-Cs: exit status $status"
+[ $took -lt 1000 ] || fail "the second Ctrl-C took $took ms"
+[ -z "$(ls "$work/twice/snapshots")" ] || fail "the second Ctrl-C did not come within the first step"
