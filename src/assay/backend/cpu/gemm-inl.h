@@ -2,8 +2,8 @@
 //
 // Matmul and the convolutions differ only in where an element of an operand lies. Each describes that as an Operand, which copies a
 // panel (a few rows of A or columns of B by up to kBlock values of k) into the order the micro-kernel reads; the loops, the
-// blocking and the threads are common to all (gemm.cc). The register tile starts at +0 for each block of K and its sum is stored
-// or added to C, which is the contract's order itself. K is never padded; rows and columns may be.
+// blocking and the threads are common to all (gemm.cc, gemm_loops-inl.h). The register tile starts at +0 for each block of K and its
+// sum is stored or added to C, which is the contract's order itself. K is never padded; rows and columns may be.
 //
 // Gemm may be called from the thread that owns the context, or with `worker` from inside a ParallelFor; operands are read only.
 #if defined(ASSAY_BACKEND_CPU_GEMM_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -71,6 +71,9 @@ class Operand {
 };
 
 inline constexpr std::int64_t kPanelSlack = 16;
+
+// Lines this many floats apart (4 KiB) would compete for the same few places of the first-level cache.
+inline constexpr std::int64_t kAliasFloats = 1024;
 
 struct Contraction {
   std::int64_t m = 0, n = 0, k = 0;

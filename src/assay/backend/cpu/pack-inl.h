@@ -109,8 +109,7 @@ class ContiguousLines final : public PackedBy<ContiguousLines> {
     PackLines<kWidth>(lines, depth, to);
   }
 
-  // Rows a multiple of 4 KiB apart would compete for the same few places of the first-level cache.
-  bool rows_in_place() const override { return stride_ % 1024 != 0; }
+  bool rows_in_place() const override { return stride_ % kAliasFloats != 0; }
   std::size_t RowRuns(std::int64_t first, std::int64_t k0, std::int64_t depth, RowRun* runs) const override {
     for (std::int64_t i = 0; i < kTileRows; ++i) runs->rows[static_cast<std::size_t>(i)] = data_ + (first + i) * stride_ + k0;
     runs->depth = depth;
