@@ -63,7 +63,7 @@ inline std::vector<double> Race(const std::vector<std::function<void()>>& conten
   std::vector<double> spent(contenders.size(), 0.0);
   for (int turn = 0; turn < 3 || *std::min_element(spent.begin(), spent.end()) < seconds; ++turn) {
     for (std::size_t i = 0; i < contenders.size(); ++i) {
-      if (threads > 1) std::this_thread::sleep_for(std::chrono::milliseconds(30));
+      if (threads > 1) std::this_thread::sleep_for(std::chrono::milliseconds(100));
       contenders[i]();
       for (double turn_left = kTurn; turn_left > 0;) {
         const double start = now();
