@@ -55,7 +55,7 @@ def read_safetensors(path):
 class Gpt2Case:
     name = "gpt2"
     salts = range(1)
-    lr, batch, time = 3e-4, 2, 32
+    lr, gradient_batch, training_batch, batches, time = 3e-4, 2, 2, 50, 32
 
     def model(self):
         return Gpt2(dropout=0.0)
@@ -66,8 +66,8 @@ class Gpt2Case:
     def clip(self, model):
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
 
-    def data(self, salt, step, dtype):
-        symbols = draw(salt, step, np.arange(self.batch * (self.time + 1))).reshape(self.batch, -1) % 64
+    def data(self, salt, step, batch, dtype):
+        symbols = draw(salt, step, np.arange(batch * (self.time + 1))).reshape(batch, -1) % 64
         tokens = torch.from_numpy((symbols * 785 + 11).astype(np.int64))
         return tokens[:, :-1], tokens[:, 1:].contiguous()
 
@@ -75,7 +75,7 @@ class Gpt2Case:
 class ResNet50Case:
     name = "resnet50"
     salts = range(0, 400, 2)
-    lr, batch, image = 2e-4, 4, 16
+    lr, gradient_batch, training_batch, batches, image = 1.5e-4, 4, 16, 4, 16
 
     def model(self):
         return ResNet(50)
@@ -86,12 +86,12 @@ class ResNet50Case:
     def clip(self, model):
         pass
 
-    def data(self, salt, step, dtype):
-        labels = (draw(salt + 1, step, np.arange(self.batch)) % 10).astype(np.int64)
+    def data(self, salt, step, batch, dtype):
+        labels = (draw(salt + 1, step, np.arange(batch)) % 10).astype(np.int64)
         size = self.image * self.image * 3
-        pixels = (draw(salt, step, np.arange(self.batch * size)) >> np.uint32(16)).astype(np.float64) / 32768 - 1
-        pixels = pixels.reshape(self.batch, size) + ((labels - 4.5) / 8)[:, None]
-        images = torch.from_numpy(pixels.reshape(self.batch, self.image, self.image, 3)).permute(0, 3, 1, 2)
+        pixels = (draw(salt, step, np.arange(batch * size)) >> np.uint32(16)).astype(np.float64) / 32768 - 1
+        pixels = pixels.reshape(batch, size) + ((labels - 4.5) / 8)[:, None]
+        images = torch.from_numpy(pixels.reshape(batch, self.image, self.image, 3)).permute(0, 3, 1, 2)
         return images.contiguous().to(dtype), torch.from_numpy(labels)
 
 
@@ -110,7 +110,7 @@ def load(case, weights, dtype):
 
 def gradients(case, weights, salt, dtype, layout=torch.contiguous_format):
     model = load(case, weights, dtype).to(memory_format=layout)
-    model(*case.data(salt, 0, dtype)).backward()
+    model(*case.data(salt, 0, case.gradient_batch, dtype)).backward()
     flat = {}
     for name, p in model.named_parameters():
         grad = p.grad.permute(0, 2, 3, 1) if p.grad.dim() == 4 else p.grad
@@ -131,7 +131,7 @@ def margin(case, weights, salts):
     for salt in salts:
         smallest.clear()
         with torch.no_grad():
-            model(*case.data(salt, 0, torch.float32))
+            model(*case.data(salt, 0, case.gradient_batch, torch.float32))
         found.append((min(smallest, default=1.0), salt))
     torch_models.F.relu = relu
     return [salt for _, salt in sorted(found, reverse=True)]
@@ -155,7 +155,7 @@ def train(case, weights, salt, dtype):
     losses = []
     for step in range(STEPS):
         optimizer.zero_grad()
-        loss = model(*case.data(salt, step, dtype))
+        loss = model(*case.data(salt, step % case.batches, case.training_batch, dtype))
         loss.backward()
         case.clip(model)
         optimizer.step()

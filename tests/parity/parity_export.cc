@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   const parity::Case c = name == "gpt2" ? parity::Gpt2Case() : parity::ResNet50Case();
-  const Program program = BuildProgram(c.model, c.optimizer, c.batch);
+  const Program program = BuildProgram(c.model, c.optimizer, c.gradient_batch);
   const State state = parity::InitialWeights(program);
   const std::vector<StateSpec> weights = ModelState(c.model);
   std::vector<TensorRef> tensors;

@@ -17,7 +17,7 @@ LAYERS = ["base", "tensor", "numerics", "merkle", "graph", "ops", "backend", "ex
 INCLUDE = re.compile(r'^\s*#\s*include\s+"assay/([^"]+)"', re.MULTILINE)
 
 LIBM = "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc pow cbrt hypot tgamma lgamma"
-LIBM_CALL = re.compile(r"\bstd::(" + LIBM.replace(" ", "|") + r")f?\s*\(|(?<![\w:.>])(" + LIBM.replace(" ", "|") + r")f\s*\(")
+LIBM_CALL = re.compile(r"\bstd::(" + LIBM.replace(" ", "|") + r")f?\s*\(|(?<![\w:.>])(" + LIBM.replace(" ", "|") + r")f?\s*\(")
 
 FAST_MATH = re.compile(r"-ffast-math|-Ofast|-funsafe-math|-fassociative-math|-freciprocal-math|-ffinite-math|-march=native|"
                        r"-ffp-contract=(fast|on)|-use_fast_math|FP_CONTRACT\s+ON")
