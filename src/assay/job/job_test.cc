@@ -89,9 +89,13 @@ TEST(Job, HostileTomlIsOneLine) {
 }
 
 TEST(Job, CharactersThatTheTomlParserCannotHandle) {
-  EXPECT_EQ(ErrorOf("a = 1\n\xef\xbb\x85"), "j.toml:2: U+FEC5 cannot be used in a job file");
+  EXPECT_EQ(ErrorOf("a = 1\n\xef\xbb\x85"), "j.toml:2: U+FEC5 can stand in comments and one-line strings only");
+  EXPECT_EQ(ErrorOf("\"\\\"\" \xc3\xa9"), "j.toml:1: U+00E9 can stand in comments and one-line strings only");
+  EXPECT_EQ(ErrorOf("a = \"\"\"\\\n\n\xc3\xa9\"\"\""), "j.toml:3: U+00E9 can stand in comments and one-line strings only");
+  EXPECT_EQ(ErrorOf("a = \'\'\'\xc3\xa9\'\'\'"), "j.toml:1: U+00E9 can stand in comments and one-line strings only");
   EXPECT_EQ(ErrorOf("a = 1\n\n\xff"), "j.toml:3: not valid UTF-8");
-  EXPECT_EQ(ErrorOf("\xef\xbb\xbf" + Gpt2("", "path = \"\xe6\x97\xa5\"")), "accepted");
+  EXPECT_EQ(ErrorOf("\xef\xbb\xbf# \xc3\xa9 'x\n" + Gpt2("", "path = \"\xe6\x97\xa5\"\n")), "accepted");
+  EXPECT_EQ(ErrorOf("name = '\xc3\xa9' # \xc3\xa9\n" + Gpt2("")), "accepted");
 }
 
 TEST(Job, PrintsAsAFileThatReadsBack) {

@@ -11,7 +11,7 @@
 
 #include "assay/base/file.h"
 #include "assay/base/quote.h"
-#include "assay/data/unicode.h"
+#include "assay/job/characters.h"
 #include "assay/job/fields.h"
 
 namespace assay {
@@ -218,20 +218,6 @@ Status CheckCombinations(const Job& job) {
   return {};
 }
 
-// Valid UTF-8, without the code points that send toml++ 3.3 into undefined behaviour: its table of white space has no answer for the stretch
-// before U+FEFF.
-Status CheckCharacters(std::string_view text, std::string_view name) {
-  std::int64_t line = 1;
-  for (std::size_t at = 0; at < text.size();) {
-    const CodePoint c = DecodeUtf8(text.substr(at));
-    if (c.value == 0xfffd && c.length == 1) return Err("{}:{}: not valid UTF-8", name, line);
-    if (c.value >= 0xfb46 && c.value < 0xfeff) return Err("{}:{}: U+{:04X} cannot be used in a job file", name, line, c.value);
-    if (c.value == '\n') ++line;
-    at += c.length;
-  }
-  return {};
-}
-
 void MakeRelativeTo(const std::filesystem::path& folder, std::string& path) {
   if (!path.empty() && std::filesystem::path(path).is_relative()) path = (folder / path).lexically_normal().string();
 }
@@ -240,7 +226,7 @@ void MakeRelativeTo(const std::filesystem::path& folder, std::string& path) {
 
 Result<Job> ParseJob(std::string_view text, std::string_view name) {
   if (text.size() > kMaxFile) return Err("{}: {} bytes, a job file has at most {}", name, text.size(), kMaxFile);
-  ASSAY_TRY(CheckCharacters(text, name));
+  ASSAY_TRY(job::CheckCharacters(text, name));
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed) {
     const toml::parse_error& error = parsed.error();
