@@ -23,11 +23,14 @@ part_release() {
 
 # Another compiler and another optimisation level must reach the state roots that are checked in.
 part_clang() { build clang -DASSAY_TESTS=OFF -- assay && scripts/check-roots.sh build/clang/assay; }
-part_debug() { build dev -DASSAY_TESTS=OFF -- assay && scripts/check-roots.sh --quick build/dev/assay; }
+part_debug() { build dev -DASSAY_TESTS=OFF -- assay && scripts/check-roots.sh build/dev/assay; }
 
-# Everything that reads bytes from outside, under the address and undefined-behaviour sanitizers, and a short training.
+# The layers that read bytes from outside, and short trainings, under the address and undefined-behaviour sanitizers.
 part_asan() {
-  build asan && ctest --test-dir build/asan --parallel "$JOBS" --output-on-failure --no-tests=error -L 'unit|fuzz' -LE slow &&
+  local layers=(base tensor merkle graph data job run) tests=
+  tests=$(IFS='|'; echo "^unit\.(${layers[*]})$|^fuzz")
+  build asan -- assay fuzz_test "${layers[@]/%/_test}" &&
+    ctest --test-dir build/asan --parallel "$JOBS" --output-on-failure --no-tests=error -R "$tests" &&
     scripts/check-roots.sh --quick build/asan/assay
 }
 
