@@ -18,16 +18,7 @@ if(ASSAY_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${ASSAY_CCACHE})
 endif()
 
-# While ops are being written: missing kernels become null pointers instead of link errors.
-option(ASSAY_BRINGUP "Link although ops or kernels are missing" OFF)
-set(ASSAY_LIBRARY_KIND STATIC)
-
 add_library(assay_options INTERFACE)
-if(ASSAY_BRINGUP)
-  set(ASSAY_LIBRARY_KIND SHARED)
-  target_compile_definitions(assay_options INTERFACE ASSAY_BRINGUP)
-  target_compile_options(assay_options INTERFACE -Wno-address -Wno-error)
-endif()
 target_include_directories(assay_options INTERFACE ${PROJECT_SOURCE_DIR}/src)
 # The numeric contract: no contraction, no value-changing optimisation. Every target of ours is compiled with these.
 target_compile_options(assay_options INTERFACE
@@ -46,7 +37,7 @@ function(assay_layer name)
   list(FILTER sources EXCLUDE REGEX "_(test|bench|fuzz)\\.cc$")
   set(visibility PUBLIC)
   if(sources)
-    add_library(assay_${name} ${ASSAY_LIBRARY_KIND} ${sources})
+    add_library(assay_${name} STATIC ${sources})
   else()
     add_library(assay_${name} INTERFACE)
     set(visibility INTERFACE)

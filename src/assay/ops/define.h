@@ -6,11 +6,6 @@
 
 namespace assay::ops {
 
-#ifdef ASSAY_BRINGUP
-#define ASSAY_OP(name, wire_id, version, kind) __attribute__((weak)) OpDef Define_##name();
-#include "assay/ops/op_table.inc"
-#undef ASSAY_OP
-#endif
 #define ASSAY_OP(name, wire_id, version, kind) OpDef Define_##name();
 #include "assay/ops/op_table.inc"
 #undef ASSAY_OP

@@ -17,29 +17,15 @@ OpDef Complete(OpDef def, OpIndex index, std::string_view name, std::uint16_t wi
   def.wire_id = wire_id;
   def.version = version;
   def.elementwise = elementwise;
-#ifdef ASSAY_BRINGUP
-  if (def.infer == nullptr) {
-    def.infer = [](const Attrs&, std::span<const TensorType>) -> Result<std::vector<TensorType>> { return Err("not written yet"); };
-    def.cost = [](const OpInstance&) { return Cost{}; };
-    def.dependencies = [](const OpInstance&, int, Range) { return std::vector<InputRange>{}; };
-    def.cases = [] { return std::vector<OpCase>{}; };
-  }
-#endif
   ASSAY_CHECK(def.infer != nullptr && def.cost != nullptr && def.dependencies != nullptr && def.cases != nullptr);
   return def;
 }
-
-#ifdef ASSAY_BRINGUP
-#define ASSAY_DEFINE(name) (ops::Define_##name ? ops::Define_##name() : OpDef{})
-#else
-#define ASSAY_DEFINE(name) ops::Define_##name()
-#endif
 
 }  // namespace
 
 const OpTable& Ops() {
   static const std::array<OpDef, op::kCount> defs = {
-#define ASSAY_OP(name, wire_id, version, kind) Complete(ASSAY_DEFINE(name), op::name, #name, wire_id, version, k##kind),
+#define ASSAY_OP(name, wire_id, version, kind) Complete(ops::Define_##name(), op::name, #name, wire_id, version, k##kind),
 #include "assay/ops/op_table.inc"
 #undef ASSAY_OP
   };

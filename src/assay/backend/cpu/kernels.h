@@ -41,13 +41,8 @@ struct Kernel {  // exactly one of the two is set
   ElementsFn elements = nullptr;
 };
 
-#ifdef ASSAY_BRINGUP
-#define ASSAY_KERNEL_LINKAGE __attribute__((weak))
-#else
-#define ASSAY_KERNEL_LINKAGE
-#endif
-#define ASSAY_KERNEL_Elementwise(name) ASSAY_KERNEL_LINKAGE void Elements_##name(const KernelArgs& args, std::int64_t begin, std::int64_t end);
-#define ASSAY_KERNEL_General(name) ASSAY_KERNEL_LINKAGE void Run_##name(const KernelArgs& args, Context& context);
+#define ASSAY_KERNEL_Elementwise(name) void Elements_##name(const KernelArgs& args, std::int64_t begin, std::int64_t end);
+#define ASSAY_KERNEL_General(name) void Run_##name(const KernelArgs& args, Context& context);
 #define ASSAY_OP(name, wire_id, version, kind) ASSAY_KERNEL_##kind(name)
 #if defined(__x86_64__)
 namespace N_AVX2 {

@@ -11,11 +11,6 @@
 
 namespace assay::ref {
 
-#ifdef ASSAY_BRINGUP
-#define ASSAY_OP(name, wire_id, version, kind) __attribute__((weak)) void Ref_##name(const KernelArgs& args, int output, Range range);
-#include "assay/ops/op_table.inc"
-#undef ASSAY_OP
-#endif
 #define ASSAY_OP(name, wire_id, version, kind) void Ref_##name(const KernelArgs& args, int output, Range range);
 #include "assay/ops/op_table.inc"
 #undef ASSAY_OP
