@@ -6,7 +6,9 @@
 
 namespace assay {
 
-// 'text' with everything but visible ASCII and spaces written as \xNN, cut after 80 characters.
+// The text with everything but visible ASCII and spaces written as \xNN.
+std::string OneLine(std::string_view text);
+// The same between quotation marks, cut after 80 characters.
 std::string Quote(std::string_view text);
 
 }  // namespace assay

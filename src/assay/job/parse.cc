@@ -230,7 +230,7 @@ Result<Job> ParseJob(std::string_view text, std::string_view name) {
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed) {
     const toml::parse_error& error = parsed.error();
-    return Err("{}:{}: not valid TOML: {}", name, error.source().begin.line, error.description());
+    return Err("{}:{}: not valid TOML: {}", name, error.source().begin.line, OneLine(error.description()));
   }
   Job job = job::BlankJob();
   Parser parser(parsed.table(), name);
