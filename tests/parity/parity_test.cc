@@ -34,7 +34,8 @@ std::unique_ptr<Backend> MakeBackend(ThreadPool& pool) {
 }
 
 // The outputs of the program's microbatch graph on the first batch.
-std::vector<Tensor> FirstBatch(const Case& c, const Program& program, const State& state, std::uint32_t salt, Backend& backend) {
+std::vector<Tensor> FirstBatch(const Case& c, const Program& program, const State& state, std::uint32_t salt,
+                               Backend& backend) {
   std::vector<Tensor> fields;
   Tensor rng(DType::kU32, {4});
   std::vector<const void*> in;

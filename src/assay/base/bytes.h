@@ -29,9 +29,9 @@ class ByteWriter {
   void I64(std::int64_t v) { U64(static_cast<std::uint64_t>(v)); }
   void F32(float v) { U32(std::bit_cast<std::uint32_t>(v)); }
   void F64(double v) { U64(std::bit_cast<std::uint64_t>(v)); }
-  void String(std::string_view s);     // u32 length, then the bytes
-  void Blob(ByteSpan b);               // u64 length, then the bytes
-  void Raw(ByteSpan b);                // the bytes alone
+  void String(std::string_view s);  // u32 length, then the bytes
+  void Blob(ByteSpan b);            // u64 length, then the bytes
+  void Raw(ByteSpan b);             // the bytes alone
   const Bytes& bytes() const { return bytes_; }
   Bytes Take() { return std::move(bytes_); }
 
@@ -54,7 +54,7 @@ class ByteReader {
   Result<std::string> String();
   Result<Bytes> Blob();
   Result<ByteSpan> Raw(std::size_t size);
-  Status End() const;                  // an error if bytes are left over
+  Status End() const;  // an error if bytes are left over
   std::size_t remaining() const { return bytes_.size() - position_; }
 
  private:
@@ -67,8 +67,6 @@ class ByteReader {
 std::string Hex(ByteSpan bytes);
 Result<Bytes> FromHex(std::string_view text);  // an even number of lower-case digits
 
-inline ByteSpan AsBytes(std::string_view text) {
-  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
-}
+inline ByteSpan AsBytes(std::string_view text) { return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}; }
 
 }  // namespace assay

@@ -10,5 +10,4 @@ namespace assay {
 
 }  // namespace assay
 
-#define ASSAY_CHECK(condition) \
-  ((condition) ? static_cast<void>(0) : ::assay::CheckFailed(#condition, __FILE__, __LINE__))
+#define ASSAY_CHECK(condition) ((condition) ? static_cast<void>(0) : ::assay::CheckFailed(#condition, __FILE__, __LINE__))

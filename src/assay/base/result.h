@@ -33,15 +33,15 @@ tl::unexpected<Error> Err(fmt::format_string<Args...> format, Args&&... args) {
 #define ASSAY_CONCAT(a, b) ASSAY_CONCAT_INNER(a, b)
 
 // ASSAY_TRY(expression): leaves the function with the error if the Status is one.
-#define ASSAY_TRY(expression)                                              \
-  do {                                                                     \
-    auto assay_status = (expression);                                      \
+#define ASSAY_TRY(expression)                                                  \
+  do {                                                                         \
+    auto assay_status = (expression);                                          \
     if (!assay_status) return tl::unexpected(std::move(assay_status).error()); \
   } while (false)
 
 // ASSAY_ASSIGN(auto x, expression): x becomes the value, or the function returns the error.
 #define ASSAY_ASSIGN(target, expression) ASSAY_ASSIGN_INNER(ASSAY_CONCAT(assay_result_, __LINE__), target, expression)
-#define ASSAY_ASSIGN_INNER(name, target, expression)               \
-  auto name = (expression);                                        \
-  if (!name) return tl::unexpected(std::move(name).error());       \
+#define ASSAY_ASSIGN_INNER(name, target, expression)         \
+  auto name = (expression);                                  \
+  if (!name) return tl::unexpected(std::move(name).error()); \
   target = std::move(name).value()

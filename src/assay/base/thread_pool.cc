@@ -46,7 +46,7 @@ inline void Pause() {
 struct ThreadPool::Shared {
   static constexpr std::uint64_t kJoined = (std::uint64_t{1} << 20) - 1;  // low bits of `call`: how many workers have joined
   static constexpr std::uint64_t kOpen = std::uint64_t{1} << 20;
-  static constexpr std::uint64_t kNumber = std::uint64_t{1} << 21;        // high bits: the call's number
+  static constexpr std::uint64_t kNumber = std::uint64_t{1} << 21;  // high bits: the call's number
 
   std::mutex mutex;
   std::condition_variable wake;

@@ -35,9 +35,7 @@ ValueId OpBuilder::Scale(ValueId x, float factor) { return b_.Add(op::scale, {fa
 ValueId OpBuilder::AddScalar(ValueId x, float term) { return b_.Add(op::add_scalar, {term}, {x}).front(); }
 ValueId OpBuilder::Maximum(ValueId a, ValueId b) { return b_.Add(op::maximum, {}, {a, b}).front(); }
 
-ValueId OpBuilder::BroadcastTo(ValueId x, Shape shape) {
-  return b_.Add(op::broadcast_to, {Dims(shape)}, {x}).front();
-}
+ValueId OpBuilder::BroadcastTo(ValueId x, Shape shape) { return b_.Add(op::broadcast_to, {Dims(shape)}, {x}).front(); }
 
 ValueId OpBuilder::Binary(OpIndex op, ValueId a, ValueId b) {
   const Shape shape = BroadcastShape(b_.shape(a), b_.shape(b));
@@ -109,9 +107,7 @@ std::vector<ValueId> OpBuilder::LayerNorm(ValueId x, ValueId gamma, ValueId beta
   return b_.Add(op::layernorm, {eps}, {x, gamma, beta});
 }
 
-std::vector<ValueId> OpBuilder::RmsNorm(ValueId x, ValueId gamma, float eps) {
-  return b_.Add(op::rmsnorm, {eps}, {x, gamma});
-}
+std::vector<ValueId> OpBuilder::RmsNorm(ValueId x, ValueId gamma, float eps) { return b_.Add(op::rmsnorm, {eps}, {x, gamma}); }
 
 std::vector<ValueId> OpBuilder::BatchNormTrain(ValueId x, ValueId gamma, ValueId beta, float eps) {
   return b_.Add(op::batchnorm_train, {eps}, {x, gamma, beta});
@@ -142,13 +138,13 @@ std::vector<ValueId> OpBuilder::Attention(ValueId q, ValueId k, ValueId v, Value
   return b_.Add(op::attention, {std::int64_t{causal}, scale, dropout, stream}, {q, k, v, rng});
 }
 
-std::vector<ValueId> OpBuilder::Sgd(ValueId p, ValueId g, ValueId m, ValueId lr, ValueId factor, float momentum, float dampening,
-                                    float weight_decay, bool nesterov) {
+std::vector<ValueId> OpBuilder::Sgd(ValueId p, ValueId g, ValueId m, ValueId lr, ValueId factor, float momentum,
+                                    float dampening, float weight_decay, bool nesterov) {
   return b_.Add(op::sgd, {momentum, dampening, weight_decay, std::int64_t{nesterov}}, {p, g, m, lr, factor});
 }
 
-std::vector<ValueId> OpBuilder::Adam(ValueId p, ValueId g, ValueId m, ValueId v, ValueId lr, ValueId factor, ValueId step, float beta1,
-                                     float beta2, float eps, float weight_decay, bool decoupled) {
+std::vector<ValueId> OpBuilder::Adam(ValueId p, ValueId g, ValueId m, ValueId v, ValueId lr, ValueId factor, ValueId step,
+                                     float beta1, float beta2, float eps, float weight_decay, bool decoupled) {
   return b_.Add(decoupled ? op::adamw : op::adam, {beta1, beta2, eps, weight_decay}, {p, g, m, v, lr, factor, step});
 }
 

@@ -23,41 +23,43 @@ class OpBuilder {
   const Shape& shape(ValueId v) const { return b_.shape(v); }
 
   // --- constants and arithmetic; all f32; binary ops want equal shapes --------------------------------------------------------
-  ValueId Fill(Shape shape, float value);              // fill        attrs: ints shape, float value; no inputs
-  ValueId Add(ValueId a, ValueId b);                   // add
-  ValueId Sub(ValueId a, ValueId b);                   // sub
-  ValueId Mul(ValueId a, ValueId b);                   // mul
-  ValueId Div(ValueId a, ValueId b);                   // div
-  ValueId Neg(ValueId x);                              // neg
-  ValueId Scale(ValueId x, float factor);              // scale       attrs: float factor
-  ValueId AddScalar(ValueId x, float term);            // add_scalar  attrs: float term
-  ValueId Maximum(ValueId a, ValueId b);               // maximum
-  ValueId BroadcastTo(ValueId x, Shape shape);         // broadcast_to attrs: ints shape; numpy rules, aligned at the last axis
+  ValueId Fill(Shape shape, float value);       // fill        attrs: ints shape, float value; no inputs
+  ValueId Add(ValueId a, ValueId b);            // add
+  ValueId Sub(ValueId a, ValueId b);            // sub
+  ValueId Mul(ValueId a, ValueId b);            // mul
+  ValueId Div(ValueId a, ValueId b);            // div
+  ValueId Neg(ValueId x);                       // neg
+  ValueId Scale(ValueId x, float factor);       // scale       attrs: float factor
+  ValueId AddScalar(ValueId x, float term);     // add_scalar  attrs: float term
+  ValueId Maximum(ValueId a, ValueId b);        // maximum
+  ValueId BroadcastTo(ValueId x, Shape shape);  // broadcast_to attrs: ints shape; numpy rules, aligned at the last axis
   // Inserts broadcast_to where the shapes differ (numpy rules), then the op.
   ValueId Binary(OpIndex op, ValueId a, ValueId b);
 
   // --- elementary functions, activations: one input, same shape out, no attributes ----------------------------------------------
-  ValueId Unary(OpIndex op, ValueId x);                // exp log sqrt rsqrt tanh erf sin cos relu gelu_tanh gelu_erf sigmoid silu
-  ValueId Pow(ValueId x, float exponent);              // pow         attrs: float exponent
+  ValueId Unary(OpIndex op, ValueId x);    // exp log sqrt rsqrt tanh erf sin cos relu gelu_tanh gelu_erf sigmoid silu
+  ValueId Pow(ValueId x, float exponent);  // pow         attrs: float exponent
   // relu_grad(y, dy): y is relu's output. gelu_tanh_grad, gelu_erf_grad, silu_grad (x, dy): x is the input.
   ValueId UnaryGrad(OpIndex op, ValueId x_or_y, ValueId dy);
   // dropout     inputs: x, rng u32[4] {seed low, seed high, step, microbatch}; attrs: float p, int stream. Its gradient is itself on dy.
   ValueId Dropout(ValueId x, ValueId rng, float p, std::int64_t stream);
 
   // --- layout -------------------------------------------------------------------------------------------------------------------
-  ValueId Reshape(ValueId x, Shape shape);             // reshape     attrs: ints shape
+  ValueId Reshape(ValueId x, Shape shape);                       // reshape     attrs: ints shape
   ValueId Transpose(ValueId x, std::vector<std::int64_t> perm);  // transpose attrs: ints perm; out axis i is in axis perm[i]
-  ValueId Slice(ValueId x, int axis, std::int64_t begin, std::int64_t end);        // slice attrs: int axis, int begin, int end
-  ValueId Pad(ValueId x, int axis, std::int64_t before, std::int64_t after);       // pad (zeros) attrs: int axis, int before, int after
-  ValueId Concat(std::vector<ValueId> parts, int axis);                            // concat attrs: int axis; >= 1 inputs
+  ValueId Slice(ValueId x, int axis, std::int64_t begin, std::int64_t end);  // slice attrs: int axis, int begin, int end
+  ValueId Pad(ValueId x, int axis, std::int64_t before,
+              std::int64_t after);                       // pad (zeros) attrs: int axis, int before, int after
+  ValueId Concat(std::vector<ValueId> parts, int axis);  // concat attrs: int axis; >= 1 inputs
 
   // --- reductions: x is viewed as [product of axes < split, product of axes >= split] --------------------------------------------
-  ValueId RowSum(ValueId x, int split);                // row_sum     attrs: int split; out shape = axes < split
-  ValueId ColSum(ValueId x, int split);                // col_sum     attrs: int split; out shape = axes >= split
-  ValueId RowMax(ValueId x, int split);                // row_max     attrs: int split
-  ValueId RowMaxGrad(ValueId x, ValueId y, ValueId dy, int split);  // row_max_grad(x, y, dy): dy to the first element equal to y
-  ValueId Mean(ValueId x);                             // scalar: row_sum over everything, then scale by 1/n
-  ValueId SumSquares(ValueId x);                       // sum_squares out: scalar
+  ValueId RowSum(ValueId x, int split);  // row_sum     attrs: int split; out shape = axes < split
+  ValueId ColSum(ValueId x, int split);  // col_sum     attrs: int split; out shape = axes >= split
+  ValueId RowMax(ValueId x, int split);  // row_max     attrs: int split
+  ValueId RowMaxGrad(ValueId x, ValueId y, ValueId dy,
+                     int split);  // row_max_grad(x, y, dy): dy to the first element equal to y
+  ValueId Mean(ValueId x);        // scalar: row_sum over everything, then scale by 1/n
+  ValueId SumSquares(ValueId x);  // sum_squares out: scalar
   // clip_scale  inputs: >= 1 scalars (sums of squares); attrs: float max_norm (<= 0: never clip). outputs: norm, factor
   std::vector<ValueId> ClipScale(std::vector<ValueId> squares, float max_norm);
 
@@ -71,7 +73,7 @@ class OpBuilder {
   // conv2d_grad_w  inputs x, dy; attrs: stride, pad, groups, int kernel_h, int kernel_w
 
   // --- softmax and losses -----------------------------------------------------------------------------------------------------------
-  ValueId Softmax(ValueId x);                          // softmax, over the last axis. softmax_grad(y, dy)
+  ValueId Softmax(ValueId x);  // softmax, over the last axis. softmax_grad(y, dy)
   // cross_entropy  inputs logits [N,V], targets i32, N of them in any shape (-1: ignored, loss 0, gradient 0). outputs: losses [N], lse [N].
   // cross_entropy_grad(logits, targets, lse, dlosses) -> dlogits. Only `losses` is differentiable.
   std::vector<ValueId> CrossEntropy(ValueId logits, ValueId targets);
@@ -86,7 +88,8 @@ class OpBuilder {
   // batchnorm_train  inputs x [..., C], gamma, beta [C]; attrs: float eps. outputs y, mean [C], var [C] (biased), rstd [C]
   // batchnorm_grad(x, gamma, mean, rstd, dy) -> dx, dgamma, dbeta. mean, var and rstd are not differentiable outputs.
   std::vector<ValueId> BatchNormTrain(ValueId x, ValueId gamma, ValueId beta, float eps);
-  ValueId BatchNormInfer(ValueId x, ValueId gamma, ValueId beta, ValueId mean, ValueId var, float eps);  // batchnorm_infer attrs: eps
+  ValueId BatchNormInfer(ValueId x, ValueId gamma, ValueId beta, ValueId mean, ValueId var,
+                         float eps);  // batchnorm_infer attrs: eps
 
   // --- pooling, NHWC; pad < kernel ------------------------------------------------------------------------------------------------------
   // max_pool2d  attrs: int kernel_h, int kernel_w, int stride, int pad. outputs y, argmax i32 (h * W + w inside the image)
@@ -94,7 +97,7 @@ class OpBuilder {
   std::vector<ValueId> MaxPool2d(ValueId x, Window2d window);
   // avg_pool2d  same attrs; divides by kernel_h * kernel_w always (padding counts as zeros). avg_pool2d_grad(dy): attrs as above
   ValueId AvgPool2d(ValueId x, Window2d window);
-  ValueId GlobalAvgPool(ValueId x);                    // [N,H,W,C] -> [N,C]. global_avg_pool_grad(dy) attrs: int height, int width
+  ValueId GlobalAvgPool(ValueId x);  // [N,H,W,C] -> [N,C]. global_avg_pool_grad(dy) attrs: int height, int width
 
   // --- sequence models --------------------------------------------------------------------------------------------------------------------
   // embedding   inputs table [V,C], ids i32[...]; out [..., C]; an id outside [0, V) yields NaN and no gradient

@@ -11,7 +11,8 @@ namespace {
 constexpr bool kElementwise = true;
 constexpr bool kGeneral = false;
 
-OpDef Complete(OpDef def, OpIndex index, std::string_view name, std::uint16_t wire_id, std::uint16_t version, bool elementwise) {
+OpDef Complete(OpDef def, OpIndex index, std::string_view name, std::uint16_t wire_id, std::uint16_t version,
+               bool elementwise) {
   def.index = index;
   def.name = name;
   def.wire_id = wire_id;

@@ -1,8 +1,8 @@
 // Element types. The numeric values are frozen: they are hashed into programs and state roots.
 #pragma once
 
-#include <cstdint>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 #include "assay/base/check.h"

@@ -14,8 +14,8 @@ namespace assay::cpu {
 
 enum class Simd { kAvx2, kAvx512, kNeon };
 
-std::string_view Name(Simd simd);            // "avx2", "avx512", "neon"
-std::vector<Simd> SupportedSimd();           // what this machine can run and this build contains, best first
+std::string_view Name(Simd simd);   // "avx2", "avx512", "neon"
+std::vector<Simd> SupportedSimd();  // what this machine can run and this build contains, best first
 
 std::unique_ptr<Backend> MakeCpuBackend(Simd simd, ThreadPool& pool);
 
