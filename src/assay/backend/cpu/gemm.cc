@@ -30,9 +30,7 @@ struct Grid {
 Grid ChooseGrid(const Contraction& task, std::int64_t threads) {
   if (threads == 1 || task.m * task.n * task.k < kSerialWork) return {};
   const std::int64_t row_panels = DivideUp(task.m, kTileRows), column_panels = DivideUp(task.n, kTileColumns);
-  const bool a_in_place = task.n <= kInPlaceColumns && (task.a->rows_in_place() || task.a->adjacent_stride() != 0);
-  const double pack_a = a_in_place ? 0.1 : 0.4, pack_b = 0.4;
-  const double sums_per_cycle = 16;
+  const double cost = 0.4 * 16;  // cycles per element packed, or read in place and fetched, times sums per cycle
   Grid best;
   double least = std::numeric_limits<double>::infinity();
   for (const std::int64_t per_thread : {1, 2, 4}) {
@@ -41,8 +39,8 @@ Grid ChooseGrid(const Contraction& task, std::int64_t threads) {
       const double turns = static_cast<double>(DivideUp(rows * columns, threads) * threads);
       const double longest = static_cast<double>(DivideUp(row_panels, rows) * DivideUp(column_panels, columns));
       const double waiting = turns * longest / static_cast<double>(row_panels * column_panels) - 1.0;
-      const double packing = sums_per_cycle * (pack_a * static_cast<double>(columns) / static_cast<double>(task.n) +
-                                               pack_b * static_cast<double>(rows) / static_cast<double>(task.m));
+      const double packing = cost * (static_cast<double>(columns) / static_cast<double>(task.n) +
+                                     static_cast<double>(rows) / static_cast<double>(task.m));
       const double loss = waiting + packing + 0.02 / static_cast<double>(per_thread);
       if (loss < least) {
         least = loss;

@@ -15,6 +15,7 @@
 
 #include "assay/backend/cpu/gemm-inl.h"
 #include "assay/backend/cpu/gemm_kernel-inl.h"
+#include "assay/backend/cpu/pack-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE {
@@ -55,6 +56,18 @@ struct Side {
     } else {
       operand->PackColumns(Line(panel), count(panel), k0, depth, to);
     }
+  }
+  // Several panels, panel_floats apart. Narrow panels of adjacent lines are packed side by side, so that memory is read in order.
+  void Pack(std::int64_t panel, std::int64_t panels_to_pack, std::int64_t k0, std::int64_t depth, float* to) const {
+    const std::int64_t end = panel + panels_to_pack;
+    if (rows && operand->adjacent_stride() != 0) {
+      const std::int64_t whole = std::min(panels_to_pack, (lines - panel * width) / width);
+      PackAdjacentPanels<kTileRows>(operand->Adjacent(Line(panel), k0), operand->adjacent_stride(), whole, depth, to,
+                                    panel_floats());
+      panel += whole;
+      to += whole * panel_floats();
+    }
+    for (; panel < end; ++panel, to += panel_floats()) Pack(panel, k0, depth, to);
   }
 };
 
@@ -123,11 +136,10 @@ class Loops {
   std::int64_t chunk_floats() const { return kept_in_place_ ? 0 : blocks_in_chunk_ * panels_in_chunk_ * kept_.panel_floats(); }
 
   void PackChunk(const Chunk& chunk) const {
-    float* to = chunk.packed;
-    for (std::int64_t k = 0; k < chunk.depth; k += kBlock) {
-      for (std::int64_t p = 0; p < chunk.panels; ++p, to += kept_.panel_floats()) {
-        kept_.Pack(chunk.first_panel + p, chunk.k0 + k, std::min(kBlock, chunk.depth - k), to);
-      }
+    for (std::int64_t block = 0; block < chunk.blocks(); ++block) {
+      const std::int64_t k = block * kBlock;
+      kept_.Pack(chunk.first_panel, chunk.panels, chunk.k0 + k, std::min(kBlock, chunk.depth - k),
+                 chunk.packed + block * chunk.panels * kept_.panel_floats());
     }
   }
 
@@ -189,10 +201,9 @@ class Loops {
     const auto packs_late = [&](std::int64_t panel) {
       return kept_.rows && strips_in_place_ && strips_.count(panel) == kTileColumns;
     };
-    for (std::int64_t p = 0; p < panels; ++p) {
-      if (packs_late(first_panel + p)) continue;
-      strips_.Pack(first_panel + p, range.begin, range.depth, strip + p * strips_.panel_floats());
-    }
+    // Only the last panel can be too narrow to be packed late.
+    const std::int64_t late = packs_late(first_panel) ? (packs_late(first_panel + panels - 1) ? panels : panels - 1) : 0;
+    strips_.Pack(first_panel + late, panels - late, range.begin, range.depth, strip + late * strips_.panel_floats());
     for (std::int64_t s = 0; s < chunk.panels; ++s) {
       const float* kept_panel = kept + (kept_in_place_ ? 0 : s * kept_.panel_floats());
       for (std::int64_t p = 0; p < panels; ++p) {

@@ -83,6 +83,22 @@ HWY_INLINE void PackAdjacent(const float* from, std::int64_t stride, std::int64_
   }
 }
 
+// As many whole panels of adjacent lines, `panel_floats` apart.
+template <std::int64_t kWidth>
+HWY_INLINE void PackAdjacentPanels(const float* from, std::int64_t stride, std::int64_t panels, std::int64_t depth, float* to,
+                                   std::int64_t panel_floats) {
+  constexpr std::int64_t kGroup = 16;  // panels whose lines the first-level cache holds side by side
+  for (; panels > 0; panels -= kGroup, from += kGroup * kWidth, to += kGroup * panel_floats) {
+    for (std::int64_t k = 0; k < depth; ++k) {
+      const float* line = from + k * stride;
+      for (std::int64_t p = 0; p < std::min(panels, kGroup); ++p) {
+        __builtin_prefetch(line + kRowsAhead * stride + p * kWidth);
+        std::memcpy(to + p * panel_floats + k * kWidth, line + p * kWidth, kWidth * sizeof(float));
+      }
+    }
+  }
+}
+
 // Implements Operand by one template for both widths.
 template <class Derived>
 class PackedBy : public Operand {
