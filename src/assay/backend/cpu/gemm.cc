@@ -65,8 +65,8 @@ void RunRectangle(const Contraction& task, const Rectangle& part, Context& conte
   loops.Run(static_cast<float*>(context.Scratch(worker, static_cast<std::size_t>(loops.scratch_floats()) * sizeof(float))));
 }
 
-void FillZero(const Contraction& task) {
-  for (std::int64_t i = 0; i < task.m; ++i) {
+void FillZero(const Contraction& task, std::int64_t begin, std::int64_t end) {
+  for (std::int64_t i = begin; i < end; ++i) {
     float* row = task.c + (task.c_rows != nullptr ? task.c_rows[i] : i * task.c_stride);
     std::fill(row, row + task.n, 0.0f);
   }
@@ -84,12 +84,17 @@ void Operand::ColumnPointers(std::int64_t, std::int64_t, std::int64_t, const flo
 
 void Gemm(const Contraction& task, Context& context, int worker) {
   if (task.m == 0 || task.n == 0) return;
-  if (task.k == 0) {
-    FillZero(task);
+  if (worker != Context::kShared) {
+    if (task.k == 0) {
+      FillZero(task, 0, task.m);
+    } else {
+      RunRectangle(task, {0, task.m, 0, task.n}, context, worker);
+    }
     return;
   }
-  if (worker != Context::kShared) {
-    RunRectangle(task, {0, task.m, 0, task.n}, context, worker);
+  if (task.k == 0) {
+    context.pool().ParallelFor(task.m, DivideUp(kSerialWork, task.n),
+                               [&](std::int64_t begin, std::int64_t end, int) { FillZero(task, begin, end); });
     return;
   }
   const Grid grid = ChooseGrid(task, context.pool().threads());
