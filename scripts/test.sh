@@ -34,7 +34,8 @@ part_asan() {
     scripts/check-roots.sh --quick build/asan/assay
 }
 
-part_cross() { scripts/cross-check.sh --quick; }
+# riscv64 is left to `scripts/cross-check.sh`: building it too would break the time limit of make test.
+part_cross() { scripts/cross-check.sh --quick aarch64; }
 
 parts=("$@")
 [ $# -gt 0 ] || parts=(release clang debug asan cross)
