@@ -84,12 +84,12 @@ TEST(Reduce, ProductsFollowTheSameOrder) {
 }
 
 TEST(Reduce, ProductsAreFused) {
-  // (1 + e)(1 - e) - 1 is -e^2 only when the product is not rounded before it is added; both elements fall into one lane.
+  // (1 + 2^-12)^2 = 1 + 2^-11 + 2^-24 loses its last bit when it is rounded before it is added; both elements fall into one lane.
   Values x(33, 0.0f), y(33, 0.0f);
-  x[0] = -1.0f, y[0] = 1.0f;
-  x[32] = 1.0f + 0x1p-12f, y[32] = 1.0f - 0x1p-12f;
-  EXPECT_EQ(RowDot(33, At(x), At(y)), -0x1p-24f);
-  EXPECT_EQ(ColDot(33, At(x), At(y)), -0x1p-24f);
+  x[0] = -(1.0f + 0x1p-11f), y[0] = 1.0f;
+  x[32] = y[32] = 1.0f + 0x1p-12f;
+  EXPECT_EQ(RowDot(33, At(x), At(y)), 0x1p-24f);
+  EXPECT_EQ(ColDot(33, At(x), At(y)), 0x1p-24f);
 }
 
 TEST(Reduce, SignedZeros) {

@@ -71,6 +71,7 @@ TEST(ElementwiseRules, BroadcastTo) {
   EXPECT_TRUE(broadcast({1}, {0}));
   EXPECT_FALSE(broadcast({4}, {4, 3}));
   EXPECT_FALSE(broadcast({2, 3}, {3}));
+  EXPECT_FALSE(broadcast({1, 3}, {3}));  // the rank alone is wrong
   EXPECT_FALSE(broadcast({0}, {3}));
   EXPECT_FALSE(broadcast({3}, {0}));
   EXPECT_FALSE(broadcast({1}, {-1}));
