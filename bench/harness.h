@@ -24,7 +24,7 @@ struct Options {
   std::vector<int> threads = {1, 2};
   std::string json;      // where to write the results; empty: nowhere
   std::string filter;    // only cases whose name contains this
-  double seconds = 1.0;  // per case and contender, at least
+  double seconds = 0.25;  // per case and contender, at least
 };
 
 // Understands --threads N, --json PATH, --filter TEXT, --seconds S; anything else ends the program with status 2.

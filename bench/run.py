@@ -25,7 +25,9 @@ class Contender:
     """A process that runs one training step for each line it is sent."""
 
     def __init__(self, command, model, batch, threads, dropout):
-        environment = dict(os.environ, OMP_NUM_THREADS=str(threads), OPENBLAS_NUM_THREADS=str(threads), MKL_NUM_THREADS=str(threads))
+        # PyTorch's forward and backward threads have a team of workers each; while one team spins the other starves, unless waiting is passive.
+        environment = dict(os.environ, OMP_NUM_THREADS=str(threads), OPENBLAS_NUM_THREADS=str(threads), MKL_NUM_THREADS=str(threads),
+                           OMP_WAIT_POLICY="PASSIVE")
         self.process = subprocess.Popen([*command, model, str(batch), str(threads), str(dropout)], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True, env=environment)
         if self.process.stdout.readline().strip() != "ready":
