@@ -7,25 +7,11 @@
 namespace assay {
 namespace {
 
-// Marks a leaf of a state tree, so that no tensor's content can pose as one.
-constexpr std::string_view kStateEntryTag = "assay/state/1";
-
 std::size_t LeafCount(ByteSpan bytes) { return (bytes.size() + kLeafBytes - 1) / kLeafBytes; }
 
 ByteSpan Leaf(ByteSpan bytes, std::size_t index) {
   const std::size_t begin = index * kLeafBytes;
   return bytes.subspan(begin, std::min(kLeafBytes, bytes.size() - begin));
-}
-
-Bytes EncodeEntry(const StateEntry& entry) {
-  ByteWriter out;
-  out.String(kStateEntryTag);
-  out.String(entry.name);
-  out.U8(static_cast<std::uint8_t>(entry.type.dtype));
-  out.U8(static_cast<std::uint8_t>(entry.type.shape.rank()));
-  for (std::int64_t extent : entry.type.shape.dims()) out.I64(extent);
-  out.Raw(entry.root.bytes);
-  return out.Take();
 }
 
 }  // namespace
@@ -82,12 +68,23 @@ std::vector<Digest> TensorRoots(std::span<const ByteSpan> tensors, ThreadPool& p
   return roots;
 }
 
-Digest StateRoot(std::span<const StateEntry> entries) {
+Digest EntryHash(std::string_view tag, const TensorEntry& entry) {
+  ByteWriter out;
+  out.String(tag);
+  out.String(entry.name);
+  out.U8(static_cast<std::uint8_t>(entry.type.dtype));
+  out.U8(static_cast<std::uint8_t>(entry.type.shape.rank()));
+  for (std::int64_t extent : entry.type.shape.dims()) out.I64(extent);
+  out.Raw(entry.root.bytes);
+  return LeafHash(out.bytes());
+}
+
+Digest EntriesRoot(std::string_view tag, std::span<const TensorEntry> entries) {
   std::vector<Digest> leaves;
   leaves.reserve(entries.size());
   for (std::size_t i = 0; i < entries.size(); ++i) {
     ASSAY_CHECK(i == 0 || entries[i - 1].name < entries[i].name);
-    leaves.push_back(LeafHash(EncodeEntry(entries[i])));
+    leaves.push_back(EntryHash(tag, entries[i]));
   }
   return TreeRoot(std::move(leaves));
 }

@@ -1,4 +1,4 @@
-// Merkle trees as in RFC 6962 over tensors and over a whole state (docs/formats/state.md).
+// Merkle trees as in RFC 6962 over tensors and over lists of named tensors (docs/formats/state.md).
 //
 // A tensor's bytes are cut into leaves of 4 KiB (the last may be shorter); a leaf is hashed behind 0x00, an inner node behind 0x01, and a
 // list that is not a power of two long splits at the largest power of two below its length. Pure functions; thread safe.
@@ -25,13 +25,23 @@ Digest TensorRoot(ByteSpan bytes);
 // One root per tensor; the leaves of all of them are shared out over the pool.
 std::vector<Digest> TensorRoots(std::span<const ByteSpan> tensors, ThreadPool& pool);
 
-struct StateEntry {
+// One tensor of a list: of a state, of a batch, of a data set.
+struct TensorEntry {
   std::string_view name;
   TensorType type;
   Digest root;  // of the tensor
 };
 
+using StateEntry = TensorEntry;
+
+// Each sort of list has its tag, so that no list can pose as one of another sort, nor a tensor's bytes as an entry.
+inline constexpr std::string_view kStateTag = "assay/state/1";
+
+// The leaf hash of one entry.
+Digest EntryHash(std::string_view tag, const TensorEntry& entry);
 // The root over the entries, which must be in ascending name order without repeats.
-Digest StateRoot(std::span<const StateEntry> entries);
+Digest EntriesRoot(std::string_view tag, std::span<const TensorEntry> entries);
+
+inline Digest StateRoot(std::span<const TensorEntry> entries) { return EntriesRoot(kStateTag, entries); }
 
 }  // namespace assay

@@ -75,16 +75,16 @@ TEST(Tree, StateRootVectors) {
   EXPECT_EQ(StateRoot({}).hex(), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   Bytes values(24);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::uint8_t>(i);
-  const StateEntry entries[] = {{"bias", {DType::kF32, {0}}, TensorRoot({})},
-                                {"step", {DType::kI64, {}}, TensorRoot(ByteSpan(values).first(8))},
-                                {"weight", {DType::kF32, {2, 3}}, TensorRoot(values)}};
+  const TensorEntry entries[] = {{"bias", {DType::kF32, {0}}, TensorRoot({})},
+                                 {"step", {DType::kI64, {}}, TensorRoot(ByteSpan(values).first(8))},
+                                 {"weight", {DType::kF32, {2, 3}}, TensorRoot(values)}};
   EXPECT_EQ(StateRoot(entries).hex(), "626f85def6f96a72bc56b93099fbd7884c9bf93152bf884f4e61ce3b7aa539d1");
 }
 
 TEST(Tree, StateRootBindsNameTypeShapeAndContent) {
-  const StateEntry base{"w", {DType::kF32, {2, 3}}, TensorRoot(Pattern(24, 0))};
+  const TensorEntry base{"w", {DType::kF32, {2, 3}}, TensorRoot(Pattern(24, 0))};
   const Digest root = StateRoot({&base, 1});
-  StateEntry other = base;
+  TensorEntry other = base;
   other.name = "v";
   EXPECT_NE(StateRoot({&other, 1}), root);
   other = base;
