@@ -99,7 +99,7 @@ std::string JobText(const PreparedJob& prepared) {
   line("model", DescribeModel(job.model));
   line("parameters", Grouped(ParameterCount(job.model)));
   line("data", prepared.data.train->description());
-  line("data id", prepared.identity.data.hex());
+  line("data root", prepared.identity.data.hex());
   line("batch", DescribeBatch(job));
   line("optimizer", DescribeOptimizer(job.optimizer));
   line("schedule", DescribeSchedule(job.schedule));
@@ -124,7 +124,7 @@ OrderedJson JobJson(const PreparedJob& prepared) {
   }
   return {{"job", job.name},
           {"job_id", prepared.identity.job.hex()},
-          {"data_id", prepared.identity.data.hex()},
+          {"data_root", prepared.identity.data.hex()},
           {"data", prepared.data.train->description()},
           {"model", DescribeModel(job.model)},
           {"optimizer", DescribeOptimizer(job.optimizer)},

@@ -38,7 +38,7 @@ Result<LoadedModel> LoadModel(const ModelSource& source, ThreadPool& pool) {
   ASSAY_ASSIGN(Job job, LoadJobOf(source.target));
   if (!source.data.empty()) job.data.path = source.data;
   LoadedModel model;
-  ASSAY_ASSIGN(model.prepared, Prepare(std::move(job)));
+  ASSAY_ASSIGN(model.prepared, Prepare(std::move(job), &pool));
   if (!source.weights.empty()) {
     ASSAY_TRY(LoadWeights(source.weights, model));
     return model;

@@ -1,6 +1,6 @@
 #include "assay/data/cifar10.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "assay/base/check.h"
 #include "assay/base/philox.h"
@@ -28,6 +28,11 @@ Placement Draw(const DrawContext& context) {
   return {Shift(draw[0]), Shift(draw[1]), (draw[2] >> 31) != 0};
 }
 
+Status CheckLabel(std::string_view what, std::int64_t record, std::uint8_t label) {
+  if (label < kCifarClasses) return {};
+  return Err("{}: record {}: label {}, expected 0 .. {}", what, record, label, kCifarClasses - 1);
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const CifarRecords>> CifarRecords::Open(const std::vector<std::string>& paths) {
@@ -51,50 +56,43 @@ Status CifarRecords::Append(ByteSpan bytes, std::string_view what) {
     return Err("{}: {}-byte records expected, file has {} bytes", what, kCifarRecord, bytes.size());
   }
   for (std::size_t at = 0; at < bytes.size(); at += kCifarRecord) {
-    if (bytes[at] >= kCifarClasses) {
-      return Err("{}: record {}: label {}, expected 0 .. {}", what, at / kCifarRecord, bytes[at], kCifarClasses - 1);
-    }
+    ASSAY_TRY(CheckLabel(what, static_cast<std::int64_t>(at / kCifarRecord), bytes[at]));
   }
   parts_.push_back(bytes);
   size_ += static_cast<std::int64_t>(bytes.size() / kCifarRecord);
   return {};
 }
 
-ByteSpan CifarRecords::operator[](std::int64_t i) const {
-  for (ByteSpan part : parts_) {
-    const auto records = static_cast<std::int64_t>(part.size() / kCifarRecord);
-    if (i < records) return part.subspan(static_cast<std::size_t>(i) * kCifarRecord, kCifarRecord);
-    i -= records;
-  }
-  CheckFailed("record index in range", __FILE__, __LINE__);
+DataPart CifarPart(std::shared_ptr<const CifarRecords> records, std::int64_t begin, std::int64_t end) {
+  ASSAY_CHECK(0 <= begin && begin <= end && end <= records->size());
+  const auto first = static_cast<std::uint64_t>(begin) * kCifarRecord, last = static_cast<std::uint64_t>(end) * kCifarRecord;
+  return {CifarDescriptor{end - begin}, {records->array().Slice(first, last)}, std::move(records)};
 }
 
-Digest CifarRecords::Content(std::int64_t begin, std::int64_t end) const {
-  ByteWriter head;
-  head.String("assay.data.cifar10.1");
-  head.I64(end - begin);
-  Sha256 hash;
-  hash.Update(head.bytes());
-  for (std::int64_t i = begin; i < end; ++i) hash.Update((*this)[i]);
-  return hash.Finish();
-}
-
-CifarDataset::CifarDataset(std::shared_ptr<const CifarRecords> records, std::int64_t begin, std::int64_t end, bool augment)
-    : records_(std::move(records)), begin_(begin), end_(end), augment_(augment), values_(3 * 256) {
-  ASSAY_CHECK(0 <= begin && begin < end && end <= records_->size());
+CifarDecoder::CifarDecoder(const CifarDescriptor& descriptor, bool augment)
+    : count_(descriptor.count), augment_(augment), values_(3 * 256) {
+  ASSAY_CHECK(count_ >= 1);
   for (std::size_t c = 0; c < 3; ++c) {
     for (std::size_t v = 0; v < 256; ++v) values_[c * 256 + v] = (static_cast<float>(v) / 255.0f - kMean[c]) / kDeviation[c];
   }
 }
 
-std::vector<std::pair<std::string, TensorType>> CifarDataset::fields() const {
+SampleFields CifarDecoder::fields() const {
   return {{"images", {DType::kF32, {kCifarSide, kCifarSide, kCifarChannels}}}, {"labels", {DType::kI32, {}}}};
 }
 
-void CifarDataset::Load(std::int64_t index, const DrawContext& context, std::int64_t row, std::span<Tensor> batch) const {
-  ASSAY_CHECK(index >= 0 && index < samples() && batch.size() == 2);
+std::vector<SourceRange> CifarDecoder::Sources(std::int64_t index) const {
+  ASSAY_CHECK(index >= 0 && index < count_);
+  const std::uint64_t begin = static_cast<std::uint64_t>(index) * kCifarRecord;
+  return {{0, begin, begin + kCifarRecord}};
+}
+
+Status CifarDecoder::Decode(std::int64_t index, const DrawContext& context, std::span<const ByteSpan> sources, std::int64_t row,
+                            std::span<Tensor> batch) const {
+  ASSAY_CHECK(sources.size() == 1 && sources[0].size() == kCifarRecord && batch.size() == 2);
   constexpr std::int64_t kPixels = kCifarSide * kCifarSide;
-  const ByteSpan record = (*records_)[begin_ + index];
+  const ByteSpan record = sources[0];
+  ASSAY_TRY(CheckLabel("data", index, record[0]));
   const Placement place = augment_ && context.train ? Draw(context) : Placement{};
   batch[1].Span<std::int32_t>()[static_cast<std::size_t>(row)] = record[0];
   float* out = batch[0].Span<float>().data() + row * kPixels * kCifarChannels;
@@ -109,10 +107,7 @@ void CifarDataset::Load(std::int64_t index, const DrawContext& context, std::int
       }
     }
   }
-}
-
-std::string CifarDataset::description() const {
-  return fmt::format("CIFAR-10, {} images{}", samples(), augment_ ? ", random crops and flips" : "");
+  return {};
 }
 
 }  // namespace assay

@@ -12,8 +12,7 @@
 
 #include "assay/base/bytes.h"
 #include "assay/base/file.h"
-#include "assay/data/dataset.h"
-#include "assay/merkle/sha256.h"
+#include "assay/data/decoder.h"
 
 namespace assay {
 
@@ -28,8 +27,7 @@ class CifarRecords {
   static Result<std::shared_ptr<const CifarRecords>> Parse(ByteSpan bytes, std::string_view what);
 
   std::int64_t size() const { return size_; }
-  ByteSpan operator[](std::int64_t i) const;
-  Digest Content(std::int64_t begin, std::int64_t end) const;
+  DataArray array() const { return DataArray(parts_); }
 
  private:
   Status Append(ByteSpan bytes, std::string_view what);
@@ -38,17 +36,20 @@ class CifarRecords {
   std::int64_t size_ = 0;
 };
 
-class CifarDataset : public Dataset {
+// Records [begin, end).
+DataPart CifarPart(std::shared_ptr<const CifarRecords> records, std::int64_t begin, std::int64_t end);
+
+class CifarDecoder : public SampleDecoder {
  public:
-  CifarDataset(std::shared_ptr<const CifarRecords> records, std::int64_t begin, std::int64_t end, bool augment);
-  std::int64_t samples() const override { return end_ - begin_; }
-  std::vector<std::pair<std::string, TensorType>> fields() const override;
-  void Load(std::int64_t index, const DrawContext& context, std::int64_t row, std::span<Tensor> batch) const override;
-  std::string description() const override;
+  CifarDecoder(const CifarDescriptor& descriptor, bool augment);
+  std::int64_t samples() const override { return count_; }
+  SampleFields fields() const override;
+  std::vector<SourceRange> Sources(std::int64_t index) const override;
+  Status Decode(std::int64_t index, const DrawContext& context, std::span<const ByteSpan> sources, std::int64_t row,
+                std::span<Tensor> batch) const override;
 
  private:
-  std::shared_ptr<const CifarRecords> records_;
-  std::int64_t begin_, end_;
+  std::int64_t count_;
   bool augment_;
   std::vector<float> values_;  // [channel][byte]
 };

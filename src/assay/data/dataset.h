@@ -8,27 +8,22 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "assay/base/result.h"
+#include "assay/data/decoder.h"
 #include "assay/tensor/tensor.h"
 
 namespace assay {
 
-struct DrawContext {  // what augmentation may depend on
-  std::uint64_t seed = 0;
-  std::uint32_t step = 0;
-  std::int64_t position = 0;  // of the sample inside the whole batch (all microbatches)
-  bool train = true;
-};
-
 class Dataset {
  public:
+  // The samples of `part` by `rule`.
+  static Result<std::unique_ptr<Dataset>> Make(DataPart part, const SampleRule& rule, std::string description);
   virtual ~Dataset() = default;
+
   virtual std::int64_t samples() const = 0;
-  // Names and per-sample types of the batch fields, e.g. {"tokens", i32[T]}, {"targets", i32[T]}.
-  virtual std::vector<std::pair<std::string, TensorType>> fields() const = 0;
+  virtual SampleFields fields() const = 0;
   // Writes sample `index` into row `row` of each batch tensor (parallel to fields(), with a leading batch axis).
   virtual void Load(std::int64_t index, const DrawContext& context, std::int64_t row, std::span<Tensor> batch) const = 0;
   virtual std::string description() const = 0;  // for people: "character text, 1115394 tokens, vocabulary 65"

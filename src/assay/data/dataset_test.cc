@@ -36,15 +36,7 @@ std::string ErrorOf(const DataConfig& config, std::int64_t sequence = 8) {
   return data ? "accepted" : data.error().message;
 }
 
-std::vector<Tensor> BatchOf(const Dataset& set, std::int64_t rows) {
-  std::vector<Tensor> batch;
-  for (const auto& [name, type] : set.fields()) {
-    Shape shape{rows};
-    for (std::int64_t d : type.shape.dims()) shape.Append(d);
-    batch.emplace_back(type.dtype, shape);
-  }
-  return batch;
-}
+std::vector<Tensor> BatchOf(const Dataset& set, std::int64_t rows) { return MakeBatch(set.fields(), rows); }
 
 TEST(BatchOrder, EveryEpochIsAPermutation) {
   for (std::int64_t n : {1, 2, 3, 7, 64, 65, 1000}) {
@@ -116,7 +108,7 @@ TEST(Tokens, OddAndShortFilesAreRefused) {
 }
 
 // The identity is that of the tokens, however they were come by, and of the training part alone.
-TEST(Tokens, ContentIsThatOfTheTrainingTokens) {
+TEST(Tokens, RootIsThatOfTheTrainingTokens) {
   const Folder folder;
   const std::string text = "abababababababababab";
   std::string bytes;
@@ -124,11 +116,11 @@ TEST(Tokens, ContentIsThatOfTheTrainingTokens) {
   DataConfig chars{.kind = DataKind::kChars, .path = folder.Write("t.txt", text)};
   DataConfig tokens{.kind = DataKind::kTokens, .path = folder.Write("t.bin", bytes)};
   chars.validation = tokens.validation = 0;
-  const Digest content = OpenData(chars, 4).value().content;
-  EXPECT_EQ(content, OpenData(tokens, 4).value().content);
+  const Digest root = OpenData(chars, 4).value().root;
+  EXPECT_EQ(root, OpenData(tokens, 4).value().root);
   EXPECT_EQ(OpenData(chars, 4)->validation, nullptr);
   chars.validation = 0.5f;
-  EXPECT_NE(content, OpenData(chars, 4).value().content);
+  EXPECT_NE(root, OpenData(chars, 4).value().root);
 }
 
 TEST(Text, EmbeddedTextTrainsWithoutAPath) {
@@ -249,15 +241,15 @@ TEST(Generated, Golden) {
   EXPECT_EQ(digest(DataKind::kImages), "ca99926219ebaf79");
 }
 
-TEST(Generated, ContentFollowsTheParameters) {
+TEST(Generated, RootFollowsTheParameters) {
   DataConfig config;
   config.kind = DataKind::kFeatures;
-  const Digest content = OpenData(config, 0)->content;
+  const Digest root = OpenData(config, 0)->root;
   config.noise = 0.25f;
-  EXPECT_NE(OpenData(config, 0)->content, content);
+  EXPECT_NE(OpenData(config, 0)->root, root);
   config.noise = 0.5f;
   config.path = "somewhere";
-  EXPECT_EQ(OpenData(config, 0)->content, content);
+  EXPECT_EQ(OpenData(config, 0)->root, root);
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "assay/base/bytes.h"
 #include "assay/base/check.h"
 #include "assay/base/philox.h"
 
@@ -10,7 +9,8 @@ namespace assay {
 namespace {
 
 constexpr std::uint32_t kPatternStream = 0x50000000u, kNoiseStream = 0x50000001u, kShiftStream = 0x50000002u;
-constexpr std::int64_t kGrid = 4;  // a pattern is kGrid x kGrid patches
+constexpr std::int64_t kGrid = 4;                         // a pattern is kGrid x kGrid patches
+constexpr std::int64_t kMaxKept = std::int64_t{1} << 24;  // elements of patterns; beyond, each is drawn when it is needed
 
 // Draws of one stream and substream, element by element; consecutive elements share a block.
 class Draws {
@@ -36,71 +36,75 @@ class Draws {
   std::size_t used_ = 4;
 };
 
+std::int64_t PatternSize(const GeneratedDescriptor& data) {
+  return data.image > 0 ? kGrid * kGrid * data.channels : data.features;
+}
+
+void AppendPattern(const GeneratedDescriptor& data, std::int64_t k, std::vector<float>& out) {
+  Draws draws(data.seed, kPatternStream, static_cast<std::uint64_t>(k));
+  for (std::int64_t i = 0; i < PatternSize(data); ++i) out.push_back(draws.Uniform());
+}
+
 }  // namespace
 
-GeneratedDataset::GeneratedDataset(const GeneratedConfig& config, std::int64_t begin, std::int64_t end)
-    : config_(config), begin_(begin), end_(end) {
-  ASSAY_CHECK(0 <= begin && begin < end && end <= config.samples && config.classes >= 1);
-  const std::int64_t size = config.image > 0 ? kGrid * kGrid * config.channels : config.features;
-  for (std::int64_t k = 0; k < config.classes; ++k) {
-    Draws draws(config.seed, kPatternStream, static_cast<std::uint64_t>(k));
-    for (std::int64_t i = 0; i < size; ++i) patterns_.push_back(draws.Uniform());
-  }
+GeneratedDecoder::GeneratedDecoder(const GeneratedDescriptor& descriptor) : data_(descriptor) {
+  ASSAY_CHECK(Check(DataDescriptor(descriptor)));
+  if (data_.classes > kMaxKept / PatternSize(data_)) return;
+  for (std::int64_t k = 0; k < data_.classes; ++k) AppendPattern(data_, k, patterns_);
 }
 
-std::int64_t GeneratedDataset::elements() const {
-  return config_.image > 0 ? config_.image * config_.image * config_.channels : config_.features;
-}
-
-std::vector<std::pair<std::string, TensorType>> GeneratedDataset::fields() const {
+SampleFields GeneratedDecoder::fields() const {
   const std::pair<std::string, TensorType> labels{"labels", {DType::kI32, {}}};
-  if (config_.image > 0) return {{"images", {DType::kF32, {config_.image, config_.image, config_.channels}}}, labels};
-  return {{"features", {DType::kF32, {config_.features}}}, labels};
+  if (data_.image > 0) return {{"images", {DType::kF32, {data_.image, data_.image, data_.channels}}}, labels};
+  return {{"features", {DType::kF32, {data_.features}}}, labels};
 }
 
-void GeneratedDataset::Load(std::int64_t index, const DrawContext&, std::int64_t row, std::span<Tensor> batch) const {
+const float* GeneratedDecoder::Pattern(std::int64_t k, std::vector<float>& scratch) const {
+  if (!patterns_.empty()) return patterns_.data() + k * PatternSize(data_);
+  AppendPattern(data_, k, scratch);
+  return scratch.data();
+}
+
+Status GeneratedDecoder::Decode(std::int64_t index, const DrawContext&, std::span<const ByteSpan>, std::int64_t row,
+                                std::span<Tensor> batch) const {
   ASSAY_CHECK(index >= 0 && index < samples() && batch.size() == 2);
-  const auto sample = static_cast<std::uint64_t>(begin_ + index);
-  const std::int64_t label = (begin_ + index) % config_.classes;
+  const std::int64_t sample = data_.begin + index, label = sample % data_.classes;
   batch[1].Span<std::int32_t>()[static_cast<std::size_t>(row)] = static_cast<std::int32_t>(label);
-  float* out = batch[0].Span<float>().data() + row * elements();
-  Draws noise(config_.seed, kNoiseStream, sample);
-  if (config_.image == 0) {
-    const float* centre = patterns_.data() + label * config_.features;
-    for (std::int64_t i = 0; i < config_.features; ++i) out[i] = std::fma(config_.noise, noise.Uniform(), centre[i]);
-    return;
+  std::vector<float> scratch;
+  const float* pattern = Pattern(label, scratch);
+  if (data_.image > 0) {
+    float* out = batch[0].Span<float>().data() + row * data_.image * data_.image * data_.channels;
+    DrawImage(static_cast<std::uint64_t>(sample), pattern, out);
+    return {};
   }
-  const float* pattern = patterns_.data() + label * kGrid * kGrid * config_.channels;
-  const std::int64_t side = config_.image;
-  Draws shift(config_.seed, kShiftStream, sample);
+  float* out = batch[0].Span<float>().data() + row * data_.features;
+  Draws noise(data_.seed, kNoiseStream, static_cast<std::uint64_t>(sample));
+  for (std::int64_t i = 0; i < data_.features; ++i) out[i] = std::fma(data_.noise, noise.Uniform(), pattern[i]);
+  return {};
+}
+
+void GeneratedDecoder::DrawImage(std::uint64_t sample, const float* pattern, float* out) const {
+  Draws noise(data_.seed, kNoiseStream, sample), shift(data_.seed, kShiftStream, sample);
+  const std::int64_t side = data_.image;
   const auto limit = static_cast<std::uint64_t>(side / kGrid + 1);
   const auto dy = static_cast<std::int64_t>((shift.Next() * limit) >> 32),
              dx = static_cast<std::int64_t>((shift.Next() * limit) >> 32);
   for (std::int64_t h = 0; h < side; ++h) {
     for (std::int64_t w = 0; w < side; ++w) {
       const std::int64_t patch = ((h + dy) % side * kGrid / side) * kGrid + (w + dx) % side * kGrid / side;
-      for (std::int64_t c = 0; c < config_.channels; ++c) {
-        *out++ = std::fma(config_.noise, noise.Uniform(), pattern[patch * config_.channels + c]);
+      for (std::int64_t c = 0; c < data_.channels; ++c) {
+        *out++ = std::fma(data_.noise, noise.Uniform(), pattern[patch * data_.channels + c]);
       }
     }
   }
 }
 
-std::string GeneratedDataset::description() const {
-  if (config_.image > 0) {
-    return fmt::format("generated {0}x{0}x{1} images, {2} samples, {3} classes", config_.image, config_.channels, samples(),
-                       config_.classes);
+std::string DescribeGenerated(const GeneratedDescriptor& d) {
+  const std::int64_t samples = d.end - d.begin;
+  if (d.image > 0) {
+    return fmt::format("generated {0}x{0}x{1} images, {2} samples, {3} classes", d.image, d.channels, samples, d.classes);
   }
-  return fmt::format("generated vectors of {} features, {} samples, {} classes", config_.features, samples(), config_.classes);
-}
-
-Digest GeneratedDataset::Content() const {
-  ByteWriter out;
-  out.String("assay.data.generated.1");
-  for (std::int64_t v : {begin_, end_, config_.classes, config_.image, config_.channels, config_.features}) out.I64(v);
-  out.F32(config_.noise);
-  out.U64(config_.seed);
-  return HashBytes(out.bytes());
+  return fmt::format("generated vectors of {} features, {} samples, {} classes", d.features, samples, d.classes);
 }
 
 }  // namespace assay

@@ -4,37 +4,32 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "assay/data/dataset.h"
-#include "assay/merkle/sha256.h"
+#include "assay/data/decoder.h"
 
 namespace assay {
 
-struct GeneratedConfig {
-  std::int64_t samples = 0, classes = 0;
-  std::int64_t image = 0, channels = 0;  // images
-  std::int64_t features = 0;             // feature vectors, when image is 0
-  float noise = 0;
-  std::uint64_t seed = 0;
-};
-
-class GeneratedDataset : public Dataset {
+class GeneratedDecoder : public SampleDecoder {
  public:
-  // Samples [begin, end) of the set.
-  GeneratedDataset(const GeneratedConfig& config, std::int64_t begin, std::int64_t end);
-  std::int64_t samples() const override { return end_ - begin_; }
-  std::vector<std::pair<std::string, TensorType>> fields() const override;
-  void Load(std::int64_t index, const DrawContext& context, std::int64_t row, std::span<Tensor> batch) const override;
-  std::string description() const override;
-  Digest Content() const;
+  // Wants a descriptor that passes Check.
+  explicit GeneratedDecoder(const GeneratedDescriptor& descriptor);
+  std::int64_t samples() const override { return data_.end - data_.begin; }
+  SampleFields fields() const override;
+  std::vector<SourceRange> Sources(std::int64_t) const override { return {}; }
+  Status Decode(std::int64_t index, const DrawContext& context, std::span<const ByteSpan> sources, std::int64_t row,
+                std::span<Tensor> batch) const override;
 
  private:
-  std::int64_t elements() const;  // of a sample
-  GeneratedConfig config_;
-  std::int64_t begin_, end_;
-  std::vector<float> patterns_;  // [class][element of its centre or coarse pattern]
+  // The centre or coarse pattern of class k, perhaps in `scratch`.
+  const float* Pattern(std::int64_t k, std::vector<float>& scratch) const;
+  void DrawImage(std::uint64_t sample, const float* pattern, float* out) const;
+  GeneratedDescriptor data_;
+  std::vector<float> patterns_;  // of all classes, one after the other; empty when that would be too much
 };
+
+std::string DescribeGenerated(const GeneratedDescriptor& descriptor);  // for people
 
 }  // namespace assay

@@ -9,6 +9,7 @@
 #include "assay/data/cifar10.h"
 #include "assay/data/corpus.h"
 #include "assay/data/generated.h"
+#include "assay/data/root.h"
 #include "assay/data/tokens.h"
 
 namespace assay {
@@ -27,6 +28,16 @@ Result<std::string> ReadText(const std::string& path) {
   return std::string(bytes.begin(), bytes.end());
 }
 
+SampleRule ValidationRule(std::int64_t sequence) { return {.sequence = sequence, .stride = sequence, .augment = false}; }
+
+// Puts the training part and its samples into `data`.
+Status AddTraining(Data& data, DataPart part, const SampleRule& rule, std::string description) {
+  data.part = part;
+  data.rule = rule;
+  ASSAY_ASSIGN(data.train, Dataset::Make(std::move(part), rule, std::move(description)));
+  return {};
+}
+
 Result<Data> SplitTokens(const DataConfig& config, std::int64_t sequence, std::shared_ptr<const TokenStream> stream,
                          std::string_view what, const std::string& description, Data data) {
   const std::int64_t total = stream->size(), kept = KeptBack(total, config.validation), train = total - kept;
@@ -36,11 +47,11 @@ Result<Data> SplitTokens(const DataConfig& config, std::int64_t sequence, std::s
   if (config.validation > 0 && kept <= sequence) {
     return Err("{}: {} tokens for validation, a sequence of {} needs at least {}", what, kept, sequence, sequence + 1);
   }
-  const std::int64_t stride = config.stride == 0 ? sequence : config.stride;
   const auto describe = [&](std::int64_t tokens) { return fmt::format("{}, {} tokens", description, tokens); };
-  data.content = stream->Content(0, train);
-  data.train = std::make_unique<TokenDataset>(stream, 0, train, sequence, stride, describe(train));
-  if (kept > 0) data.validation = std::make_unique<TokenDataset>(stream, train, total, sequence, sequence, describe(kept));
+  ASSAY_TRY(AddTraining(data, TokenPart(stream, 0, train), TrainingRule(config, sequence), describe(train)));
+  if (kept > 0) {
+    ASSAY_ASSIGN(data.validation, Dataset::Make(TokenPart(stream, train, total), ValidationRule(sequence), describe(kept)));
+  }
   return data;
 }
 
@@ -79,60 +90,72 @@ Result<Data> OpenTokens(const DataConfig& config, std::int64_t sequence) {
 }
 
 Result<Data> OpenGenerated(const DataConfig& config) {
-  GeneratedConfig generated{.samples = config.samples, .classes = config.classes, .noise = config.noise, .seed = config.seed};
+  GeneratedDescriptor train{.classes = config.classes, .noise = config.noise, .seed = config.seed};
   if (config.kind == DataKind::kFeatures) {
-    generated.features = config.features;
+    train.features = config.features;
   } else {
-    generated.image = config.kind == DataKind::kCifar10 ? kCifarSide : config.image;
-    generated.channels = config.kind == DataKind::kCifar10 ? kCifarChannels : config.channels;
-    if (config.kind == DataKind::kCifar10) generated.classes = kCifarClasses;
+    train.image = config.kind == DataKind::kCifar10 ? kCifarSide : config.image;
+    train.channels = config.kind == DataKind::kCifar10 ? kCifarChannels : config.channels;
+    if (config.kind == DataKind::kCifar10) train.classes = kCifarClasses;
   }
-  const std::int64_t kept = KeptBack(config.samples, config.validation), train = config.samples - kept;
-  if (train < 1 || (config.validation > 0 && kept < 1)) {
+  const std::int64_t kept = KeptBack(config.samples, config.validation);
+  train.end = config.samples - kept;
+  if (train.end < 1 || (config.validation > 0 && kept < 1)) {
     return Err("data.samples: {} samples cannot be split with data.validation = {}", config.samples, config.validation);
   }
   Data data;
-  data.shape.classes = generated.classes;
-  data.shape.image = generated.image;
-  data.shape.channels = generated.channels;
-  data.shape.features = generated.features;
-  auto set = std::make_unique<GeneratedDataset>(generated, 0, train);
-  data.content = set->Content();
-  data.train = std::move(set);
-  if (kept > 0) data.validation = std::make_unique<GeneratedDataset>(generated, train, config.samples);
+  data.shape.classes = train.classes;
+  data.shape.image = train.image;
+  data.shape.channels = train.channels;
+  data.shape.features = train.features;
+  ASSAY_TRY(AddTraining(data, {train, {}, nullptr}, TrainingRule(config, 0), DescribeGenerated(train)));
+  if (kept > 0) {
+    GeneratedDescriptor validation = train;
+    validation.begin = train.end;
+    validation.end = config.samples;
+    ASSAY_ASSIGN(data.validation, Dataset::Make({validation, {}, nullptr}, ValidationRule(0), DescribeGenerated(validation)));
+  }
+  return data;
+}
+
+std::string DescribeCifar(std::int64_t images, bool augment) {
+  return fmt::format("CIFAR-10, {} images{}", images, augment ? ", random crops and flips" : "");
+}
+
+Result<Data> SplitCifar(const DataConfig& config, std::shared_ptr<const CifarRecords> train, std::int64_t train_count,
+                        std::shared_ptr<const CifarRecords> validation, std::int64_t validation_begin) {
+  Data data;
+  data.shape.classes = kCifarClasses;
+  data.shape.image = kCifarSide;
+  data.shape.channels = kCifarChannels;
+  ASSAY_TRY(AddTraining(data, CifarPart(std::move(train), 0, train_count), TrainingRule(config, 0),
+                        DescribeCifar(train_count, config.augment)));
+  if (const std::int64_t kept = validation->size() - validation_begin; kept > 0) {
+    const std::int64_t end = validation->size();
+    ASSAY_ASSIGN(data.validation, Dataset::Make(CifarPart(std::move(validation), validation_begin, end), ValidationRule(0),
+                                                DescribeCifar(kept, false)));
+  }
   return data;
 }
 
 Result<Data> OpenCifar(const DataConfig& config) {
   if (config.path.empty()) return OpenGenerated(config);
-  Data data;
-  data.shape.classes = kCifarClasses;
-  data.shape.image = kCifarSide;
-  data.shape.channels = kCifarChannels;
   if (IsDirectory(config.path)) {
     std::vector<std::string> paths;
     for (int i = 1; i <= 5; ++i) paths.push_back(JoinPath(config.path, fmt::format("data_batch_{}.bin", i)));
     ASSAY_ASSIGN(auto train, CifarRecords::Open(paths));
     ASSAY_ASSIGN(auto test, CifarRecords::Open({JoinPath(config.path, "test_batch.bin")}));
-    data.content = train->Content(0, train->size());
-    data.train = std::make_unique<CifarDataset>(train, 0, train->size(), config.augment);
-    data.validation = std::make_unique<CifarDataset>(test, 0, test->size(), false);
-    return data;
+    return SplitCifar(config, train, train->size(), test, 0);
   }
   ASSAY_ASSIGN(auto records, CifarRecords::Open({config.path}));
   const std::int64_t kept = KeptBack(records->size(), config.validation), train = records->size() - kept;
   if (train < 1 || (config.validation > 0 && kept < 1)) {
     return Err("{}: {} records cannot be split with data.validation = {}", config.path, records->size(), config.validation);
   }
-  data.content = records->Content(0, train);
-  data.train = std::make_unique<CifarDataset>(records, 0, train, config.augment);
-  if (kept > 0) data.validation = std::make_unique<CifarDataset>(records, train, records->size(), false);
-  return data;
+  return SplitCifar(config, records, train, records, train);
 }
 
-}  // namespace
-
-Result<Data> OpenData(const DataConfig& config, std::int64_t sequence) {
+Result<Data> OpenKind(const DataConfig& config, std::int64_t sequence) {
   switch (config.kind) {
     case DataKind::kChars:
     case DataKind::kBpe: return OpenText(config, sequence);
@@ -142,6 +165,18 @@ Result<Data> OpenData(const DataConfig& config, std::int64_t sequence) {
     case DataKind::kFeatures: return OpenGenerated(config);
   }
   return Err("data.kind: unknown");
+}
+
+}  // namespace
+
+SampleRule TrainingRule(const DataConfig& config, std::int64_t sequence) {
+  return {.sequence = sequence, .stride = config.stride == 0 ? sequence : config.stride, .augment = config.augment};
+}
+
+Result<Data> OpenData(const DataConfig& config, std::int64_t sequence, ThreadPool* pool) {
+  ASSAY_ASSIGN(Data data, OpenKind(config, sequence));
+  data.root = DataRoot(data.part, pool);
+  return data;
 }
 
 }  // namespace assay

@@ -1,7 +1,7 @@
 // From a job's [data] section to datasets ready for training and validation.
 //
 // Without a path every kind has data to run on: text and token kinds use the embedded text, cifar10 generated images of the same
-// geometry; images and features are always generated. Paths never enter a job's identity: `content` does.
+// geometry; images and features are always generated. Paths never enter a job's identity: the data root does.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <string>
 
 #include "assay/base/result.h"
+#include "assay/base/thread_pool.h"
 #include "assay/data/dataset.h"
 #include "assay/data/tokenizer.h"
 #include "assay/merkle/sha256.h"
@@ -53,10 +54,15 @@ struct Data {
   std::unique_ptr<Dataset> validation;         // null when the job keeps nothing back
   std::shared_ptr<const Tokenizer> tokenizer;  // null for kinds without text
   DataShape shape;
-  Digest content{};  // SHA-256 of the canonical content of the training part (docs/JOBS.md)
+  DataPart part;    // what `train` is made from
+  SampleRule rule;  // and how
+  Digest root{};    // of `part` (docs/formats/data.md)
 };
 
-// `sequence` is the number of tokens per sample of the token kinds. Errors name the file and what was expected of it.
-Result<Data> OpenData(const DataConfig& config, std::int64_t sequence);
+// `sequence` is the number of tokens per sample of the token kinds. A pool shortens the hashing of large data. Errors name the file and
+// what was expected of it.
+Result<Data> OpenData(const DataConfig& config, std::int64_t sequence, ThreadPool* pool = nullptr);
+// How samples of the training part are made; needs no data.
+SampleRule TrainingRule(const DataConfig& config, std::int64_t sequence);
 
 }  // namespace assay

@@ -1,15 +1,18 @@
 #include "assay/data/tokens.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "assay/base/check.h"
 
 namespace assay {
 namespace {
 
-std::int32_t Largest(const TokenStream& stream) {
+std::int32_t TokenAt(ByteSpan bytes, std::size_t i) { return bytes[2 * i] | (bytes[2 * i + 1] << 8); }
+
+std::int32_t Largest(ByteSpan bytes) {
   std::int32_t largest = 0;
-  for (std::int64_t i = 0; i < stream.size(); ++i) largest = std::max(largest, stream[i]);
+  for (std::size_t i = 0; i < bytes.size() / 2; ++i) largest = std::max(largest, TokenAt(bytes, i));
   return largest;
 }
 
@@ -23,7 +26,7 @@ Result<std::shared_ptr<const TokenStream>> TokenStream::Open(const std::string& 
   auto stream = std::make_shared<TokenStream>();
   stream->file_ = std::move(file);
   stream->bytes_ = stream->file_.bytes();
-  stream->largest_ = Largest(*stream);
+  stream->largest_ = Largest(stream->bytes_);
   return stream;
 }
 
@@ -31,7 +34,7 @@ Result<std::shared_ptr<const TokenStream>> TokenStream::Parse(ByteSpan bytes, st
   if (bytes.size() % 2 != 0) return Err("{}: 2-byte token ids expected, file has {} bytes", what, bytes.size());
   auto stream = std::make_shared<TokenStream>();
   stream->bytes_ = bytes;
-  stream->largest_ = Largest(*stream);
+  stream->largest_ = Largest(stream->bytes_);
   return stream;
 }
 
@@ -39,49 +42,46 @@ std::shared_ptr<const TokenStream> TokenStream::Own(std::vector<std::uint16_t> t
   auto stream = std::make_shared<TokenStream>();
   stream->owned_ = std::move(tokens);
   stream->bytes_ = {reinterpret_cast<const std::uint8_t*>(stream->owned_.data()), stream->owned_.size() * 2};
-  stream->largest_ = Largest(*stream);
+  stream->largest_ = Largest(stream->bytes_);
   return stream;
 }
 
-Digest TokenStream::Content(std::int64_t begin, std::int64_t end) const {
-  ASSAY_CHECK(0 <= begin && begin <= end && end <= size());
-  ByteWriter head;
-  head.String("assay.data.tokens.1");
-  head.I64(end - begin);
-  Sha256 hash;
-  hash.Update(head.bytes());
-  hash.Update(bytes_.subspan(static_cast<std::size_t>(begin) * 2, static_cast<std::size_t>(end - begin) * 2));
-  return hash.Finish();
+DataPart TokenPart(std::shared_ptr<const TokenStream> stream, std::int64_t begin, std::int64_t end) {
+  ASSAY_CHECK(0 <= begin && begin <= end && end <= stream->size());
+  const std::int64_t count = end - begin;
+  const ByteSpan bytes = stream->bytes().subspan(static_cast<std::size_t>(begin) * 2, static_cast<std::size_t>(count) * 2);
+  return {TokensDescriptor{count}, {DataArray({bytes})}, std::move(stream)};
 }
 
-TokenDataset::TokenDataset(std::shared_ptr<const TokenStream> stream, std::int64_t begin, std::int64_t end,
-                           std::int64_t sequence, std::int64_t stride, std::string description)
-    : stream_(std::move(stream)),
-      begin_(begin),
-      end_(end),
-      sequence_(sequence),
-      stride_(stride),
-      description_(std::move(description)) {
-  ASSAY_CHECK(0 <= begin && end <= stream_->size() && end - begin > sequence && sequence >= 1 && stride >= 1);
+TokenDecoder::TokenDecoder(const TokensDescriptor& descriptor, std::int64_t sequence, std::int64_t stride)
+    : count_(descriptor.count), sequence_(sequence), stride_(stride) {
+  ASSAY_CHECK(sequence >= 1 && sequence < count_ && stride >= 1);
 }
 
-std::int64_t TokenDataset::samples() const { return (end_ - begin_ - sequence_ - 1) / stride_ + 1; }
+std::int64_t TokenDecoder::samples() const { return (count_ - sequence_ - 1) / stride_ + 1; }
 
-std::vector<std::pair<std::string, TensorType>> TokenDataset::fields() const {
+SampleFields TokenDecoder::fields() const {
   const TensorType type{DType::kI32, {sequence_}};
   return {{"tokens", type}, {"targets", type}};
 }
 
-void TokenDataset::Load(std::int64_t index, const DrawContext&, std::int64_t row, std::span<Tensor> batch) const {
-  ASSAY_CHECK(index >= 0 && index < samples() && batch.size() == 2);
-  const std::int64_t first = begin_ + index * stride_;
+std::vector<SourceRange> TokenDecoder::Sources(std::int64_t index) const {
+  ASSAY_CHECK(index >= 0 && index < samples());
+  const auto first = static_cast<std::uint64_t>(index * stride_), tokens = static_cast<std::uint64_t>(sequence_ + 1);
+  return {{0, 2 * first, 2 * (first + tokens)}};
+}
+
+Status TokenDecoder::Decode(std::int64_t, const DrawContext&, std::span<const ByteSpan> sources, std::int64_t row,
+                            std::span<Tensor> batch) const {
   const auto at = static_cast<std::size_t>(row * sequence_), length = static_cast<std::size_t>(sequence_);
+  ASSAY_CHECK(sources.size() == 1 && sources[0].size() == 2 * (length + 1) && batch.size() == 2);
   const auto tokens = batch[0].Span<std::int32_t>().subspan(at, length);
   const auto targets = batch[1].Span<std::int32_t>().subspan(at, length);
-  for (std::int64_t t = 0; t < sequence_; ++t) {
-    tokens[static_cast<std::size_t>(t)] = (*stream_)[first + t];
-    targets[static_cast<std::size_t>(t)] = (*stream_)[first + t + 1];
+  for (std::size_t t = 0; t < length; ++t) {
+    tokens[t] = TokenAt(sources[0], t);
+    targets[t] = TokenAt(sources[0], t + 1);
   }
+  return {};
 }
 
 }  // namespace assay

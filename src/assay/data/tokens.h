@@ -9,8 +9,7 @@
 
 #include "assay/base/bytes.h"
 #include "assay/base/file.h"
-#include "assay/data/dataset.h"
-#include "assay/merkle/sha256.h"
+#include "assay/data/decoder.h"
 
 namespace assay {
 
@@ -23,12 +22,8 @@ class TokenStream {
   static std::shared_ptr<const TokenStream> Own(std::vector<std::uint16_t> tokens);
 
   std::int64_t size() const { return static_cast<std::int64_t>(bytes_.size() / 2); }
-  std::int32_t operator[](std::int64_t i) const {
-    const auto at = static_cast<std::size_t>(i) * 2;
-    return bytes_[at] | (bytes_[at + 1] << 8);
-  }
+  ByteSpan bytes() const { return bytes_; }
   std::int32_t largest() const { return largest_; }
-  Digest Content(std::int64_t begin, std::int64_t end) const;  // the identity of a part
 
  private:
   MappedFile file_;
@@ -37,21 +32,22 @@ class TokenStream {
   std::int32_t largest_ = 0;
 };
 
-// Sample i: tokens [begin + i·stride, + sequence) and, as targets, the same one further on.
-class TokenDataset : public Dataset {
+// Tokens [begin, end) of the stream.
+DataPart TokenPart(std::shared_ptr<const TokenStream> stream, std::int64_t begin, std::int64_t end);
+
+// Sample i: tokens [i·stride, + sequence) and, as targets, the same one further on.
+class TokenDecoder : public SampleDecoder {
  public:
-  // Wants end - begin > sequence.
-  TokenDataset(std::shared_ptr<const TokenStream> stream, std::int64_t begin, std::int64_t end, std::int64_t sequence,
-               std::int64_t stride, std::string description);
+  // Wants 1 <= sequence < descriptor.count and stride >= 1.
+  TokenDecoder(const TokensDescriptor& descriptor, std::int64_t sequence, std::int64_t stride);
   std::int64_t samples() const override;
-  std::vector<std::pair<std::string, TensorType>> fields() const override;
-  void Load(std::int64_t index, const DrawContext& context, std::int64_t row, std::span<Tensor> batch) const override;
-  std::string description() const override { return description_; }
+  SampleFields fields() const override;
+  std::vector<SourceRange> Sources(std::int64_t index) const override;
+  Status Decode(std::int64_t index, const DrawContext& context, std::span<const ByteSpan> sources, std::int64_t row,
+                std::span<Tensor> batch) const override;
 
  private:
-  std::shared_ptr<const TokenStream> stream_;
-  std::int64_t begin_, end_, sequence_, stride_;
-  std::string description_;
+  std::int64_t count_, sequence_, stride_;
 };
 
 }  // namespace assay

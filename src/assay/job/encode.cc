@@ -9,7 +9,7 @@ constexpr std::uint32_t kVersion = 1;
 constexpr std::string_view kOrderRule = "feistel-1";
 
 // Keys that cannot change a bit of the state: labels, places, what is watched and kept. Everything about the data that matters is in its
-// content digest, apart from how samples are cut and varied.
+// root, apart from how samples are cut and varied.
 bool Identifies(std::string_view section, std::string_view key) {
   if (section.empty()) return key != "name";
   if (section == "data") return key == "stride" || key == "augment";

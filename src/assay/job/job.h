@@ -62,7 +62,7 @@ Status ResolveModel(Job& job, const Data& data);
 
 // The identities of the outside bytes that a job depends on.
 struct JobInputs {
-  Digest data{};                  // Data::content
+  Digest data{};                  // Data::root
   std::optional<Digest> weights;  // SHA-256 of the file at init_weights
 };
 

@@ -146,7 +146,7 @@ TEST(Identity, FollowsWhatCanChangeABitAndNothingElse) {
   EXPECT_TRUE(differs([](Job& j) { std::get<Gpt2Config>(j.model).dropout = 0; }));
   EXPECT_FALSE(differs([](Job& j) { j.name = "x"; }));
   EXPECT_FALSE(differs([](Job& j) { j.data.path = "x"; }));
-  EXPECT_FALSE(differs([](Job& j) { j.data.validation = 0.25f; }));  // the content of the training part tells it
+  EXPECT_FALSE(differs([](Job& j) { j.data.validation = 0.25f; }));  // the root of the training part tells it
   EXPECT_FALSE(differs([](Job& j) { j.init_weights = "x"; }));
   EXPECT_FALSE(differs([](Job& j) { j.eval.every = 5; }));
   EXPECT_FALSE(differs([](Job& j) { j.snapshot.keep = 5; }));

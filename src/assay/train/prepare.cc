@@ -34,19 +34,19 @@ void MakePathsAbsolute(Job& job) {
 
 }  // namespace
 
-Result<PreparedJob> Prepare(Job job) {
+Result<PreparedJob> Prepare(Job job, ThreadPool* pool) {
   MakePathsAbsolute(job);
   PreparedJob prepared;
-  ASSAY_ASSIGN(prepared.data, OpenData(job.data, job.batch.sequence));
+  ASSAY_ASSIGN(prepared.data, OpenData(job.data, job.batch.sequence, pool));
   ASSAY_TRY(ResolveModel(job, prepared.data));
-  prepared.inputs.data = prepared.data.content;
+  prepared.inputs.data = prepared.data.root;
   if (!job.init_weights.empty()) {
     ASSAY_ASSIGN(prepared.inputs.weights, CheckWeights(job));
   }
   prepared.program = BuildProgram(job.model, job.optimizer, job.batch);
   prepared.identity = {.job = JobId(job, prepared.inputs, prepared.program),
                        .trajectory = TrajectoryId(job, prepared.inputs, prepared.program),
-                       .data = prepared.data.content};
+                       .data = prepared.data.root};
   prepared.job = std::move(job);
   return prepared;
 }

@@ -1,10 +1,11 @@
-// From a job file's content to everything that training it needs: data opened, model resolved against it, program built, identity known.
+// From a job file to everything that training it needs: data opened, model resolved against it, program built, identity known.
 #pragma once
 
 #include <string_view>
 #include <vector>
 
 #include "assay/base/result.h"
+#include "assay/base/thread_pool.h"
 #include "assay/exec/step.h"
 #include "assay/job/job.h"
 #include "assay/run/directory.h"
@@ -19,7 +20,8 @@ struct PreparedJob {
   RunIdentity identity;
 };
 
-Result<PreparedJob> Prepare(Job job);
+// A pool shortens the hashing of large data.
+Result<PreparedJob> Prepare(Job job, ThreadPool* pool = nullptr);
 
 // What a run directory of this job holds.
 RunContent ContentOf(const PreparedJob& prepared);

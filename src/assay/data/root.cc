@@ -1,0 +1,50 @@
+#include "assay/data/root.h"
+
+#include <algorithm>
+
+#include "assay/base/check.h"
+#include "assay/merkle/tree.h"
+
+namespace assay {
+namespace {
+
+constexpr std::string_view kArrayTag = "assay/array/1";
+constexpr std::int64_t kGrain = 256;  // leaves, 1 MiB
+
+}  // namespace
+
+std::vector<Digest> LeafHashes(const DataArray& array, ThreadPool* pool) {
+  std::vector<Digest> leaves(static_cast<std::size_t>((array.size() + kLeafBytes - 1) / kLeafBytes));
+  const auto hash = [&](std::int64_t begin, std::int64_t end, int) {
+    Bytes scratch;
+    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+      const std::uint64_t first = std::uint64_t{i} * kLeafBytes;
+      leaves[i] = LeafHash(array.Fetch(first, std::min<std::uint64_t>(first + kLeafBytes, array.size()), scratch));
+    }
+  };
+  const auto count = static_cast<std::int64_t>(leaves.size());
+  if (pool != nullptr) {
+    pool->ParallelFor(count, kGrain, hash);
+  } else {
+    hash(0, count, 0);
+  }
+  return leaves;
+}
+
+Digest DataRoot(const DataDescriptor& descriptor, std::span<const Digest> array_roots) {
+  const std::vector<ArraySpec> specs = ArraysOf(descriptor);
+  ASSAY_CHECK(specs.size() == array_roots.size());
+  std::vector<Digest> leaves = {LeafHash(Encode(descriptor))};
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    leaves.push_back(EntryHash(kArrayTag, {specs[i].name, specs[i].type, array_roots[i]}));
+  }
+  return TreeRoot(std::move(leaves));
+}
+
+Digest DataRoot(const DataPart& part, ThreadPool* pool) {
+  std::vector<Digest> roots;
+  for (const DataArray& array : part.arrays) roots.push_back(TreeRoot(LeafHashes(array, pool)));
+  return DataRoot(part.descriptor, roots);
+}
+
+}  // namespace assay

@@ -1,0 +1,20 @@
+// The data root: what a job's identity says about its training data (docs/formats/data.md). Pure functions; thread safe.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "assay/base/thread_pool.h"
+#include "assay/data/part.h"
+#include "assay/merkle/sha256.h"
+
+namespace assay {
+
+// The hashes of an array's 4 KiB leaves. A pool makes it faster, never different; null: the calling thread does all.
+std::vector<Digest> LeafHashes(const DataArray& array, ThreadPool* pool);
+
+// From the root of each array that ArraysOf(descriptor) lists.
+Digest DataRoot(const DataDescriptor& descriptor, std::span<const Digest> array_roots);
+Digest DataRoot(const DataPart& part, ThreadPool* pool);
+
+}  // namespace assay
