@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <system_error>
 #include <utility>
 
@@ -75,25 +76,51 @@ Status WriteAll(int descriptor, ByteSpan bytes, const std::string& path) {
 }
 
 // A file beside `path` that did not exist before.
-Result<int> CreateTemporary(const std::string& path, std::string& temporary) {
+Result<int> CreateTemporary(const std::string& path, unsigned mode, std::string& temporary) {
   static std::atomic<std::uint64_t> counter{0};
   const std::size_t slash = path.find_last_of('/');
   const std::size_t name = slash == std::string::npos ? 0 : slash + 1;
   for (;;) {
     temporary = fmt::format("{}.{}.{}-{}{}", path.substr(0, name), path.substr(name), ::getpid(), counter++, kTemporarySuffix);
-    const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (descriptor >= 0) return descriptor;
     if (errno != EEXIST) return Err("{}: cannot create: {}", path, Reason());
   }
 }
 
-Status FillAndRename(Descriptor& file, const std::string& temporary, const std::string& path, const FileBody& body) {
+// Gives the temporary its name unless something has it already. Not every file system knows such a rename; a second name and the removal
+// of the first do the same, but for what a crash in between leaves.
+bool RenameNew(const std::string& temporary, const std::string& path) {
+  if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0) return true;
+  if (errno != EINVAL && errno != ENOSYS) return false;
+  return ::link(temporary.c_str(), path.c_str()) == 0 && ::unlink(temporary.c_str()) == 0;
+}
+
+Status FillAndRename(Descriptor& file, const std::string& temporary, const std::string& path, const FileBody& body,
+                     bool replace) {
   FileSink sink(file.get(), path);
   ASSAY_TRY(body(sink));
   if (::fsync(file.get()) != 0) return Err("{}: cannot sync: {}", path, Reason());
   if (!file.Close()) return Err("{}: cannot close: {}", path, Reason());
-  if (::rename(temporary.c_str(), path.c_str()) != 0) return Err("{}: cannot rename into place: {}", path, Reason());
-  return {};
+  if (replace ? ::rename(temporary.c_str(), path.c_str()) == 0 : RenameNew(temporary, path)) return {};
+  if (!replace && errno == EEXIST) return Err("{}: exists already and is not overwritten", path);
+  return Err("{}: cannot rename into place: {}", path, Reason());
+}
+
+// The rest of the plain file that was opened.
+Result<Bytes> ReadAll(int descriptor, const std::string& path, std::uint64_t max_bytes) {
+  ASSAY_ASSIGN(const std::uint64_t size, PlainSize(descriptor, path));
+  if (size > max_bytes) return Err("{}: has {} bytes, expected at most {}", path, size, max_bytes);
+  Bytes bytes(size);
+  std::size_t filled = 0;
+  while (filled < bytes.size()) {
+    const ssize_t got = ::read(descriptor, bytes.data() + filled, bytes.size() - filled);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return Err("{}: cannot read: {}", path, Reason());
+    if (got == 0) return Err("{}: became shorter while it was read", path);
+    filled += static_cast<std::size_t>(got);
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -101,18 +128,18 @@ Status FillAndRename(Descriptor& file, const std::string& temporary, const std::
 Result<Bytes> ReadFile(const std::string& path, std::uint64_t max_bytes) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) return Err("{}: cannot open: {}", path, Reason());
-  ASSAY_ASSIGN(const std::uint64_t size, PlainSize(file.get(), path));
-  if (size > max_bytes) return Err("{}: has {} bytes, expected at most {}", path, size, max_bytes);
-  Bytes bytes(size);
-  std::size_t filled = 0;
-  while (filled < bytes.size()) {
-    const ssize_t got = ::read(file.get(), bytes.data() + filled, bytes.size() - filled);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return Err("{}: cannot read: {}", path, Reason());
-    if (got == 0) return Err("{}: became shorter while it was read", path);
-    filled += static_cast<std::size_t>(got);
+  return ReadAll(file.get(), path, max_bytes);
+}
+
+Result<Bytes> ReadPrivateFile(const std::string& path, std::uint64_t max_bytes) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) return Err("{}: cannot open: {}", path, Reason());
+  struct stat info{};
+  if (::fstat(file.get(), &info) != 0) return Err("{}: cannot read: {}", path, Reason());
+  if (S_ISREG(info.st_mode) && (info.st_mode & 077) != 0) {
+    return Err("{}: others may read it (mode {:04o}), expected mode 0600; run chmod 600 on it", path, info.st_mode & 07777);
   }
-  return bytes;
+  return ReadAll(file.get(), path, max_bytes);
 }
 
 Result<MappedFile> MappedFile::Open(const std::string& path) {
@@ -134,11 +161,11 @@ MappedFile::~MappedFile() {
 
 Status FileSink::Write(ByteSpan bytes) { return WriteAll(descriptor_, bytes, path_); }
 
-Status WriteFileAtomic(const std::string& path, const FileBody& body) {
+Status WriteFileAtomic(const std::string& path, const FileBody& body, const WriteOptions& options) {
   std::string temporary;
-  ASSAY_ASSIGN(const int descriptor, CreateTemporary(path, temporary));
+  ASSAY_ASSIGN(const int descriptor, CreateTemporary(path, options.mode, temporary));
   Descriptor file(descriptor);
-  Status filled = FillAndRename(file, temporary, path, body);
+  Status filled = FillAndRename(file, temporary, path, body, options.replace);
   if (!filled) {
     ::unlink(temporary.c_str());
     return filled;
@@ -146,8 +173,16 @@ Status WriteFileAtomic(const std::string& path, const FileBody& body) {
   return SyncDirectory(ParentOf(path));
 }
 
-Status WriteFileAtomic(const std::string& path, ByteSpan bytes) {
-  return WriteFileAtomic(path, [&](FileSink& sink) { return sink.Write(bytes); });
+Status WriteFileAtomic(const std::string& path, ByteSpan bytes, const WriteOptions& options) {
+  return WriteFileAtomic(path, [&](FileSink& sink) { return sink.Write(bytes); }, options);
+}
+
+Status WriteIfDifferent(const std::string& path, ByteSpan bytes) {
+  if (Exists(path)) {
+    const auto old = ReadFile(path, bytes.size());
+    if (old && std::equal(old->begin(), old->end(), bytes.begin(), bytes.end())) return {};
+  }
+  return WriteFileAtomic(path, bytes);
 }
 
 bool IsTemporaryName(std::string_view name) { return name.starts_with('.') && name.ends_with(kTemporarySuffix); }
@@ -214,6 +249,11 @@ Result<std::vector<std::string>> ListDirectory(const std::string& path) {
 Status RemoveFile(const std::string& path) {
   if (::unlink(path.c_str()) != 0) return Err("{}: cannot remove: {}", path, Reason());
   return {};
+}
+
+Status RemoveFileDurably(const std::string& path) {
+  ASSAY_TRY(RemoveFile(path));
+  return SyncDirectory(ParentOf(path));
 }
 
 bool Exists(const std::string& path) {

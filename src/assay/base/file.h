@@ -20,6 +20,8 @@ namespace assay {
 
 // The whole file; an error when it is larger than `max_bytes` or is not a plain file.
 Result<Bytes> ReadFile(const std::string& path, std::uint64_t max_bytes);
+// The same for secrets: an error also when anyone but the owner may read or write the file.
+Result<Bytes> ReadPrivateFile(const std::string& path, std::uint64_t max_bytes);
 
 // A read-only view of a plain file. The file must not be truncated by others while it is mapped. Movable.
 class MappedFile {
@@ -57,8 +59,15 @@ class FileSink {
 
 using FileBody = std::function<Status(FileSink& sink)>;
 
-Status WriteFileAtomic(const std::string& path, const FileBody& body);
-Status WriteFileAtomic(const std::string& path, ByteSpan bytes);
+struct WriteOptions {
+  unsigned mode = 0666;  // less the process's mask; of the temporary too, so that a secret is never readable to others
+  bool replace = true;   // otherwise an existing file is an error and stays
+};
+
+Status WriteFileAtomic(const std::string& path, const FileBody& body, const WriteOptions& options = {});
+Status WriteFileAtomic(const std::string& path, ByteSpan bytes, const WriteOptions& options = {});
+// Leaves a file alone that has this content already.
+Status WriteIfDifferent(const std::string& path, ByteSpan bytes);
 // Whether `name` is one that WriteFileAtomic gives to its temporaries; a killed process leaves such files behind.
 bool IsTemporaryName(std::string_view name);
 
@@ -103,6 +112,7 @@ class FileLock {
 Status MakeDirectories(const std::string& path);
 Result<std::vector<std::string>> ListDirectory(const std::string& path);  // names in ascending order
 Status RemoveFile(const std::string& path);                               // an error when it does not exist
+Status RemoveFileDurably(const std::string& path);                        // the same, and syncs the directory
 bool Exists(const std::string& path);
 bool IsDirectory(const std::string& path);
 std::string JoinPath(std::string_view directory, std::string_view name);

@@ -86,6 +86,40 @@ TEST_F(FileTest, FullDiskNamesThePathAndLeavesNothing) {
   EXPECT_TRUE(ListDirectory(directory_)->empty());
 }
 
+TEST_F(FileTest, ModeHoldsForTheTemporaryToo) {
+  const mode_t mask = ::umask(0);
+  unsigned during = 0;
+  const Status status = WriteFileAtomic(Path("secret"),
+                                        [&](FileSink& sink) {
+                                          struct stat info{};
+                                          ::stat(Path(ListDirectory(directory_)->at(0)).c_str(), &info);
+                                          during = info.st_mode & 07777;
+                                          return sink.Write("x");
+                                        },
+                                        {.mode = 0600});
+  ::umask(mask);
+  ASSERT_TRUE(status) << status.error().message;
+  EXPECT_EQ(during, 0600u);
+  struct stat info{};
+  ASSERT_EQ(::stat(Path("secret").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0600u);
+  EXPECT_TRUE(ReadPrivateFile(Path("secret"), 10));
+  ASSERT_EQ(::chmod(Path("secret").c_str(), 0640), 0);
+  EXPECT_EQ(ReadPrivateFile(Path("secret"), 10).error().message,
+            Path("secret") + ": others may read it (mode 0640), expected mode 0600; run chmod 600 on it");
+}
+
+TEST_F(FileTest, WithoutReplacingTheOldFileStays) {
+  const WriteOptions keep{.replace = false};
+  ASSERT_TRUE(WriteFileAtomic(Path("a"), AsBytes("old"), keep));
+  EXPECT_EQ(WriteFileAtomic(Path("a"), AsBytes("new"), keep).error().message,
+            Path("a") + ": exists already and is not overwritten");
+  EXPECT_EQ(Text(Path("a")), "old");
+  ASSERT_TRUE(MakeDirectories(Path("d")));
+  EXPECT_FALSE(WriteFileAtomic(Path("d"), AsBytes("new"), keep));
+  EXPECT_EQ(*ListDirectory(directory_), (std::vector<std::string>{"a", "d"}));
+}
+
 TEST_F(FileTest, ErrorsNameThePath) {
   const std::string missing = Path("missing");
   EXPECT_EQ(ReadFile(missing, 10).error().message, missing + ": cannot open: No such file or directory");
