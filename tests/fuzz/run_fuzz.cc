@@ -1,14 +1,22 @@
-// What a run directory holds beside tensors: its identity, and the metadata of its snapshots.
+// What a run directory holds beside tensors: its header, log entries, the statement of its receipt, and the metadata of its snapshots.
+#include <algorithm>
+
 #include "assay/base/check.h"
+#include "assay/run/entry.h"
 #include "assay/run/identity.h"
+#include "assay/run/receipt.h"
 #include "assay/run/snapshot.h"
 #include "fuzz/targets.h"
 
 namespace assay::fuzz {
 
 void RunRun(ByteSpan input) {
-  const auto identity = ParseRunIdentity(AsText(input), "id");
-  if (identity) ASSAY_CHECK(Encode(*identity) == AsText(input));
+  const auto header = ParseRunHeader(AsText(input), "id");
+  if (header) ASSAY_CHECK(Encode(*header) == AsText(input));
+  const auto entry = DecodeLogEntry(input, "entry");
+  if (entry) ASSAY_CHECK(std::ranges::equal(Encode(*entry), input));
+  const auto receipt = ParseStatement(AsText(input), "receipt");
+  if (receipt) ASSAY_CHECK(ToStatement(*receipt) == AsText(input));
   const auto file = Safetensors::Parse(input, "file");
   if (!file) return;
   const auto info = SnapshotInfoOf(*file);
@@ -26,7 +34,25 @@ std::vector<Bytes> RunSeeds() {
       .step = 7, .job = digest, .trajectory = digest, .state_root = digest, .loss = 1.5f, .validation_loss = 2.5f};
   Tensor tensor(DType::kF32, {2});
   const TensorRef ref{"w", &tensor};
-  return {ToBytes(Encode(RunIdentity{digest, digest, digest})), EncodeSafetensors({&ref, 1}, ToMetadata(info)).value()};
+  const VerifyKey signer("seed", digest.bytes);
+  const RunHeader header{
+      .identity = {digest, digest, digest}, .signer = signer, .job_toml = digest, .job_bin = digest, .program_bin = digest};
+  const LogEntry entry{.step = 20, .state_root = digest, .batch_root = digest, .loss_bits = 0x3f800000, .previous = digest};
+  const Receipt receipt{.model = digest,
+                        .job = digest,
+                        .trajectory = digest,
+                        .program = digest,
+                        .data = digest,
+                        .steps = 20,
+                        .commit_every = 10,
+                        .snapshot_every = 0,
+                        .log = {.origin = "seed/" + digest.hex(), .size = 3, .root = digest},
+                        .initial_state_root = digest,
+                        .final_state_root = digest,
+                        .loss_bits = 0x3f800000,
+                        .signer = signer.ToString()};
+  return {ToBytes(Encode(header)), EncodeSafetensors({&ref, 1}, ToMetadata(info)).value(), Encode(entry),
+          ToBytes(ToStatement(receipt))};
 }
 
 }  // namespace assay::fuzz

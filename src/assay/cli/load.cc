@@ -19,7 +19,7 @@ Status LoadWeights(const std::string& path, LoadedModel& model) {
 Status LoadNewestSnapshot(const RunDirectory& run, ThreadPool& pool, LoadedModel& model) {
   const auto note = [](const std::string& text) { fmt::print(stderr, "assay: {}\n", text); };
   model.specs = model.prepared.program.state;
-  ASSAY_ASSIGN(auto snapshot, run.NewestSnapshot(model.specs, std::numeric_limits<std::int64_t>::max(), pool, note));
+  ASSAY_ASSIGN(auto snapshot, run.NewestSnapshot(model.specs, std::numeric_limits<std::int64_t>::max(), pool, {}, note));
   if (!snapshot) return Err("{}: has no valid snapshot yet", run.path());
   model.snapshot = snapshot->info;
   model.state = std::move(snapshot->state);

@@ -5,6 +5,7 @@
 #include "assay/cli/command.h"
 #include "assay/cli/json.h"
 #include "assay/cli/progress.h"
+#include "assay/cli/signer.h"
 #include "assay/cli/text.h"
 #include "assay/train/interrupt.h"
 #include "assay/train/trainer.h"
@@ -16,6 +17,7 @@ struct TrainOptions {
   std::string job;
   std::string out;
   std::string data;
+  std::string key;         // empty: the user's own
   std::int64_t steps = 0;  // 0: the job's
   ComputeOptions compute;
   bool json = false;
@@ -24,15 +26,15 @@ struct TrainOptions {
 
 double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-Result<PreparedJob> PrepareFrom(const TrainOptions& options) {
+Result<PreparedJob> PrepareFrom(const TrainOptions& options, ThreadPool& pool) {
   ASSAY_ASSIGN(Job job, LoadJob(options.job));
   if (options.steps > 0) job.steps = options.steps;
   if (!options.data.empty()) job.data.path = options.data;
-  return Prepare(std::move(job));
+  return Prepare(std::move(job), &pool);
 }
 
-void PrintResult(const TrainOptions& options, const PreparedJob& prepared, const Compute& compute, const TrainOutcome& outcome,
-                 double seconds) {
+void PrintResult(const TrainOptions& options, const PreparedJob& prepared, const RunDirectory& run, const Compute& compute,
+                 const TrainOutcome& outcome, double seconds) {
   if (options.json) {
     const OrderedJson json = {{"job", prepared.job.name},
                               {"job_id", prepared.identity.job.hex()},
@@ -41,6 +43,8 @@ void PrintResult(const TrainOptions& options, const PreparedJob& prepared, const
                               {"loss", outcome.loss},
                               {"val_loss", ToJson(outcome.validation_loss)},
                               {"state_root", outcome.state_root.hex()},
+                              {"signer", run.signer().id()},
+                              {"receipt", outcome.interrupted ? OrderedJson(nullptr) : OrderedJson(run.receipt_path())},
                               {"seconds", seconds},
                               {"simd", compute.simd},
                               {"threads", compute.pool->threads()},
@@ -52,14 +56,16 @@ void PrintResult(const TrainOptions& options, const PreparedJob& prepared, const
   fmt::print("steps       {}\nloss        {:.6f}\n", outcome.step, outcome.loss);
   if (outcome.validation_loss) fmt::print("val loss    {:.6f}\n", *outcome.validation_loss);
   fmt::print("time        {}\nstate root  {}\n", Duration(seconds), outcome.state_root.hex());
-  if (!outcome.interrupted) fmt::print("weights     {}\n", JoinPath(options.out, "model.safetensors"));
+  fmt::print("signed by   {}\n", run.signer().id());
+  if (!outcome.interrupted) fmt::print("weights     {}\nreceipt     {}\n", run.weights_path(), run.receipt_path());
 }
 
 Result<int> RunTrain(const TrainOptions& options) {
   const double begin = Now();
   ASSAY_ASSIGN(const Compute compute, MakeCompute(options.compute));
-  ASSAY_ASSIGN(const PreparedJob prepared, PrepareFrom(options));
-  ASSAY_ASSIGN(RunDirectory run, RunDirectory::OpenForTraining(options.out, ContentOf(prepared)));
+  ASSAY_ASSIGN(const PreparedJob prepared, PrepareFrom(options, *compute.pool));
+  ASSAY_ASSIGN(const SigningKey key, OpenSigner(options.key));
+  ASSAY_ASSIGN(RunDirectory run, RunDirectory::OpenForTraining(options.out, ContentOf(prepared), key.verify_key()));
 
   Progress progress(stderr, ProgressModeFor(stderr, options.quiet), prepared.job.steps, ThroughputOf(prepared.job));
   const InterruptGuard interrupt;
@@ -70,10 +76,10 @@ Result<int> RunTrain(const TrainOptions& options) {
       .on_note = [&](const std::string& text) { progress.Note(text); },
       .should_stop = [&] { return interrupt.signal() != 0; },
   };
-  const auto outcome = Train(prepared, run, *compute.backend, *compute.pool, hooks);
+  const auto outcome = Train(prepared, run, key, *compute.backend, *compute.pool, hooks);
   progress.Finish();
   if (!outcome) return tl::unexpected(outcome.error());
-  PrintResult(options, prepared, compute, *outcome, Now() - begin);
+  PrintResult(options, prepared, run, compute, *outcome, Now() - begin);
   if (!outcome->interrupted) return kExitOk;
   std::fflush(stdout);
   progress.Note(fmt::format("interrupted after step {} of {}; continue with: assay train {} --out {}", outcome->step,
@@ -100,6 +106,8 @@ void AddTrain(CLI::App& app, Command& command) {
       ->check(InRange(std::int64_t{1}, std::int64_t{0xffffffff}))
       ->type_name("N");
   sub->add_option("--data", options->data, "Data file or folder instead of the job's")->type_name("PATH");
+  sub->add_option("--key", options->key, "Signing key (assay keygen); otherwise $ASSAY_KEY, or your own, made at first use")
+      ->type_name("FILE");
   AddComputeOptions(*sub, options->compute);
   sub->add_flag("--json", options->json, "Print the result as one JSON object on the last line of standard output");
   sub->add_flag("--quiet", options->quiet, "No progress");

@@ -29,7 +29,7 @@ struct EvalConfig {
 
 struct SnapshotConfig {
   std::int64_t every = 100;  // steps between snapshots; 0: only after the last step
-  std::int64_t keep = 2;     // most recent snapshots kept; 0: all
+  std::int64_t keep = 0;     // most recent snapshots kept; 0: all
 };
 
 struct Job {
@@ -37,7 +37,7 @@ struct Job {
   std::int64_t steps = 100;
   std::uint64_t seed = 1;
   Precision precision = Precision::kFp32;
-  std::int64_t commit_every = 1;  // steps between log entries
+  std::int64_t commit_every = 10;  // steps between log entries
   // Extents that the file leaves out are 0 until ResolveModel takes them from the data.
   ModelConfig model = Gpt2Config{};
   DataConfig data;

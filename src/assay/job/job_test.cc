@@ -39,7 +39,7 @@ TEST(Job, ReadsValuesAndDefaults) {
   ASSERT_TRUE(job) << job.error().message;
   EXPECT_EQ(job->steps, 7);
   EXPECT_EQ(job->schedule.length, 7);
-  EXPECT_EQ(job->commit_every, 1);
+  EXPECT_EQ(job->commit_every, 10);
   EXPECT_EQ(std::get<MlpConfig>(job->model).hidden, (std::vector<std::int64_t>{8, 4}));
   EXPECT_EQ(std::get<MlpConfig>(job->model).inputs, 0);
   EXPECT_EQ(job->data.kind, DataKind::kFeatures);

@@ -220,6 +220,9 @@ Status CheckCombinations(const Job& job) {
   if (job.data.kind == DataKind::kBpe && job.data.vocabulary.empty()) {
     return Err("data.vocabulary: expected a folder with encoder.json and vocab.bpe");
   }
+  if (job.snapshot.every % job.commit_every != 0) {
+    return Err("snapshot.every: expected a multiple of commit.every ({}), got {}", job.commit_every, job.snapshot.every);
+  }
   return {};
 }
 

@@ -1,12 +1,15 @@
 // The run directory: one provider's execution of one job (docs/formats/run.md).
 //
-//   id                what is being trained: written last when a run is created, so a directory with it is complete
-//   job.toml          the job, for people and for `assay eval`, `sample` and `show`
+//   id                what is being trained and who signs for it: written last when a run is created, so a directory with it is complete
+//   job.toml          the job, for people and for `assay eval`, `sample`, `show` and `audit`
 //   job.bin           its canonical encoding
 //   program.bin       the canonical encoding of its training step
+//   log/              the signed log of committed steps
 //   snapshots/        step-NNNNNNNNNN.safetensors, the state after so many steps
 //   events/           TensorBoard event files
+//   traces/           step-NNNNNNNNNN.trace, made on demand
 //   model.safetensors the trained weights, once the last step is done
+//   receipt.json      the signed commitment to the finished run: written last of all
 //   lock              held while a process trains here
 //
 // Every file but the event files is written whole or not at all. Not synchronised; the lock keeps other processes out while training.
@@ -36,33 +39,43 @@ struct RunContent {
 
 class RunDirectory {
  public:
-  // Creates the directory, or opens one that has the same trajectory (a longer or shorter run of the same job continues it), and locks
-  // it. Refuses directories of other jobs and directories that hold anything else.
-  static Result<RunDirectory> OpenForTraining(const std::string& path, const RunContent& content);
+  // Creates the directory, or opens one that has the same trajectory (a longer or shorter run of the same job continues it) and the same
+  // signer, and locks it. Refuses directories of other jobs or signers and directories that hold anything else. A receipt for another number
+  // of steps is removed before anything else changes.
+  static Result<RunDirectory> OpenForTraining(const std::string& path, const RunContent& content, const VerifyKey& signer);
   // For reading; takes no lock.
   static Result<RunDirectory> Open(const std::string& path);
   static bool IsRun(const std::string& path);
 
   const std::string& path() const { return path_; }
-  const RunIdentity& identity() const { return identity_; }
+  const RunHeader& header() const { return header_; }
+  const RunIdentity& identity() const { return header_.identity; }
+  const VerifyKey& signer() const { return header_.signer; }
   std::string job_path() const { return JoinPath(path_, "job.toml"); }
   std::string events_path() const { return JoinPath(path_, "events"); }
+  std::string log_path() const { return JoinPath(path_, "log"); }
   std::string weights_path() const { return JoinPath(path_, "model.safetensors"); }
+  std::string receipt_path() const { return JoinPath(path_, "receipt.json"); }
+  std::string TracePath(std::int64_t step) const;
   std::string SnapshotPath(std::int64_t step) const;
 
   Result<std::vector<std::int64_t>> SnapshotSteps() const;  // ascending
-  // The newest snapshot of at most `max_step` that passes every check; damaged ones are told to `note` and passed over.
+  // The newest snapshot of at most `max_step` that passes every check and that `accept`, where there is one, has nothing against; others are told to `note` and passed
+  // over.
   Result<std::optional<Snapshot>> NewestSnapshot(std::span<const StateSpec> specs, std::int64_t max_step, ThreadPool& pool,
+                                                 const std::function<Status(const SnapshotInfo&)>& accept,
                                                  const std::function<void(const std::string&)>& note) const;
+  // job.toml, job.bin and program.bin are those that the header names.
+  Status CheckFixedFiles() const;
   // Removes the oldest of the snapshots up to `step` so that `keep` of them remain; 0 keeps all.
   Status Prune(std::int64_t step, std::int64_t keep) const;
 
  private:
-  explicit RunDirectory(std::string path) : path_(std::move(path)) {}
+  RunDirectory(std::string path, RunHeader header) : path_(std::move(path)), header_(std::move(header)) {}
   Status Create(const RunContent& content);
   Status RemoveTemporaries() const;
   std::string path_;
-  RunIdentity identity_;
+  RunHeader header_;
   std::optional<FileLock> lock_;
 };
 

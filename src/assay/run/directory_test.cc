@@ -41,7 +41,7 @@ class RunDirectoryTest : public testing::Test {
   void TearDown() override { std::filesystem::remove_all(root_); }
 
   Result<RunDirectory> Open(std::string_view job = "j", std::string_view trajectory = "t") {
-    return RunDirectory::OpenForTraining(path_, ContentFor(job, trajectory));
+    return RunDirectory::OpenForTraining(path_, ContentFor(job, trajectory), key_.verify_key());
   }
   Status Save(const RunDirectory& run, std::int64_t step) {
     const std::vector<Tensor> state = StateAt(step);
@@ -54,7 +54,9 @@ class RunDirectoryTest : public testing::Test {
                           .validation_loss = {}});
   }
   Result<std::optional<Snapshot>> Newest(const RunDirectory& run, std::int64_t max_step = 1000) {
-    return run.NewestSnapshot(Specs(), max_step, pool_, [this](const std::string& note) { notes_.push_back(note); });
+    return run.NewestSnapshot(
+        Specs(), max_step, pool_, [](const SnapshotInfo&) { return Status(); },
+        [this](const std::string& note) { notes_.push_back(note); });
   }
   void FlipByte(const std::string& path, std::size_t from_end) {
     auto bytes = ReadFile(path, 1 << 20);
@@ -68,6 +70,7 @@ class RunDirectoryTest : public testing::Test {
     file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   }
 
+  SigningKey key_ = SigningKey::Generate("test");
   ThreadPool pool_{2};
   std::string root_, path_;
   std::vector<std::string> notes_;
@@ -126,6 +129,36 @@ TEST_F(RunDirectoryTest, RefusesOtherJobsAndForeignDirectories) {
   path_ = root_ + "/file";
   EXPECT_EQ(Open().error().message, path_ + ": is not a directory, expected one for the run");
   EXPECT_FALSE(RunDirectory::Open(root_));
+}
+
+TEST_F(RunDirectoryTest, RefusesAnotherSigner) {
+  ASSERT_TRUE(Open());
+  const std::string first = key_.verify_key().id();
+  key_ = SigningKey::Generate("other");
+  const auto again = Open();
+  ASSERT_FALSE(again);
+  EXPECT_NE(again.error().message.find("is signed by " + first), std::string::npos) << again.error().message;
+}
+
+TEST_F(RunDirectoryTest, AReceiptForAnotherNumberOfStepsGoesBeforeTheJobChanges) {
+  ASSERT_TRUE(Open());
+  ASSERT_TRUE(WriteFileAtomic(path_ + "/receipt.json", AsBytes("{}")));
+  ASSERT_TRUE(Open());
+  EXPECT_TRUE(Exists(path_ + "/receipt.json"));
+  ASSERT_TRUE(Open("k", "t"));
+  EXPECT_FALSE(Exists(path_ + "/receipt.json"));
+}
+
+TEST_F(RunDirectoryTest, FixedFilesAreThoseThatTheHeaderNames) {
+  ASSERT_TRUE(Open());
+  EXPECT_TRUE(RunDirectory::Open(path_)->CheckFixedFiles());
+  for (const std::string name : {"job.toml", "job.bin", "program.bin"}) {
+    const auto good = ReadFile(path_ + "/" + name, 1000);
+    FlipByte(path_ + "/" + name, 1);
+    EXPECT_EQ(RunDirectory::Open(path_)->CheckFixedFiles().error().message,
+              path_ + "/" + name + ": is not the file that 'id' names");
+    ASSERT_TRUE(WriteFileAtomic(path_ + "/" + name, *good));
+  }
 }
 
 TEST_F(RunDirectoryTest, OneProcessAtATime) {

@@ -1,10 +1,11 @@
-// What a run directory says it trains: the content of its file `id` (docs/formats/run.md). Value type; pure functions.
+// What a run directory says it trains, and who signs for it: the content of its file `id` (docs/formats/run.md). Value type; pure functions.
 #pragma once
 
 #include <string>
 #include <string_view>
 
 #include "assay/base/result.h"
+#include "assay/merkle/key.h"
 #include "assay/merkle/sha256.h"
 
 namespace assay {
@@ -12,13 +13,24 @@ namespace assay {
 struct RunIdentity {
   Digest job{};
   Digest trajectory{};  // of the job without its number of steps: runs that share it pass through the same states
-  Digest data{};
+  Digest data{};        // data root
 
   friend bool operator==(const RunIdentity&, const RunIdentity&) = default;
 };
 
-std::string Encode(const RunIdentity& identity);
+// The whole of the file `id`: the identity, and what binds the files that are written once.
+struct RunHeader {
+  RunIdentity identity;
+  VerifyKey signer;
+  Digest job_toml{};  // SHA-256 of these files
+  Digest job_bin{};
+  Digest program_bin{};
+
+  friend bool operator==(const RunHeader&, const RunHeader&) = default;
+};
+
+std::string Encode(const RunHeader& header);
 // Accepts exactly what Encode writes; `what` names the source in errors.
-Result<RunIdentity> ParseRunIdentity(std::string_view text, std::string_view what);
+Result<RunHeader> ParseRunHeader(std::string_view text, std::string_view what);
 
 }  // namespace assay

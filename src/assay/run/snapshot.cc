@@ -17,8 +17,18 @@ constexpr char kTrajectoryKey[] = "assay.trajectory_id";
 constexpr char kRootKey[] = "assay.state_root";
 constexpr char kLossKey[] = "assay.loss_bits";
 constexpr char kValidationKey[] = "assay.val_loss_bits";
+constexpr char kCheckKey[] = "assay.check";
 
 std::string FloatBits(float v) { return fmt::format("{:08x}", std::bit_cast<std::uint32_t>(v)); }
+
+// Binds the metadata that no root or receipt covers.
+std::string CheckOf(const std::map<std::string, std::string>& metadata) {
+  std::string text;
+  for (const auto& [key, value] : metadata) {
+    if (key != kCheckKey) text += fmt::format("{}={}\n", key, value);
+  }
+  return HashBytes(AsBytes(text)).hex();
+}
 
 // Reads typed fields out of a file's metadata.
 class MetadataReader {
@@ -86,7 +96,7 @@ Digest StateRootOf(std::span<const StateSpec> specs, std::span<const Tensor> sta
   contents.reserve(state.size());
   for (const Tensor& tensor : state) contents.push_back(tensor.bytes());
   const std::vector<Digest> roots = TensorRoots(contents, pool);
-  std::vector<StateEntry> entries;
+  std::vector<TensorEntry> entries;
   entries.reserve(specs.size());
   for (std::size_t i = 0; i < specs.size(); ++i) entries.push_back({specs[i].name, specs[i].type, roots[i]});
   return StateRoot(entries);
@@ -101,6 +111,7 @@ std::map<std::string, std::string> ToMetadata(const SnapshotInfo& info) {
   metadata[kRootKey] = info.state_root.hex();
   metadata[kLossKey] = FloatBits(info.loss);
   if (info.validation_loss) metadata[kValidationKey] = FloatBits(*info.validation_loss);
+  metadata[kCheckKey] = CheckOf(metadata);
   return metadata;
 }
 
@@ -120,6 +131,8 @@ Result<SnapshotInfo> SnapshotInfoOf(const Safetensors& file) {
   if (in.Has(kValidationKey)) {
     ASSAY_ASSIGN(info.validation_loss, in.Float(kValidationKey));
   }
+  ASSAY_ASSIGN(const std::string check, in.Text(kCheckKey));
+  if (check != CheckOf(file.metadata())) return Err("{}: metadata is damaged: {} does not fit it", file.what(), kCheckKey);
   return info;
 }
 

@@ -6,19 +6,55 @@
 
 #include "assay/model/import.h"
 #include "assay/run/events.h"
-#include "assay/train/batch.h"
+#include "assay/run/receipt.h"
+#include "assay/train/committer.h"
 #include "assay/train/evaluate.h"
+#include "assay/train/stepper.h"
 
 namespace assay {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr std::uint64_t kMaxReceiptBytes = 1 << 16;
+
+// The log that a run goes on with: what is on disk as far as it fits this job's schedule. A job with another number of steps may leave out the
+// last entry of the shorter one; what is on disk then has to follow before anything is appended.
+Result<RunLog> OpenLog(const PreparedJob& prepared, const RunDirectory& run, const SigningKey& key) {
+  RunLog log(prepared.identity.trajectory);
+  if (!RunLog::Exists(run.log_path())) return log;
+  ASSAY_ASSIGN(log, RunLog::Read(run.log_path(), run.signer(), prepared.identity.trajectory));
+  const std::string origin = LogOrigin(run.signer(), prepared.identity.job);
+  std::size_t fitting = 0;
+  while (fitting < log.entries().size() &&
+         log.entries()[fitting].step ==
+             StepOfEntry(static_cast<std::int64_t>(fitting), prepared.job.commit_every, prepared.job.steps)) {
+    ++fitting;
+  }
+  if (log.checkpoint().origin == origin && fitting == log.entries().size()) return log;
+  if (log.checkpoint().origin == origin) {
+    return Err("{}: entry {} is of step {}, which this job does not commit there", run.log_path(), fitting,
+               log.entries()[fitting].step);
+  }
+  log.Truncate(fitting);
+  ASSAY_TRY(log.Write(run.log_path(), origin, key));
+  return log;
+}
+
 // One training, with everything that its parts share.
 class Session {
  public:
-  Session(const PreparedJob& prepared, RunDirectory& run, Backend& backend, ThreadPool& pool, const TrainHooks& hooks)
-      : prepared_(prepared), job_(prepared.job), run_(run), backend_(backend), pool_(pool), hooks_(hooks) {}
+  Session(const PreparedJob& prepared, RunDirectory& run, const SigningKey& key, RunLog log, Backend& backend, ThreadPool& pool,
+          const TrainHooks& hooks)
+      : prepared_(prepared),
+        job_(prepared.job),
+        run_(run),
+        key_(key),
+        backend_(backend),
+        pool_(pool),
+        hooks_(hooks),
+        stepper_(prepared, backend),
+        committer_(prepared, std::move(log), pool) {}
 
   Result<TrainOutcome> Run() {
     ASSAY_TRY(Begin());
@@ -38,36 +74,47 @@ class Session {
   }
 
  private:
-  // Loads the newest snapshot or the starting state.
+  // Loads the newest snapshot that the log covers, or the starting state.
   Status Begin() {
     const auto note = [this](const std::string& text) {
       if (hooks_.on_note) hooks_.on_note(text);
     };
-    ASSAY_ASSIGN(auto snapshot, run_.NewestSnapshot(prepared_.program.state, job_.steps, pool_, note));
+    const auto accept = [this](const SnapshotInfo& info) { return CheckAgainstLog(info); };
+    ASSAY_ASSIGN(auto snapshot, run_.NewestSnapshot(prepared_.program.state, job_.steps, pool_, accept, note));
     if (snapshot) {
       info_ = snapshot->info;
       info_.job = prepared_.identity.job;
       state_ = std::move(snapshot->state);
       saved_ = true;
-      return {};
+      return committer_.Resume(info_.step, stepper_);
     }
     ASSAY_ASSIGN(state_, StartingState(prepared_));
     info_.job = prepared_.identity.job;
     info_.trajectory = prepared_.identity.trajectory;
+    return committer_.Begin(state_);
+  }
+
+  // A snapshot to go on from is one whose entries the log has; at a committed step its root is the entry's.
+  Status CheckAgainstLog(const SnapshotInfo& info) const {
+    const std::vector<LogEntry>& entries = committer_.log().entries();
+    const auto needed = static_cast<std::size_t>(EntriesAfter(info.step, job_.commit_every, job_.steps));
+    if (entries.size() < needed) return Err("the log has {} entries, step {} needs {}", entries.size(), info.step, needed);
+    const LogEntry& entry = entries[needed - 1];
+    if (entry.step == info.step && entry.state_root != info.state_root) {
+      return Err("state root is {}, the log says {}", info.state_root.hex(), entry.state_root.hex());
+    }
     return {};
   }
 
   // Runs the steps that are left; true when it was asked to stop before the last.
   Result<bool> Loop() {
-    StepRunner runner(prepared_.program, backend_);
-    BatchLoader loader(*prepared_.data.train, runner.batch_fields());
     ASSAY_ASSIGN(EventWriter events, EventWriter::Create(run_.events_path(), info_.step));
     while (info_.step < job_.steps) {
       if (hooks_.should_stop && hooks_.should_stop()) {
         ASSAY_TRY(Save());
         return true;
       }
-      ASSAY_TRY(Step(runner, loader, events));
+      ASSAY_TRY(Step(events));
       const bool last = info_.step == job_.steps;
       if (job_.eval.every > 0 && info_.step % job_.eval.every == 0 && !last) ASSAY_TRY(EvaluateNow(&events));
       if (last) ASSAY_TRY(EvaluateNow(&events));
@@ -76,34 +123,26 @@ class Session {
     return false;
   }
 
-  Status Step(StepRunner& runner, BatchLoader& loader, EventWriter& events) {
-    const std::int64_t microbatch = job_.batch.microbatch;
-    const auto step = static_cast<std::uint32_t>(info_.step);
-    const std::vector<std::int64_t> indices =
-        BatchIndices(job_.seed, prepared_.data.train->samples(), step, microbatch * job_.batch.microbatches);
-    const float lr = LearningRate(job_.schedule, info_.step);
+  Status Step(EventWriter& events) {
     const auto begin = Clock::now();
-    const StepResult result = runner.Run(
-        state_, {.seed = job_.seed, .step = step, .lr = lr, .load = [&](std::int64_t g, std::span<Tensor> fields) {
-                   const DrawContext context{.seed = job_.seed, .step = step, .position = g * microbatch, .train = true};
-                   const auto first = static_cast<std::size_t>(g * microbatch);
-                   loader.Load(std::span(indices).subspan(first, static_cast<std::size_t>(microbatch)), context, fields);
-                 }});
-    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    const StepPlan plan = stepper_.Plan(info_.step);
+    const StepOutcome outcome = stepper_.Run(state_, plan);
     ++info_.step;
-    info_.loss = result.loss;
+    ASSAY_TRY(committer_.Step(info_.step, state_, outcome));
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    info_.loss = outcome.loss;
     info_.validation_loss.reset();
     saved_ = false;
-    if (!std::isfinite(result.loss) && !std::exchange(warned_, true) && hooks_.on_note) {
-      hooks_.on_note(fmt::format("the loss is {} at step {}; a smaller learning rate may help", result.loss, info_.step));
+    if (!std::isfinite(outcome.loss) && !std::exchange(warned_, true) && hooks_.on_note) {
+      hooks_.on_note(fmt::format("the loss is {} at step {}; a smaller learning rate may help", outcome.loss, info_.step));
     }
-    std::vector<Scalar> scalars = {{"loss", result.loss}, {"lr", lr}};
-    for (const StepMetric& metric : result.metrics) scalars.push_back({metric.name, metric.value});
+    std::vector<Scalar> scalars = {{"loss", outcome.loss}, {"lr", plan.lr}};
+    for (const StepMetric& metric : outcome.metrics) scalars.push_back({metric.name, metric.value});
     const Throughput throughput = ThroughputOf(job_);
     const std::string rate = fmt::format("{}_per_s", throughput.unit);
     scalars.push_back({rate, static_cast<float>(throughput.per_step / seconds)});
     ASSAY_TRY(events.Write(info_.step, scalars));
-    if (hooks_.on_step) hooks_.on_step({.step = info_.step, .loss = result.loss, .lr = lr});
+    if (hooks_.on_step) hooks_.on_step({.step = info_.step, .loss = outcome.loss, .lr = plan.lr});
     return {};
   }
 
@@ -120,17 +159,62 @@ class Session {
 
   Status Save() {
     if (saved_) return {};
-    info_.state_root = StateRootOf(prepared_.program.state, state_, pool_);
+    // The log goes first: a snapshot is only worth something where the log commits to what led to it.
+    ASSAY_TRY(committer_.log().Write(run_.log_path(), LogOrigin(run_.signer(), prepared_.identity.job), key_));
+    info_.state_root = StateRootHere();
     ASSAY_TRY(WriteSnapshot(run_.SnapshotPath(info_.step), prepared_.program.state, state_, info_));
     saved_ = true;
     return run_.Prune(info_.step, job_.snapshot.keep);
+  }
+
+  // The root of state_, which at a committed step has just been computed.
+  Digest StateRootHere() const {
+    const LogEntry& last = committer_.log().entries().back();
+    return last.step == info_.step ? last.state_root : StateRootOf(prepared_.program.state, state_, pool_);
   }
 
   // Leaves a completed run complete: also when the process died between the last snapshot and here.
   Status Finish() {
     if (!info_.validation_loss) ASSAY_TRY(EvaluateNow(nullptr));
     ASSAY_TRY(Save());
-    if (WeightsAreCurrent()) return {};
+    if (HasReceipt()) return {};
+    ASSAY_TRY(WriteWeights());
+    ASSAY_ASSIGN(const Receipt receipt, MakeReceipt());
+    return WriteFileAtomic(run_.receipt_path(), AsBytes(SignReceipt(receipt, key_)));
+  }
+
+  // Whether the receipt on disk is the one to write, for the weights on disk.
+  bool HasReceipt() const {
+    if (!Exists(run_.receipt_path()) || !Exists(run_.weights_path())) return false;
+    const auto file = ReadFile(run_.receipt_path(), kMaxReceiptBytes);
+    if (!file) return false;
+    const auto found =
+        OpenReceipt({reinterpret_cast<const char*>(file->data()), file->size()}, run_.signer(), run_.receipt_path());
+    const auto expected = MakeReceipt();
+    return found && expected && *found == *expected;
+  }
+
+  // For the weights on disk.
+  Result<Receipt> MakeReceipt() const {
+    const std::vector<LogEntry>& entries = committer_.log().entries();
+    ASSAY_CHECK(entries.back().step == job_.steps);
+    ASSAY_ASSIGN(const MappedFile weights, MappedFile::Open(run_.weights_path()));
+    return Receipt{.model = HashBytes(weights.bytes()),
+                   .job = prepared_.identity.job,
+                   .trajectory = prepared_.identity.trajectory,
+                   .program = run_.header().program_bin,
+                   .data = prepared_.identity.data,
+                   .steps = job_.steps,
+                   .commit_every = job_.commit_every,
+                   .snapshot_every = job_.snapshot.every,
+                   .log = committer_.log().checkpoint(),
+                   .initial_state_root = entries.front().state_root,
+                   .final_state_root = entries.back().state_root,
+                   .loss_bits = entries.back().loss_bits,
+                   .signer = run_.signer().ToString()};
+  }
+
+  Status WriteWeights() const {
     std::vector<TensorRef> weights;
     const std::vector<StateSpec> model = ModelState(job_.model);
     std::size_t next = 0;
@@ -139,14 +223,6 @@ class Session {
       weights.push_back({spec.name, &state_[next]});
     }
     return WriteSafetensors(run_.weights_path(), weights, ToMetadata(WeightsInfo()));
-  }
-
-  bool WeightsAreCurrent() const {
-    if (!Exists(run_.weights_path())) return false;
-    const auto file = Safetensors::Open(run_.weights_path());
-    if (!file) return false;
-    const auto info = SnapshotInfoOf(*file);
-    return info && *info == WeightsInfo();
   }
 
   SnapshotInfo WeightsInfo() const {
@@ -158,9 +234,12 @@ class Session {
   const PreparedJob& prepared_;
   const Job& job_;
   RunDirectory& run_;
+  const SigningKey& key_;
   Backend& backend_;
   ThreadPool& pool_;
   const TrainHooks& hooks_;
+  Stepper stepper_;
+  Committer committer_;
   State state_;
   SnapshotInfo info_;    // of state_; its root is that of the last Save
   bool saved_ = false;   // whether a snapshot of state_ is on disk
@@ -169,9 +248,11 @@ class Session {
 
 }  // namespace
 
-Result<TrainOutcome> Train(const PreparedJob& prepared, RunDirectory& run, Backend& backend, ThreadPool& pool,
-                           const TrainHooks& hooks) {
-  return Session(prepared, run, backend, pool, hooks).Run();
+Result<TrainOutcome> Train(const PreparedJob& prepared, RunDirectory& run, const SigningKey& key, Backend& backend,
+                           ThreadPool& pool, const TrainHooks& hooks) {
+  ASSAY_CHECK(key.verify_key() == run.signer());
+  ASSAY_ASSIGN(RunLog log, OpenLog(prepared, run, key));
+  return Session(prepared, run, key, std::move(log), backend, pool, hooks).Run();
 }
 
 }  // namespace assay

@@ -1,4 +1,5 @@
-// The step loop: from the newest snapshot of a run directory to the last step, with evaluation, events and snapshots on the way.
+// The step loop: from the newest snapshot of a run directory to the last step, with evaluation, events, log and snapshots
+// on the way, and a receipt at the end.
 //
 // A run that was killed and taken up again ends in the same bytes as one that was not. The first error of any kind ends training; what
 // is on disk then is a valid, older run.
@@ -39,8 +40,8 @@ struct TrainOutcome {
   Digest state_root{};
 };
 
-// `pool` is the backend's, lent for hashing between steps.
-Result<TrainOutcome> Train(const PreparedJob& prepared, RunDirectory& run, Backend& backend, ThreadPool& pool,
-                           const TrainHooks& hooks);
+// `key` is that of the run's signer. `pool` is the backend's, lent for hashing between steps.
+Result<TrainOutcome> Train(const PreparedJob& prepared, RunDirectory& run, const SigningKey& key, Backend& backend,
+                           ThreadPool& pool, const TrainHooks& hooks);
 
 }  // namespace assay

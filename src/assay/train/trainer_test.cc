@@ -35,8 +35,10 @@ lr = 0.01
 [eval]
 every = 4
 batches = 1
-[snapshot]
+[commit]
 every = 2
+[snapshot]
+every = 4
 keep = 2
 )";
 
@@ -55,12 +57,13 @@ class TrainerTest : public testing::Test {
   void TearDown() override { std::filesystem::remove_all(root_); }
 
   Result<TrainOutcome> TrainIn(const std::string& name, const TrainHooks& hooks = {}) {
-    ASSAY_ASSIGN(RunDirectory run, RunDirectory::OpenForTraining(root_ + "/" + name, ContentOf(prepared_)));
-    return Train(prepared_, run, *backend_, pool_, hooks);
+    ASSAY_ASSIGN(RunDirectory run, RunDirectory::OpenForTraining(root_ + "/" + name, ContentOf(prepared_), key_.verify_key()));
+    return Train(prepared_, run, key_, *backend_, pool_, hooks);
   }
 
   std::string root_;
   PreparedJob prepared_;
+  SigningKey key_ = SigningKey::Generate("test");
   ThreadPool pool_{1};
   std::unique_ptr<Backend> backend_ = ref::MakeRefBackend(pool_);
 };
@@ -87,6 +90,8 @@ TEST_F(TrainerTest, StoppingAfterEveryStepEndsInTheSameState) {
     }
   }
   EXPECT_EQ(*ReadFile(root_ + "/whole/model.safetensors", 1 << 20), *ReadFile(root_ + "/parts/model.safetensors", 1 << 20));
+  EXPECT_EQ(*ReadFile(root_ + "/whole/receipt.json", 1 << 20), *ReadFile(root_ + "/parts/receipt.json", 1 << 20));
+  EXPECT_EQ(*ReadFile(root_ + "/whole/log/checkpoint", 1 << 20), *ReadFile(root_ + "/parts/log/checkpoint", 1 << 20));
 }
 
 TEST_F(TrainerTest, AFinishedRunGetsItsWeightsBackWithoutTraining) {

@@ -1,0 +1,40 @@
+#include "assay/cli/signer.h"
+
+#include <cstdlib>
+#include <string_view>
+
+#include "assay/base/file.h"
+
+namespace assay::cli {
+namespace {
+
+std::string Environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+Result<std::string> OwnKeyPath() {
+  const std::string config = Environment("XDG_CONFIG_HOME");
+  if (config.starts_with('/')) return JoinPath(config, "assay/key");
+  const std::string home = Environment("HOME");
+  if (home.starts_with('/')) return JoinPath(home, ".config/assay/key");
+  return Err("no signing key: HOME is not set; make one with assay keygen --out FILE and name it with --key FILE");
+}
+
+}  // namespace
+
+Result<SigningKey> OpenSigner(const std::string& path) {
+  if (!path.empty()) return ReadSigningKey(path);
+  if (const std::string named = Environment("ASSAY_KEY"); !named.empty()) return ReadSigningKey(named);
+  ASSAY_ASSIGN(const std::string own, OwnKeyPath());
+  if (!Exists(own)) {
+    ASSAY_TRY(MakeDirectories(own.substr(0, own.find_last_of('/'))));
+    const SigningKey key = SigningKey::Generate("assay");
+    // Another process may have been faster; its key is as good.
+    if (const Status written = WriteKeyFiles(own, key); !written && !Exists(own)) return tl::unexpected(written.error());
+    fmt::print(stderr, "made a signing key for you: {}; its public part is {}.pub\n", own, own);
+  }
+  return ReadSigningKey(own);
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,14 @@
+// The key that signs a run: the one named, or the user's own, which is made when it is needed for the first time.
+#pragma once
+
+#include <string>
+
+#include "assay/base/result.h"
+#include "assay/merkle/key.h"
+
+namespace assay::cli {
+
+// `path` if given, else $ASSAY_KEY, else assay/key in $XDG_CONFIG_HOME or ~/.config; only the last is created, with a line on standard error.
+Result<SigningKey> OpenSigner(const std::string& path);
+
+}  // namespace assay::cli

@@ -1,0 +1,74 @@
+#include "assay/run/entry.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "assay/base/check.h"
+#include "assay/merkle/tree.h"
+
+namespace assay {
+namespace {
+
+constexpr std::string_view kTag = "assay/entry/1";
+
+Result<Digest> ReadDigest(ByteReader& in) {
+  ASSAY_ASSIGN(const ByteSpan bytes, in.Raw(32));
+  Digest digest;
+  std::copy(bytes.begin(), bytes.end(), digest.bytes.begin());
+  return digest;
+}
+
+}  // namespace
+
+Bytes Encode(const LogEntry& entry) {
+  ByteWriter out;
+  out.String(kTag);
+  out.I64(entry.step);
+  out.Raw(entry.state_root.bytes);
+  out.Raw(entry.batch_root.bytes);
+  out.U32(entry.loss_bits);
+  out.Raw(entry.previous.bytes);
+  return out.Take();
+}
+
+Result<LogEntry> DecodeLogEntry(ByteSpan bytes, std::string_view what) {
+  ByteReader in(bytes, what);
+  ASSAY_ASSIGN(const std::string tag, in.String());
+  if (tag != kTag) return Err("{}: expected an entry of a run's log ({})", what, kTag);
+  LogEntry entry;
+  ASSAY_ASSIGN(entry.step, in.I64());
+  if (entry.step < 0 || entry.step > std::numeric_limits<std::uint32_t>::max()) {
+    return Err("{}: step is {}, expected 0 .. {}", what, entry.step, std::numeric_limits<std::uint32_t>::max());
+  }
+  ASSAY_ASSIGN(entry.state_root, ReadDigest(in));
+  ASSAY_ASSIGN(entry.batch_root, ReadDigest(in));
+  ASSAY_ASSIGN(entry.loss_bits, in.U32());
+  ASSAY_ASSIGN(entry.previous, ReadDigest(in));
+  ASSAY_TRY(in.End());
+  return entry;
+}
+
+Digest HashOf(const LogEntry& entry) { return LeafHash(Encode(entry)); }
+
+bool IsCommitted(std::int64_t step, std::int64_t commit_every, std::int64_t steps) {
+  return step == steps || (step < steps && step % commit_every == 0);
+}
+
+std::int64_t EntriesAfter(std::int64_t step, std::int64_t commit_every, std::int64_t steps) {
+  ASSAY_CHECK(step >= 0 && step <= steps);
+  const std::int64_t on_grid = step / commit_every + 1;
+  return step == steps && step % commit_every != 0 ? on_grid + 1 : on_grid;
+}
+
+std::int64_t StepOfEntry(std::int64_t index, std::int64_t commit_every, std::int64_t steps) {
+  return index > steps / commit_every ? steps : index * commit_every;
+}
+
+Digest BatchRootOfSteps(std::span<const Digest> batch_roots) {
+  std::vector<Digest> leaves;
+  leaves.reserve(batch_roots.size());
+  for (const Digest& root : batch_roots) leaves.push_back(LeafHash(root.bytes));
+  return TreeRoot(std::move(leaves));
+}
+
+}  // namespace assay

@@ -1,0 +1,41 @@
+// LogEntry: what one committed step says about a run (docs/formats/log.md). Value type; pure functions.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "assay/base/bytes.h"
+#include "assay/base/result.h"
+#include "assay/merkle/sha256.h"
+
+namespace assay {
+
+struct LogEntry {
+  std::int64_t step = 0;        // steps completed
+  Digest state_root{};          // after them
+  Digest batch_root{};          // over the batches of the steps since the previous entry
+  std::uint32_t loss_bits = 0;  // of the last step
+  Digest previous{};            // hash of the previous entry; of the first, the trajectory id
+
+  friend bool operator==(const LogEntry&, const LogEntry&) = default;
+};
+
+Bytes Encode(const LogEntry& entry);
+// Accepts exactly what Encode writes.
+Result<LogEntry> DecodeLogEntry(ByteSpan bytes, std::string_view what);
+// The leaf of the log's tree; also what the next entry names as its previous.
+Digest HashOf(const LogEntry& entry);
+
+// Whether a run of `steps` steps has an entry after `step` of them.
+bool IsCommitted(std::int64_t step, std::int64_t commit_every, std::int64_t steps);
+// How many entries have been made once `step` of `steps` steps are done.
+std::int64_t EntriesAfter(std::int64_t step, std::int64_t commit_every, std::int64_t steps);
+// The step of entry `index`.
+std::int64_t StepOfEntry(std::int64_t index, std::int64_t commit_every, std::int64_t steps);
+
+// The batch root of an entry: the tree over its steps' own batch roots.
+Digest BatchRootOfSteps(std::span<const Digest> batch_roots);
+
+}  // namespace assay

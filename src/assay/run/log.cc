@@ -1,0 +1,142 @@
+#include "assay/run/log.h"
+
+#include <algorithm>
+#include <set>
+
+#include "assay/base/check.h"
+#include "assay/base/file.h"
+#include "assay/merkle/tiles.h"
+#include "assay/merkle/tree.h"
+
+namespace assay {
+namespace {
+
+constexpr std::string_view kCheckpointFile = "checkpoint";
+constexpr std::uint64_t kMaxCheckpointBytes = 1 << 16;
+constexpr std::uint64_t kMaxEntries = std::uint64_t{1} << 32;  // a run has fewer than 2^32 steps
+constexpr std::uint64_t kMaxTileBytes = kTileWidth * 1024;
+
+std::vector<Bytes> Encoded(const std::vector<LogEntry>& entries) {
+  std::vector<Bytes> encoded;
+  encoded.reserve(entries.size());
+  for (const LogEntry& entry : entries) encoded.push_back(Encode(entry));
+  return encoded;
+}
+
+std::string ParentOf(const std::string& path) { return path.substr(0, path.find_last_of('/')); }
+
+// Every file under `directory`, as paths below `prefix`; directories that hold nothing are left out.
+Status ListFiles(const std::string& directory, const std::string& prefix, std::vector<std::string>& out) {
+  ASSAY_ASSIGN(const std::vector<std::string> names, ListDirectory(directory));
+  for (const std::string& name : names) {
+    const std::string path = JoinPath(directory, name), relative = JoinPath(prefix, name);
+    if (IsDirectory(path)) {
+      ASSAY_TRY(ListFiles(path, relative, out));
+    } else {
+      out.push_back(relative);
+    }
+  }
+  return {};
+}
+
+// Removes the tiles that a log of `size` entries does not have: partial ones of earlier sizes, and temporaries.
+Status RemoveOthers(const std::string& directory, std::uint64_t size) {
+  const std::string tiles = JoinPath(directory, "tile");
+  if (!IsDirectory(tiles)) return {};
+  const std::vector<std::string> paths = TilePaths(size);
+  const std::set<std::string> needed(paths.begin(), paths.end());
+  std::vector<std::string> present;
+  ASSAY_TRY(ListFiles(tiles, "tile", present));
+  for (const std::string& path : present) {
+    if (!needed.contains(path)) ASSAY_TRY(RemoveFile(JoinPath(directory, path)));
+  }
+  return {};
+}
+
+Status CheckTiles(const std::string& directory, std::span<const Bytes> entries) {
+  for (const TileFile& tile : NewTiles(entries, 0)) {
+    const std::string path = JoinPath(directory, tile.path);
+    ASSAY_ASSIGN(const Bytes found, ReadFile(path, kMaxTileBytes));
+    if (found != tile.content) return Err("{}: is not the tile of the log's entries", path);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string LogOrigin(const VerifyKey& signer, const Digest& job) { return fmt::format("{}/{}", signer.name(), job.hex()); }
+
+bool RunLog::Exists(const std::string& directory) { return assay::Exists(JoinPath(directory, kCheckpointFile)); }
+
+Result<RunLog> RunLog::Read(const std::string& directory, const VerifyKey& signer, const Digest& trajectory) {
+  const std::string note_path = JoinPath(directory, kCheckpointFile);
+  ASSAY_ASSIGN(const Bytes note, ReadFile(note_path, kMaxCheckpointBytes));
+  RunLog log(trajectory);
+  ASSAY_ASSIGN(log.checkpoint_, OpenCheckpoint({reinterpret_cast<const char*>(note.data()), note.size()}, signer, note_path));
+  if (log.checkpoint_.size > kMaxEntries) {
+    return Err("{}: says {} entries, expected at most {}", note_path, log.checkpoint_.size, kMaxEntries);
+  }
+  std::vector<Bytes> encoded;
+  for (const Bundle& bundle : Bundles(log.checkpoint_.size)) {
+    const std::string path = JoinPath(directory, bundle.path);
+    ASSAY_ASSIGN(const Bytes bytes, ReadFile(path, kMaxTileBytes));
+    ASSAY_ASSIGN(std::vector<Bytes> entries, ParseBundle(bytes, bundle.entries, path));
+    for (Bytes& entry : entries) {
+      ASSAY_ASSIGN(const LogEntry decoded, DecodeLogEntry(entry, path));
+      const Digest previous = log.hashes_.empty() ? trajectory : log.hashes_.back();
+      if (decoded.previous != previous) {
+        return Err("{}: the entry of step {} does not follow from {}", path, decoded.step,
+                   log.hashes_.empty() ? "this job" : "the entry before it");
+      }
+      log.Append(decoded);
+      encoded.push_back(std::move(entry));
+    }
+  }
+  if (log.root() != log.checkpoint_.root) {
+    return Err("{}: the entries' root is {}, the checkpoint says {}", directory, log.root().hex(), log.checkpoint_.root.hex());
+  }
+  ASSAY_TRY(CheckTiles(directory, encoded));
+  log.written_ = log.entries_.size();
+  return log;
+}
+
+Digest RunLog::root() const { return TreeRoot(hashes_); }
+
+LogEntry RunLog::Next(std::int64_t step, const Digest& state_root, const Digest& batch_root, std::uint32_t loss_bits) const {
+  return {.step = step,
+          .state_root = state_root,
+          .batch_root = batch_root,
+          .loss_bits = loss_bits,
+          .previous = hashes_.empty() ? trajectory_ : hashes_.back()};
+}
+
+void RunLog::Append(const LogEntry& entry) {
+  ASSAY_CHECK(entry.previous == (hashes_.empty() ? trajectory_ : hashes_.back()));
+  entries_.push_back(entry);
+  hashes_.push_back(HashOf(entry));
+}
+
+void RunLog::Truncate(std::size_t size) {
+  if (size >= entries_.size()) return;
+  entries_.resize(size);
+  hashes_.resize(size);
+  // A full tile of the longer log may hold entries that are gone.
+  written_ = std::min(written_, size / kTileWidth * kTileWidth);
+}
+
+Status RunLog::Write(const std::string& directory, const std::string& origin, const SigningKey& key) {
+  const Checkpoint next{.origin = origin, .size = entries_.size(), .root = root()};
+  if (next != checkpoint_) {
+    for (const TileFile& tile : NewTiles(Encoded(entries_), written_)) {
+      const std::string path = JoinPath(directory, tile.path);
+      ASSAY_TRY(MakeDirectories(ParentOf(path)));
+      ASSAY_TRY(WriteFileAtomic(path, tile.content));
+    }
+    ASSAY_TRY(WriteFileAtomic(JoinPath(directory, kCheckpointFile), AsBytes(SignCheckpoint(next, key))));
+    checkpoint_ = next;
+    written_ = entries_.size();
+  }
+  return RemoveOthers(directory, checkpoint_.size);
+}
+
+}  // namespace assay

@@ -1,0 +1,53 @@
+// RunLog: the append-only log of one run, in memory, and its files under RUN/log (docs/formats/log.md).
+//
+// Entries form a chain from the trajectory id; Append keeps it. Write leaves the old checkpoint with all its tiles or the new one with all of
+// its own, whenever it is interrupted. Not synchronised.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "assay/base/result.h"
+#include "assay/merkle/key.h"
+#include "assay/merkle/note.h"
+#include "assay/run/entry.h"
+
+namespace assay {
+
+class RunLog {
+ public:
+  explicit RunLog(const Digest& trajectory) : trajectory_(trajectory) {}
+
+  // Reads the log in `directory` as far as its checkpoint goes and checks all of it: signature, every tile, the tree, the chain. `origin`
+  // of the checkpoint is the caller's to judge.
+  static Result<RunLog> Read(const std::string& directory, const VerifyKey& signer, const Digest& trajectory);
+  // Whether `directory` has a checkpoint.
+  static bool Exists(const std::string& directory);
+
+  const std::vector<LogEntry>& entries() const { return entries_; }
+  const Digest& trajectory() const { return trajectory_; }
+  // The checkpoint that Read found or Write wrote; size 0 when there is none.
+  const Checkpoint& checkpoint() const { return checkpoint_; }
+  Digest root() const;
+
+  // The entry that would follow, given what it says.
+  LogEntry Next(std::int64_t step, const Digest& state_root, const Digest& batch_root, std::uint32_t loss_bits) const;
+  void Append(const LogEntry& entry);  // its `previous` must be the last entry's hash
+  void Truncate(std::size_t size);     // drops the entries from `size` on; on disk once Write is called
+
+  // Writes what is not on disk yet, then the checkpoint, then removes tiles that it does not need.
+  Status Write(const std::string& directory, const std::string& origin, const SigningKey& key);
+
+ private:
+  Digest trajectory_;
+  std::vector<LogEntry> entries_;
+  std::vector<Digest> hashes_;
+  Checkpoint checkpoint_;
+  std::size_t written_ = 0;  // entries whose tiles are on disk and unchanged since
+};
+
+// NAME/JOB: the origin of the log that `signer` keeps about a job.
+std::string LogOrigin(const VerifyKey& signer, const Digest& job);
+
+}  // namespace assay

@@ -1,0 +1,149 @@
+#include "assay/run/log.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+
+#include "assay/base/file.h"
+#include "assay/merkle/tiles.h"
+
+namespace assay {
+namespace {
+
+Digest D(std::string_view text) { return HashBytes(AsBytes(text)); }
+
+TEST(LogEntry, RoundTripsAndRefusesEverythingElse) {
+  const LogEntry entry{.step = 70, .state_root = D("s"), .batch_root = D("b"), .loss_bits = 0x40490fdb, .previous = D("p")};
+  const Bytes bytes = Encode(entry);
+  EXPECT_EQ(bytes.size(), 125u);
+  EXPECT_EQ(*DecodeLogEntry(bytes, "e"), entry);
+  for (std::size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_FALSE(DecodeLogEntry(ByteSpan(bytes).first(size), "e")) << size;
+  Bytes longer = bytes;
+  longer.push_back(0);
+  EXPECT_FALSE(DecodeLogEntry(longer, "e"));
+  for (std::size_t i = 0; i < 17; ++i) {
+    Bytes bad = bytes;
+    bad[i] ^= 1;
+    EXPECT_FALSE(DecodeLogEntry(bad, "e")) << i;
+  }
+  Bytes far = bytes;
+  far[17 + 4] = 1;  // step 2^32
+  EXPECT_FALSE(DecodeLogEntry(far, "e"));
+}
+
+TEST(LogEntry, ScheduleIsTheGridAndTheLastStep) {
+  for (std::int64_t every : {1, 3, 7, 10}) {
+    for (std::int64_t steps : {1, 7, 10, 20, 21}) {
+      std::vector<std::int64_t> entries = {0};
+      for (std::int64_t step = 0; step <= steps; ++step) {
+        const bool committed = step == steps || step % every == 0;
+        EXPECT_EQ(IsCommitted(step, every, steps), committed);
+        if (step > 0 && committed) entries.push_back(step);
+        EXPECT_EQ(EntriesAfter(step, every, steps), static_cast<std::int64_t>(entries.size()))
+            << every << " " << step << "/" << steps;
+      }
+      for (std::size_t i = 0; i < entries.size(); ++i) {
+        EXPECT_EQ(StepOfEntry(static_cast<std::int64_t>(i), every, steps), entries[i]) << every << " " << i << "/" << steps;
+      }
+    }
+  }
+}
+
+class RunLogTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "/assay_log_XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    path_ = pattern;
+  }
+  void TearDown() override { std::filesystem::remove_all(path_); }
+
+  void Grow(RunLog& log, std::size_t size) {
+    while (log.entries().size() < size) {
+      const auto step = static_cast<std::int64_t>(log.entries().size());
+      log.Append(log.Next(step, D("state" + std::to_string(step)), D("batch"), 7));
+    }
+  }
+  Result<RunLog> Read() { return RunLog::Read(path_, key_.verify_key(), D("t")); }
+  std::vector<std::string> Files() {
+    std::vector<std::string> files;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(path_)) {
+      if (entry.is_regular_file()) files.push_back(std::filesystem::relative(entry.path(), path_).string());
+    }
+    std::sort(files.begin(), files.end());
+    return files;
+  }
+
+  SigningKey key_ = SigningKey::Generate("test");
+  std::string path_;
+};
+
+TEST_F(RunLogTest, GrowsOverTileBordersAndKeepsOnlyItsTiles) {
+  RunLog log(D("t"));
+  for (std::size_t size : {1, 2, 255, 256, 257, 700}) {
+    Grow(log, size);
+    ASSERT_TRUE(log.Write(path_, "test/j", key_));
+    const auto read = Read();
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(read->entries(), log.entries());
+    EXPECT_EQ(read->checkpoint(), (Checkpoint{"test/j", size, log.root()}));
+    std::vector<std::string> expected = TilePaths(size);
+    expected.push_back("checkpoint");
+    std::sort(expected.begin(), expected.end());
+    EXPECT_EQ(Files(), expected) << size;
+  }
+}
+
+TEST_F(RunLogTest, EveryFlippedByteIsFound) {
+  RunLog log(D("t"));
+  Grow(log, 3);
+  ASSERT_TRUE(log.Write(path_, "test/j", key_));
+  for (const std::string& file : Files()) {
+    const std::string path = path_ + "/" + file;
+    const Bytes good = *ReadFile(path, 1 << 20);
+    for (std::size_t i = 0; i < good.size(); ++i) {
+      Bytes bad = good;
+      bad[i] ^= static_cast<std::uint8_t>(1 << (i % 8));
+      ASSERT_TRUE(WriteFileAtomic(path, bad));
+      EXPECT_FALSE(Read()) << file << " byte " << i;
+    }
+    ASSERT_TRUE(WriteFileAtomic(path, good));
+  }
+  EXPECT_TRUE(Read());
+}
+
+TEST_F(RunLogTest, RefusesAnotherTrajectoryAnotherKeyAndABrokenChain) {
+  RunLog log(D("t"));
+  Grow(log, 3);
+  ASSERT_TRUE(log.Write(path_, "test/j", key_));
+  EXPECT_FALSE(RunLog::Read(path_, key_.verify_key(), D("u")));
+  EXPECT_FALSE(RunLog::Read(path_, SigningKey::Generate("test").verify_key(), D("t")));
+
+  // Well signed, but the second entry does not name the first.
+  std::vector<Bytes> entries;
+  for (LogEntry entry : log.entries()) {
+    if (entry.step == 1) entry.previous = D("x");
+    entries.push_back(Encode(entry));
+  }
+  for (const TileFile& tile : NewTiles(entries, 0)) ASSERT_TRUE(WriteFileAtomic(path_ + "/" + tile.path, tile.content));
+  const auto read = Read();
+  ASSERT_FALSE(read);
+  EXPECT_NE(read.error().message.find("the entry of step 1 does not follow"), std::string::npos) << read.error().message;
+}
+
+TEST_F(RunLogTest, ATruncatedLogIsRewrittenBeforeItGrowsAgain) {
+  RunLog log(D("t"));
+  Grow(log, 300);
+  ASSERT_TRUE(log.Write(path_, "test/j", key_));
+  log.Truncate(299);
+  ASSERT_TRUE(log.Write(path_, "test/k", key_));
+  EXPECT_EQ(Read()->entries().size(), 299u);
+  log.Append(log.Next(500, D("other"), D("batch"), 8));
+  ASSERT_TRUE(log.Write(path_, "test/k", key_));
+  EXPECT_EQ(Read()->entries().back().step, 500);
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,102 @@
+#include "assay/run/receipt.h"
+
+#include <charconv>
+
+#include <nlohmann/json.hpp>
+
+#include "assay/merkle/dsse.h"
+
+namespace assay {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kPayloadType = "application/vnd.in-toto+json";
+constexpr std::string_view kStatementType = "https://in-toto.io/Statement/v1";
+constexpr std::string_view kPredicateType = "urn:assay:receipt:1";
+
+// Reads the fields of a parsed statement. A field that is missing or of another kind reads as a default, so that the text written from what was
+// read differs from the text received: one comparison at the end catches every deviation.
+class Reader {
+ public:
+  explicit Reader(const json& object) : object_(object) {}
+  std::string Text(const char* pointer) const {
+    const json* found = Find(pointer);
+    return found != nullptr && found->is_string() ? found->get<std::string>() : std::string();
+  }
+  Digest Hash(const char* pointer) const { return Digest::FromHex(Text(pointer)).value_or(Digest{}); }
+  std::int64_t Count(const char* pointer) const {
+    const json* found = Find(pointer);
+    return found != nullptr && found->is_number_unsigned() ? static_cast<std::int64_t>(found->get<std::uint64_t>()) : -1;
+  }
+
+ private:
+  const json* Find(const char* pointer) const {
+    const json::json_pointer at(pointer);
+    return object_.contains(at) ? &object_.at(at) : nullptr;
+  }
+  const json& object_;
+};
+
+std::uint32_t ParseBits(const std::string& text) {
+  std::uint32_t bits = 0;
+  std::from_chars(text.data(), text.data() + text.size(), bits, 16);
+  return bits;
+}
+
+}  // namespace
+
+std::string ToStatement(const Receipt& receipt) {
+  // Every string here is hex digits or of a key name's characters, so nothing needs escaping.
+  return fmt::format(
+      R"({{"_type":"{}","subject":[{{"name":"model.safetensors","digest":{{"sha256":"{}"}}}}],"predicateType":"{}",)"
+      R"("predicate":{{"job":"{}","trajectory":"{}","program":"{}","data":"{}","steps":{},"commit_every":{},"snapshot_every":{},)"
+      R"("log":{{"origin":"{}","size":{},"root":"{}"}},"initial_state_root":"{}","final_state_root":"{}","loss_bits":"{:08x}",)"
+      R"("signer":"{}"}}}})",
+      kStatementType, receipt.model.hex(), kPredicateType, receipt.job.hex(), receipt.trajectory.hex(), receipt.program.hex(),
+      receipt.data.hex(), receipt.steps, receipt.commit_every, receipt.snapshot_every, receipt.log.origin, receipt.log.size,
+      receipt.log.root.hex(), receipt.initial_state_root.hex(), receipt.final_state_root.hex(), receipt.loss_bits,
+      receipt.signer);
+}
+
+Result<Receipt> ParseStatement(std::string_view statement, std::string_view what) {
+  const json parsed = json::parse(statement, nullptr, false);
+  if (!parsed.is_object()) return Err("{}: expected a JSON object, the statement of a receipt", what);
+  const Reader in(parsed);
+  if (in.Text("/predicateType") != kPredicateType) {
+    return Err("{}: predicateType is '{}', expected {}", what, in.Text("/predicateType"), kPredicateType);
+  }
+  Receipt receipt{.model = in.Hash("/subject/0/digest/sha256"),
+                  .job = in.Hash("/predicate/job"),
+                  .trajectory = in.Hash("/predicate/trajectory"),
+                  .program = in.Hash("/predicate/program"),
+                  .data = in.Hash("/predicate/data"),
+                  .steps = in.Count("/predicate/steps"),
+                  .commit_every = in.Count("/predicate/commit_every"),
+                  .snapshot_every = in.Count("/predicate/snapshot_every"),
+                  .log = {.origin = in.Text("/predicate/log/origin"),
+                          .size = static_cast<std::uint64_t>(in.Count("/predicate/log/size")),
+                          .root = in.Hash("/predicate/log/root")},
+                  .initial_state_root = in.Hash("/predicate/initial_state_root"),
+                  .final_state_root = in.Hash("/predicate/final_state_root"),
+                  .loss_bits = ParseBits(in.Text("/predicate/loss_bits")),
+                  .signer = in.Text("/predicate/signer")};
+  const bool counts = receipt.steps > 0 && receipt.commit_every > 0 && receipt.snapshot_every >= 0;
+  if (!counts || ToStatement(receipt) != statement) {
+    return Err("{}: is not in the form of a receipt's statement (docs/formats/receipt.md)", what);
+  }
+  return receipt;
+}
+
+std::string SignReceipt(const Receipt& receipt, const SigningKey& key) {
+  return SignEnvelope(kPayloadType, ToStatement(receipt), key);
+}
+
+Result<Receipt> OpenReceipt(std::string_view file, const VerifyKey& key, std::string_view what) {
+  ASSAY_ASSIGN(const std::string statement, OpenEnvelope(file, kPayloadType, key, what));
+  ASSAY_ASSIGN(Receipt receipt, ParseStatement(statement, what));
+  if (receipt.signer != key.ToString()) return Err("{}: names another signer than the key that signed it", what);
+  return receipt;
+}
+
+}  // namespace assay

@@ -1,0 +1,54 @@
+#include "assay/train/stepper.h"
+
+namespace assay {
+namespace {
+
+std::vector<std::string> NamesOf(std::span<const BatchField> fields) {
+  std::vector<std::string> names;
+  for (const BatchField& field : fields) names.push_back(field.name);
+  return names;
+}
+
+}  // namespace
+
+Stepper::Stepper(const PreparedJob& prepared, Backend& backend)
+    : prepared_(prepared),
+      runner_(prepared.program, backend),
+      loader_(*prepared.data.train, runner_.batch_fields()),
+      root_(NamesOf(runner_.batch_fields())) {}
+
+StepPlan Stepper::Plan(std::int64_t step) const {
+  const Job& job = prepared_.job;
+  const auto number = static_cast<std::uint32_t>(step);
+  return {.step = number,
+          .seed = job.seed,
+          .lr = LearningRate(job.schedule, step),
+          .indices =
+              BatchIndices(job.seed, prepared_.data.train->samples(), number, job.batch.microbatch * job.batch.microbatches)};
+}
+
+void Stepper::Load(const StepPlan& plan, std::int64_t microbatch, std::span<Tensor> fields) {
+  const std::int64_t rows = prepared_.job.batch.microbatch;
+  const DrawContext context{.seed = plan.seed, .step = plan.step, .position = microbatch * rows, .train = true};
+  const auto first = static_cast<std::size_t>(microbatch * rows);
+  loader_.Load(std::span(plan.indices).subspan(first, static_cast<std::size_t>(rows)), context, fields);
+  root_.Add(fields);
+}
+
+StepOutcome Stepper::RunWith(State& state, const StepPlan& plan, const TraceSink* sink) {
+  const StepInput input{
+      .seed = plan.seed, .step = plan.step, .lr = plan.lr, .load = [&](std::int64_t g, std::span<Tensor> fields) {
+        Load(plan, g, fields);
+      }};
+  StepResult result = sink == nullptr ? runner_.Run(state, input) : runner_.RunTraced(state, input, *sink);
+  return {.loss = result.loss, .metrics = std::move(result.metrics), .batch_root = root_.Finish()};
+}
+
+Digest Stepper::BatchRootOf(const StepPlan& plan) {
+  std::vector<Tensor> fields;
+  for (const BatchField& field : runner_.batch_fields()) fields.emplace_back(field.type);
+  for (std::int64_t g = 0; g < prepared_.job.batch.microbatches; ++g) Load(plan, g, fields);
+  return root_.Finish();
+}
+
+}  // namespace assay
