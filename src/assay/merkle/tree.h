@@ -32,8 +32,6 @@ struct TensorEntry {
   Digest root;  // of the tensor
 };
 
-using StateEntry = TensorEntry;
-
 // Each sort of list has its tag, so that no list can pose as one of another sort, nor a tensor's bytes as an entry.
 inline constexpr std::string_view kStateTag = "assay/state/1";
 
