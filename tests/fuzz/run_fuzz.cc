@@ -34,10 +34,12 @@ std::vector<Bytes> RunSeeds() {
       .step = 7, .job = digest, .trajectory = digest, .state_root = digest, .loss = 1.5f, .validation_loss = 2.5f};
   Tensor tensor(DType::kF32, {2});
   const TensorRef ref{"w", &tensor};
-  const VerifyKey signer("seed", digest.bytes);
+  const SigningKey key("seed", digest.bytes);
+  const VerifyKey& signer = key.verify_key();
   const RunHeader header{
       .identity = {digest, digest, digest}, .signer = signer, .job_toml = digest, .job_bin = digest, .program_bin = digest};
   const LogEntry entry{.step = 20, .state_root = digest, .batch_root = digest, .loss_bits = 0x3f800000, .previous = digest};
+  const Checkpoint log{.origin = "seed/" + digest.hex(), .size = 3, .root = digest};
   const Receipt receipt{.model = digest,
                         .job = digest,
                         .trajectory = digest,
@@ -46,7 +48,7 @@ std::vector<Bytes> RunSeeds() {
                         .steps = 20,
                         .commit_every = 10,
                         .snapshot_every = 0,
-                        .log = {.origin = "seed/" + digest.hex(), .size = 3, .root = digest},
+                        .log = log,
                         .initial_state_root = digest,
                         .final_state_root = digest,
                         .loss_bits = 0x3f800000,
