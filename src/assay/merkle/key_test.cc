@@ -4,8 +4,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
+#include <new>
 #include <set>
 
 #include "assay/base/file.h"
@@ -100,13 +103,25 @@ TEST(Key, GeneratedKeysDiffer) {
   EXPECT_EQ(seen.size(), 20u);
 }
 
-TEST(Key, MovesLeaveNoSeed) {
-  SigningKey key = *SigningKey::Parse(kPrivate);
-  const SigningKey moved = std::move(key);
+bool HoldsSeed(const void* object, std::size_t size) {
+  ed25519::Seed seed{};
+  for (std::size_t i = 0; i < seed.size(); ++i) seed[i] = static_cast<std::uint8_t>(i);
+  const std::string_view memory(static_cast<const char*>(object), size);
+  return memory.find(std::string_view(reinterpret_cast<const char*>(seed.data()), seed.size())) != std::string_view::npos;
+}
+
+TEST(Key, SeedsAreWiped) {
+  alignas(SigningKey) std::array<std::byte, sizeof(SigningKey)> memory{};
+  auto* key = new (memory.data()) SigningKey(*SigningKey::Parse(kPrivate));
+  EXPECT_TRUE(HoldsSeed(memory.data(), memory.size()));
+  SigningKey moved = std::move(*key);
   EXPECT_EQ(moved.ToString(), kPrivate);
-  SigningKey other = SigningKey::Generate("other");
-  other = *SigningKey::Parse(kPrivate);
-  EXPECT_EQ(other.ToString(), kPrivate);
+  EXPECT_FALSE(HoldsSeed(memory.data(), memory.size()));
+  *key = std::move(moved);
+  EXPECT_EQ(key->ToString(), kPrivate);
+  EXPECT_FALSE(HoldsSeed(&moved, sizeof(moved)));
+  key->~SigningKey();
+  EXPECT_FALSE(HoldsSeed(memory.data(), memory.size()));
 }
 
 class KeyFileTest : public testing::Test {
