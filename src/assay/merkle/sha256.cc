@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "assay/merkle/sha256_constants.h"
+
 namespace assay {
 namespace {
 
@@ -22,7 +24,7 @@ Result<Digest> Digest::FromHex(std::string_view text) {
   return digest;
 }
 
-Sha256::Sha256() : state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19} {}
+Sha256::Sha256() { std::copy_n(sha256::kInitial, 8, state_.begin()); }
 
 void Sha256::Update(ByteSpan bytes) {
   const std::size_t held = length_ % 64;

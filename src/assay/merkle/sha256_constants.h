@@ -1,9 +1,13 @@
-// The 64 round constants of SHA-256: the first 32 bits of the fractional parts of the cube roots of the first 64 primes.
+// The constants of SHA-256: the first 32 bits of the fractional parts of the square roots of the first 8 primes, with which the state begins,
+// and of the cube roots of the first 64, one for each round.
 #pragma once
 
 #include <cstdint>
 
 namespace assay::sha256 {
+
+inline constexpr std::uint32_t kInitial[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                              0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
 
 alignas(16) inline constexpr std::uint32_t kRound[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5, 0xd807aa98, 0x12835b01,
