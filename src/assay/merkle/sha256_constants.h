@@ -1,5 +1,5 @@
-// The constants of SHA-256: the first 32 bits of the fractional parts of the square roots of the first 8 primes, with which the state begins,
-// and of the cube roots of the first 64, one for each round.
+// The constants of SHA-256: the first 32 bits of the fractional parts of the square roots of the first 8 primes, with which the
+// state begins, and of the cube roots of the first 64, one for each round.
 #pragma once
 
 #include <cstdint>

@@ -21,8 +21,13 @@ Digest NodeHash(const Digest& left, const Digest& right);
 // The root over leaf hashes; of no leaves, the hash of no bytes.
 Digest TreeRoot(std::vector<Digest> leaves);
 
+// The leaves of a tensor of `bytes` bytes.
+inline constexpr std::size_t CountLeaves(std::size_t bytes) { return bytes / kLeafBytes + (bytes % kLeafBytes != 0); }
+// LeafHash of each of a tensor's leaves, several at a time; `out` has CountLeaves(bytes.size()) places.
+void HashLeaves(ByteSpan bytes, std::span<Digest> out);
+
 Digest TensorRoot(ByteSpan bytes);
-// One root per tensor; the leaves of all of them are shared out over the pool.
+// One root per tensor; all of them are shared out over the pool in pieces of 1 MiB.
 std::vector<Digest> TensorRoots(std::span<const ByteSpan> tensors, ThreadPool& pool);
 
 // One tensor of a list: of a state, of a batch, of a data set.

@@ -58,9 +58,30 @@ TEST(Tree, TensorLeavesAre4KiB) {
   }
 }
 
+// Tensors of one leaf, of every kind of last leaf, and of several pieces that threads hash apart, the last of them of any size.
+TEST(Tree, TensorRootsEqualTheDefinition) {
+  std::vector<std::size_t> sizes = {3u << 20, (5u << 20) + 1};
+  for (std::size_t leaves : {1u, 2u, 3u, 5u, 17u, 255u, 256u, 257u, 511u, 512u, 513u, 700u}) {
+    for (std::size_t last : {1u, 55u, 63u, 64u, 119u, 4095u, 4096u}) sizes.push_back((leaves - 1) * 4096 + last);
+  }
+  for (std::size_t size : sizes) {
+    const Bytes data = Pattern(size, 4);
+    std::vector<Digest> leaves;
+    for (std::size_t begin = 0; begin < size; begin += 4096) {
+      leaves.push_back(LeafHash(ByteSpan(data).subspan(begin, std::min<std::size_t>(4096, size - begin))));
+    }
+    EXPECT_EQ(TensorRoot(data), NaiveRoot(leaves)) << size;
+    ASSERT_EQ(CountLeaves(size), leaves.size()) << size;
+    std::vector<Digest> hashes(leaves.size());
+    HashLeaves(data, hashes);
+    EXPECT_EQ(hashes, leaves) << size;
+  }
+}
+
 TEST(Tree, ParallelRootsEqualSerialOnes) {
   std::vector<Bytes> data;
-  for (std::size_t size : {0u, 5u, 0u, 0u, 4096u, 1000000u, 70000u, 0u, 12345u, 0u}) data.push_back(Pattern(size, 3));
+  for (std::size_t size : {0u, 5u, 0u, 0u, 4096u, 1000000u, 5000000u, 0u, 12345u, 1u << 20, 0u})
+    data.push_back(Pattern(size, 3));
   const std::vector<ByteSpan> spans(data.begin(), data.end());
   for (int threads : {1, 2, 7}) {
     ThreadPool pool(threads);
