@@ -46,7 +46,7 @@ grep -q WRONG "$work/out" || fail "show of a tampered snapshot: $(cat "$work/out
 "$assay" bench $job --steps 2 | grep -q '^matmul ' || fail "bench"
 "$assay" bench $job --steps 2 --json | grep -q '"step_seconds_best":' || fail "bench --json"
 "$assay" --help | grep -q train || fail "--help"
-for command in train eval sample show bench keygen version; do
+for command in train eval sample show bench log keygen version; do
   "$assay" $command --help >"$work/out" || fail "$command --help"
   grep -q Usage "$work/out" || fail "$command --help: $(cat "$work/out")"
 done

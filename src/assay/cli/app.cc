@@ -90,6 +90,7 @@ int Main(int argc, char** argv) {
   AddSample(app, command);
   AddShow(app, command);
   AddBench(app, command);
+  AddLog(app, command);
   AddKeygen(app, command);
   AddVersion(app, command);
   if (argc > 1) {

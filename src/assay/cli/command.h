@@ -26,6 +26,7 @@ void AddEval(CLI::App& app, Command& command);
 void AddSample(CLI::App& app, Command& command);
 void AddShow(CLI::App& app, Command& command);
 void AddBench(CLI::App& app, Command& command);
+void AddLog(CLI::App& app, Command& command);
 void AddKeygen(CLI::App& app, Command& command);
 void AddVersion(CLI::App& app, Command& command);
 

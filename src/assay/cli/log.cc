@@ -1,0 +1,116 @@
+#include <bit>
+#include <optional>
+
+#include "assay/cli/command.h"
+#include "assay/cli/json.h"
+#include "assay/cli/text.h"
+#include "assay/merkle/proof.h"
+#include "assay/run/directory.h"
+#include "assay/run/log.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr std::int64_t kNoStep = -1;
+
+struct LogOptions {
+  std::string run;
+  std::int64_t prove = kNoStep;
+  bool json = false;
+};
+
+std::string Hex(ByteSpan bytes) {
+  std::string text;
+  for (const std::uint8_t byte : bytes) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+std::optional<std::size_t> IndexOfStep(const RunLog& log, std::int64_t step) {
+  for (std::size_t i = 0; i < log.entries().size(); ++i) {
+    if (log.entries()[i].step == step) return i;
+  }
+  return std::nullopt;
+}
+
+// Everything that somebody needs who has the signer's public key and nothing else.
+Result<int> Prove(const LogOptions& options, const RunDirectory& run, const RunLog& log) {
+  const std::optional<std::size_t> index = IndexOfStep(log, options.prove);
+  if (!index) return Err("{}: the log has no entry for step {}", run.log_path(), options.prove);
+  const std::string note_path = JoinPath(run.log_path(), "checkpoint");
+  ASSAY_ASSIGN(const Bytes note, ReadFile(note_path, kMaxNoteBytes));
+  Hashes hashes;
+  for (const LogEntry& entry : log.entries()) hashes.push_back(HashOf(entry));
+  const LogEntry& entry = log.entries()[*index];
+  std::vector<std::string> proof;
+  for (const Digest& hash : ProveInclusion(hashes, *index)) proof.push_back(hash.hex());
+  if (options.json) {
+    const OrderedJson json = {{"step", entry.step},
+                              {"index", *index},
+                              {"size", log.checkpoint().size},
+                              {"entry", Hex(Encode(entry))},
+                              {"proof", proof},
+                              {"root", log.checkpoint().root.hex()},
+                              {"checkpoint", std::string(note.begin(), note.end())}};
+    fmt::print("{}\n", json.dump());
+    return kExitOk;
+  }
+  fmt::print("{:<12} {} of {}, step {}\n", "entry", *index, log.checkpoint().size, entry.step);
+  fmt::print("{:<12} {}\n{:<12} {}\n", "state root", entry.state_root.hex(), "leaf", hashes[*index].hex());
+  for (const std::string& hash : proof) fmt::print("{:<12} {}\n", "proof", hash);
+  fmt::print("{:<12} {}\n\n{}", "root", log.checkpoint().root.hex(), std::string(note.begin(), note.end()));
+  return kExitOk;
+}
+
+Result<int> List(const LogOptions& options, const RunDirectory& run, const RunLog& log) {
+  OrderedJson entries = OrderedJson::array();
+  std::vector<std::vector<std::string>> rows = {{"step", "loss", "state root", "batch root"}};
+  for (const LogEntry& entry : log.entries()) {
+    const float loss = std::bit_cast<float>(entry.loss_bits);
+    entries.push_back({{"step", entry.step},
+                       {"state_root", entry.state_root.hex()},
+                       {"batch_root", entry.batch_root.hex()},
+                       {"loss", loss},
+                       {"loss_bits", fmt::format("{:08x}", entry.loss_bits)},
+                       {"hash", HashOf(entry).hex()}});
+    rows.push_back({Grouped(entry.step), entry.step == 0 ? "" : fmt::format("{:.6f}", loss),
+                    entry.state_root.hex().substr(0, 16), entry.batch_root.hex().substr(0, 16)});
+  }
+  if (options.json) {
+    const OrderedJson json = {{"signer", run.signer().ToString()},
+                              {"origin", log.checkpoint().origin},
+                              {"size", log.checkpoint().size},
+                              {"root", log.checkpoint().root.hex()},
+                              {"entries", entries}};
+    fmt::print("{}\n", json.dump());
+    return kExitOk;
+  }
+  fmt::print("{}\n{:<12} {}\n{:<12} {}\n", Table(rows), "root", log.checkpoint().root.hex(), "signed by", run.signer().id());
+  return kExitOk;
+}
+
+Result<int> RunLogCommand(const LogOptions& options) {
+  ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(options.run));
+  ASSAY_ASSIGN(const RunLog log, RunLog::Read(run.log_path(), run.signer(), run.identity().trajectory));
+  return options.prove == kNoStep ? List(options, run, log) : Prove(options, run, log);
+}
+
+}  // namespace
+
+void AddLog(CLI::App& app, Command& command) {
+  auto options = std::make_shared<LogOptions>();
+  CLI::App* sub = app.add_subcommand("log", "The signed log of a run, and proofs that an entry is in it");
+  sub->footer(
+      "Signature, tiles, tree and chain of the log are checked before anything is printed; whether its entries are true, only\n"
+      "assay audit can tell.\n"
+      "\n"
+      "Examples: assay log runs/mlp                      one line per committed step\n"
+      "          assay log runs/mlp --prove 20 --json    entry, inclusion proof and signed checkpoint (docs/formats/log.md)");
+  sub->add_option("run", options->run, "Run directory")->required()->type_name("RUN");
+  sub->add_option("--prove", options->prove, "Prove the entry of this step")
+      ->check(InRange(std::int64_t{0}, std::int64_t{0xffffffff}))
+      ->type_name("STEP");
+  sub->add_flag("--json", options->json, "Print one JSON object");
+  SetCommand(sub, std::move(options), command, RunLogCommand);
+}
+
+}  // namespace assay::cli
