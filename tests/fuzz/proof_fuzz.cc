@@ -1,4 +1,5 @@
-// Verifiers of proofs, driven by bytes that pick from the true nodes of a small tree: what verifies must be exactly what the makers write.
+// Verifiers of proofs, driven by bytes that pick from the true nodes of a small tree: what verifies must be exactly what the
+// makers write.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -36,7 +37,8 @@ struct Tree {
   Digest root;
 };
 
-// The input: flags, the tree's size, two numbers (u64 each where the flag says so, else one byte), then as many leaves and nodes as there are bytes.
+// The input: flags, the tree's size, two numbers (u64 each where the flag says so, else one byte), then as many leaves and nodes
+// as there are bytes.
 class Script {
  public:
   explicit Script(ByteSpan input) : in_(input, "input") {

@@ -22,7 +22,8 @@ void CheckMessage(const Result<T>& result) {
   if (!result) ASSAY_CHECK(!result.error().message.empty() && result.error().message.find('\n') == std::string::npos);
 }
 
-// A note with this text, well signed, whatever the text is. A checkpoint that is signed properly has its signature line at the same place.
+// A note with this text, well signed, whatever the text is. A checkpoint that is signed properly has its signature line at the
+// same place.
 std::string SignedNote(std::string_view text) {
   ByteWriter out;
   for (int shift = 24; shift >= 0; shift -= 8) out.U8(static_cast<std::uint8_t>(Signer().verify_key().hash() >> shift));

@@ -88,8 +88,8 @@ Result<int> CreateTemporary(const std::string& path, unsigned mode, std::string&
   }
 }
 
-// Gives the temporary its name unless something has it already. Not every file system knows such a rename; a second name and the removal
-// of the first do the same, but for what a crash in between leaves.
+// Gives the temporary its name unless something has it already. Not every file system knows such a rename; a second name and the
+// removal of the first do the same, but for what a crash in between leaves.
 bool RenameNew(const std::string& temporary, const std::string& path) {
   if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0) return true;
   if (errno != EINVAL && errno != ENOSYS) return false;

@@ -1,8 +1,8 @@
 // Files: whole reads, read-only maps, and writes that are either complete or absent.
 //
-// Every error names the path and what the system said. WriteFileAtomic leaves the old file or the new one, never a part of either, also
-// across a crash: it writes a temporary file beside the target, syncs it, renames it over the target and syncs the directory.
-// All functions are thread safe; a MappedFile may be read by any number of threads.
+// Every error names the path and what the system said. WriteFileAtomic leaves the old file or the new one, never a part of
+// either, also across a crash: it writes a temporary file beside the target, syncs it, renames it over the target and syncs the
+// directory. All functions are thread safe; a MappedFile may be read by any number of threads.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,9 @@
-// Ed25519 (RFC 8032) with one verification rule (docs/formats/log.md, "Keys"): S < L, public key and R canonical and not of small order, and
-// the equation without cofactor. The rule leaves one answer for each signature on every machine; RFC 8032 leaves some open.
+// Ed25519 (RFC 8032) with one verification rule (docs/formats/log.md, "Keys"): S < L, public key and R canonical and not of small
+// order, and the equation without cofactor. The rule leaves one answer for each signature on every machine; RFC 8032 leaves some
+// open.
 //
-// Written here and not taken from a library so that every build, also for other processors, has the same. Signing takes the same path
-// whatever the key is and wipes what it derived from it. Pure functions; thread safe.
+// Written here and not taken from a library so that every build, also for other processors, has the same. Signing takes the same
+// path whatever the key is and wipes what it derived from it. Pure functions; thread safe.
 #pragma once
 
 #include <array>

@@ -1,8 +1,8 @@
-// Arithmetic modulo p = 2^255 - 19, the field of Ed25519. No function branches on, or indexes by, the values it is given, except where it
-// says so; exponents are constants.
+// Arithmetic modulo p = 2^255 - 19, the field of Ed25519. No function branches on, or indexes by, the values it is given, except
+// where it says so; exponents are constants.
 //
-// Five limbs of 51 bits, each below 2^52 between operations: a product of two then fits 128 bits with room for the sums of a column, and a
-// difference stays positive when 4p is added first. Pure functions; thread safe.
+// Five limbs of 51 bits, each below 2^52 between operations: a product of two then fits 128 bits with room for the sums of a
+// column, and a difference stays positive when 4p is added first. Pure functions; thread safe.
 #pragma once
 
 #include <array>

@@ -1,6 +1,8 @@
-// Points of the twisted Edwards curve -x^2 + y^2 = 1 + d x^2 y^2 over the field of Ed25519. The addition law has no exceptions, so it doubles too.
+// Points of the twisted Edwards curve -x^2 + y^2 = 1 + d x^2 y^2 over the field of Ed25519. The addition law has no exceptions,
+// so it doubles too.
 //
-// Add, Negate, Multiply and Encode take the same path for all points and scalars; Decode and IsSmallOrder are for public ones. Pure functions.
+// Add, Negate, Multiply and Encode take the same path for all points and scalars; Decode and IsSmallOrder are for public ones.
+// Pure functions.
 #pragma once
 
 #include <array>

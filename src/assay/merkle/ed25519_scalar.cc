@@ -20,7 +20,8 @@ Scalar MinusOrder(const Scalar& a, std::uint64_t& borrow) {
   return out;
 }
 
-// Long division, a bit at a time: slow (some microseconds), but plain and the same for all values. The remainder stays below 2L < 2^254.
+// Long division, a bit at a time: slow (some microseconds), but plain and the same for all values. The remainder stays below 2L <
+// 2^254.
 Scalar Reduce(const Product& a) {
   Scalar rest{};
   for (std::size_t bit = 512; bit-- > 0;) {

@@ -1,5 +1,5 @@
-// Arithmetic modulo L, the order of Ed25519's base point: four limbs of 64 bits, below L unless said otherwise. No function branches on, or
-// indexes by, the values it is given. Pure functions; thread safe.
+// Arithmetic modulo L, the order of Ed25519's base point: four limbs of 64 bits, below L unless said otherwise. No function
+// branches on, or indexes by, the values it is given. Pure functions; thread safe.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
 // Ed25519 signing keys with names, in the text forms of signed notes (docs/formats/log.md, "Keys").
 //
-// Reading accepts exactly one text for each key, and only public keys under which a signature can be good. A SigningKey's seed is wiped when
-// it is destroyed or moved from; no error repeats a private key's text. Thread safe.
+// Reading accepts exactly one text for each key, and only public keys under which a signature can be good. A SigningKey's seed is
+// wiped when it is destroyed or moved from; no error repeats a private key's text. Thread safe.
 #pragma once
 
 #include <array>
@@ -54,8 +54,8 @@ class SigningKey {
   ed25519::Seed seed_;
 };
 
-// The private key at `path` (mode 0600) and the public one at `path`.pub, one line each, whole or absent, never over existing files. The
-// private key comes first: a kill in between leaves a key that is good and not published.
+// The private key at `path` (mode 0600) and the public one at `path`.pub, one line each, whole or absent, never over existing
+// files. The private key comes first: a kill in between leaves a key that is good and not published.
 Status WriteKeyFiles(const std::string& path, const SigningKey& key);
 // Refuses files that others may read. The line end is optional.
 Result<SigningKey> ReadSigningKey(const std::string& path);

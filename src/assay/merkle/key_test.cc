@@ -51,7 +51,8 @@ TEST(Key, Names) {
   for (const char* name : {"", "a b", "a+b", "a\n", "\xc3\xa9", "a\t", "a\\", "a:"}) EXPECT_FALSE(IsKeyName(name)) << name;
 }
 
-// Every character of a public key replaced, dropped or doubled: nothing else may be read as this key, nor as itself spelt otherwise.
+// Every character of a public key replaced, dropped or doubled: nothing else may be read as this key, nor as itself spelt
+// otherwise.
 TEST(Key, NoOtherTextIsAKey) {
   const std::string text = kPublic;
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -22,8 +22,9 @@ Status CheckRoot(const Digest& computed, const Digest& root, std::string_view wh
   return Err("the proof leads to the {}root {}, expected {}", which, computed.hex(), root.hex());
 }
 
-// A position in two trees at once, climbing from a node of the lower edge towards the root: `node` counts those of its level to its left, `last`
-// does so for the level's rightmost. A level where the node stands alone at the right edge has no sibling and no hash in the proof.
+// A position in two trees at once, climbing from a node of the lower edge towards the root: `node` counts those of its level to
+// its left, `last` does so for the level's rightmost. A level where the node stands alone at the right edge has no sibling and no
+// hash in the proof.
 class Climb {
  public:
   Climb(std::uint64_t node, std::uint64_t last) : node_(node), last_(last) {}
@@ -45,7 +46,8 @@ class Climb {
   std::uint64_t node_, last_;
 };
 
-// The part [lo, hi) of a tree, seen from a range that is being proven: what lies outside the range comes from, or goes to, the proof.
+// The part [lo, hi) of a tree, seen from a range that is being proven: what lies outside the range comes from, or goes to, the
+// proof.
 void CollectOutside(std::span<const Digest> leaves, std::uint64_t lo, std::uint64_t hi, std::uint64_t begin, std::uint64_t end,
                     Hashes& proof) {
   if (hi <= begin || end <= lo) {
@@ -176,8 +178,8 @@ Status VerifyRange(std::span<const Digest> range, std::uint64_t begin, std::uint
 
 std::uint64_t RangeProofSize(std::uint64_t begin, std::uint64_t end, std::uint64_t size) {
   ASSAY_CHECK(begin < end && end <= size && size <= kMaxSize);
-  // To the left, one whole subtree for each bit of `begin`. To the right they grow with the alignment of where they start, until one reaches
-  // the edge of the tree.
+  // To the left, one whole subtree for each bit of `begin`. To the right they grow with the alignment of where they start, until
+  // one reaches the edge of the tree.
   auto count = static_cast<std::uint64_t>(std::popcount(begin));
   while (end < size) {
     ++count;

@@ -32,7 +32,8 @@ std::uint64_t Below(std::uint64_t size) {  // the largest power of two below it
   return k;
 }
 
-// RFC 6962, section 2.1, word for word. `mth` gives the hash of the leaves [lo, hi), so that trees need not exist to be talked about.
+// RFC 6962, section 2.1, word for word. `mth` gives the hash of the leaves [lo, hi), so that trees need not exist to be talked
+// about.
 using Mth = std::function<Digest(std::uint64_t lo, std::uint64_t hi)>;
 
 void NaivePath(std::uint64_t m, std::uint64_t lo, std::uint64_t hi, const Mth& mth, Hashes& out) {
@@ -80,7 +81,8 @@ Digest NaiveMth(std::uint64_t lo, std::uint64_t hi) {
   return NodeHash(NaiveMth(lo, lo + k), NaiveMth(lo + k, hi));
 }
 
-// A tree in which a subtree without any of the leaves [begin, end), and that does not touch the cut, has a made-up hash: sizes up to 2^63 - 1.
+// A tree in which a subtree without any of the leaves [begin, end), and that does not touch the cut, has a made-up hash: sizes up
+// to 2^63 - 1.
 class SparseTree {
  public:
   SparseTree(std::uint64_t begin, std::uint64_t end) : begin_(begin), end_(end) {}
@@ -94,8 +96,8 @@ class SparseTree {
   std::uint64_t begin_, end_;
 };
 
-// What a forger may try on any list of hashes: each hash changed, dropped, doubled, swapped with the next, replaced by an earlier one; hashes
-// added in front and behind.
+// What a forger may try on any list of hashes: each hash changed, dropped, doubled, swapped with the next, replaced by an earlier
+// one; hashes added in front and behind.
 std::vector<Hashes> Forgeries(const Hashes& proof, const Digest& root) {
   std::vector<Hashes> out;
   const auto with = [&](const std::function<void(Hashes&)>& change) {
@@ -119,7 +121,8 @@ std::vector<Hashes> Forgeries(const Hashes& proof, const Digest& root) {
   return out;
 }
 
-// Two trees give a leaf the same path if its siblings stand on the same sides all the way up; then their sizes cannot be told apart by it.
+// Two trees give a leaf the same path if its siblings stand on the same sides all the way up; then their sizes cannot be told
+// apart by it.
 std::string PathShape(std::uint64_t m, std::uint64_t lo, std::uint64_t hi) {
   if (hi - lo == 1) return "";
   const std::uint64_t k = Below(hi - lo);

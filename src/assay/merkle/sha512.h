@@ -1,6 +1,7 @@
 // SHA-512 (FIPS 180-4), which Ed25519 is defined over; everything else of Assay hashes with SHA-256.
 //
-// A stream: Update any number of times, then Finish once. What it held is wiped at the end, since keys pass through. Not synchronised.
+// A stream: Update any number of times, then Finish once. What it held is wiped at the end, since keys pass through. Not
+// synchronised.
 #pragma once
 
 #include <array>

@@ -27,7 +27,8 @@ TEST(Sha512, PublishedVectors) {
   for (const auto& [message, expected] : vectors) EXPECT_EQ(Hex(Sha512().Update(AsBytes(message)).Finish()), expected);
 }
 
-// The hash of the hashes of the messages 0, 0 1, 0 1 2, ... up to 300 bytes: every place where padding can begin. By Python's hashlib.
+// The hash of the hashes of the messages 0, 0 1, 0 1 2, ... up to 300 bytes: every place where padding can begin. By Python's
+// hashlib.
 TEST(Sha512, EveryLength) {
   Bytes message;
   Sha512 all;

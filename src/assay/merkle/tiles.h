@@ -1,4 +1,5 @@
-// The tiles of a C2SP tlog: which files a log of a given size has, and what is in them (docs/formats/log.md). Pure functions; thread safe.
+// The tiles of a C2SP tlog: which files a log of a given size has, and what is in them (docs/formats/log.md). Pure functions;
+// thread safe.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +22,11 @@ struct TileFile {
   Bytes content;
 };
 
-// The files that a log of these entries has and one of its first `old_size` entries had not: full tiles, and partial ones at the right edge.
-// In the order of TilePaths. Every entry is hashed, also the old ones.
+// The files that a log of these entries has and one of its first `old_size` entries had not: full tiles, and partial ones at the
+// right edge. In the order of TilePaths. Every entry is hashed, also the old ones.
 std::vector<TileFile> NewTiles(std::span<const Bytes> entries, std::uint64_t old_size);
-// The paths of all tiles of a log of that size: those of hashes from level 0 up, then those of entries; each kind from left to right.
+// The paths of all tiles of a log of that size: those of hashes from level 0 up, then those of entries; each kind from left to
+// right.
 std::vector<std::string> TilePaths(std::uint64_t size);
 // The paths of the entry bundles of a log of that size, in order, and how many entries each holds.
 struct Bundle {
