@@ -22,8 +22,8 @@ namespace assay::bench {
 
 struct Options {
   std::vector<int> threads = {1, 2};
-  std::string json;      // where to write the results; empty: nowhere
-  std::string filter;    // only cases whose name contains this
+  std::string json;       // where to write the results; empty: nowhere
+  std::string filter;     // only cases whose name contains this
   double seconds = 0.25;  // per case and contender, at least
 };
 

@@ -76,6 +76,9 @@ def check_libm(root):
             continue
         text = code_only(path.read_text())
         for match in LIBM_CALL.finditer(text):
+            # In the layers that keep runs, log() is the log of a run.
+            if parts[2] in ("run", "train") and match.group(0).strip() == "log(":
+                continue
             yield path, line_of(text, match.start()), f"{match.group(0).strip()}...) differs between machines; use assay/numerics"
 
 

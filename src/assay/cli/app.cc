@@ -23,6 +23,7 @@ constexpr char kDescription[] =
     "Assay: training that anyone can check, bit for bit.\n"
     "\n"
     "  assay train examples/mlp.toml --out runs/mlp    train; the same job gives the same bytes on every machine\n"
+    "  assay audit runs/mlp                            check a run by running it again; names what is false\n"
     "  assay show runs/mlp                             what was trained, how far, and its state root\n"
     "  assay COMMAND --help                            what a command can do\n";
 
@@ -86,6 +87,8 @@ int Main(int argc, char** argv) {
   app.set_version_flag("--version", "assay " ASSAY_VERSION);
   Command command;
   AddTrain(app, command);
+  AddAudit(app, command);
+  AddTrace(app, command);
   AddEval(app, command);
   AddSample(app, command);
   AddShow(app, command);

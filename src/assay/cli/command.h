@@ -22,6 +22,8 @@ inline constexpr int kExitBadInput = 2;
 using Command = std::function<int()>;
 
 void AddTrain(CLI::App& app, Command& command);
+void AddAudit(CLI::App& app, Command& command);
+void AddTrace(CLI::App& app, Command& command);
 void AddEval(CLI::App& app, Command& command);
 void AddSample(CLI::App& app, Command& command);
 void AddShow(CLI::App& app, Command& command);

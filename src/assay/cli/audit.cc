@@ -1,0 +1,224 @@
+#include <sys/random.h>
+
+#include <chrono>
+#include <cmath>
+
+#include "assay/cli/command.h"
+#include "assay/cli/json.h"
+#include "assay/cli/progress.h"
+#include "assay/cli/text.h"
+#include "assay/train/audit.h"
+#include "assay/train/interrupt.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr int kExitRefuted = 1;
+constexpr std::size_t kNonceBytes = 16;
+constexpr std::size_t kMaxNonceDigits = 2048;
+
+struct AuditCommand {
+  std::string run;
+  std::string job;
+  std::string data;
+  std::string signer;
+  std::string sample;
+  std::string nonce;
+  ComputeOptions compute;
+  bool json = false;
+  bool quiet = false;
+};
+
+double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+// "10%" or "10".
+Result<double> ParsePercent(std::string text) {
+  if (text.ends_with('%')) text.pop_back();
+  char* end = nullptr;
+  const double percent = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != '\0' || !(percent > 0 && percent <= 100)) {
+    return Err("--sample: expected a share above 0% and up to 100%, got '{}'", text);
+  }
+  return percent;
+}
+
+Result<Bytes> ParseNonce(const std::string& text) {
+  if (text.empty()) {
+    Bytes nonce(kNonceBytes);
+    if (::getrandom(nonce.data(), nonce.size(), 0) != static_cast<ssize_t>(nonce.size())) {
+      return Err("--nonce: the system gives no randomness; name one");
+    }
+    return nonce;
+  }
+  auto nonce = FromHex(text);
+  if (!nonce || text.size() > kMaxNonceDigits)
+    return Err("--nonce: expected an even number of hex digits, at most {}", kMaxNonceDigits);
+  return nonce;
+}
+
+Result<VerifyKey> ParseSigner(const std::string& text) {
+  if (Exists(text)) return ReadVerifyKey(text);
+  auto key = VerifyKey::Parse(text);
+  if (!key) return Err("--signer: expected a public key (NAME+HASH+DATA) or a file with one, got '{}'", text);
+  return key;
+}
+
+Result<AuditOptions> OptionsOf(const AuditCommand& command, ThreadPool& pool) {
+  AuditOptions options;
+  if (!command.signer.empty()) {
+    ASSAY_ASSIGN(options.expected.signer, ParseSigner(command.signer));
+  }
+  if (!command.job.empty()) {
+    ASSAY_ASSIGN(Job job, LoadJob(command.job));
+    if (!command.data.empty()) job.data.path = command.data;
+    ASSAY_ASSIGN(const PreparedJob prepared, Prepare(std::move(job), &pool));
+    options.expected.job = prepared.identity.job;
+  }
+  if (!command.sample.empty()) {
+    ASSAY_ASSIGN(options.sample_percent, ParsePercent(command.sample));
+    ASSAY_ASSIGN(options.nonce, ParseNonce(command.nonce));
+  } else if (!command.nonce.empty()) {
+    return Err("--nonce: belongs to --sample");
+  }
+  return options;
+}
+
+template <class T>
+OrderedJson OrNull(const std::optional<T>& value) {
+  return value ? OrderedJson(*value) : OrderedJson(nullptr);
+}
+
+void PrintJson(const AuditCommand& command, const AuditOptions& options, const AuditReport& report, const RunDirectory* run,
+               double seconds) {
+  const Refutation refutation = report.refutation.value_or(Refutation{});
+  OrderedJson json = {{"run", command.run}, {"verdict", Name(report.verdict)}, {"steps_checked", report.steps_checked}};
+  json["step"] = OrNull(refutation.step);
+  json["node"] = OrNull(refutation.node);
+  json["node_name"] = refutation.node_name.empty() ? OrderedJson(nullptr) : OrderedJson(refutation.node_name);
+  json["leaf"] = OrNull(refutation.leaf);
+  const std::string& reason = report.refutation ? refutation.reason : report.reason;
+  json["reason"] = reason.empty() ? OrderedJson(nullptr) : OrderedJson(reason);
+  json["segments"] = report.segments;
+  json["segments_checked"] = report.drawn;
+  json["nonce"] = options.sample_percent ? OrderedJson(Hex(options.nonce)) : OrderedJson(nullptr);
+  json["job_id"] = run == nullptr ? OrderedJson(nullptr) : OrderedJson(run->identity().job.hex());
+  json["signer"] = run == nullptr ? OrderedJson(nullptr) : OrderedJson(run->signer().ToString());
+  json["seconds"] = seconds;
+  fmt::print("{}\n", json.dump());
+}
+
+void PrintChances(const AuditReport& report) {
+  const auto drawn = static_cast<std::int64_t>(report.drawn.size());
+  std::string text;
+  for (const std::int64_t bad : {std::int64_t{1}, std::int64_t{2}, std::int64_t{5}, std::int64_t{10}}) {
+    if (bad > report.segments) break;
+    text +=
+        fmt::format("{}{} bad: {:.1f}%", text.empty() ? "" : ", ", bad, 100 * ChanceOfCatching(report.segments, drawn, bad));
+  }
+  fmt::print("chance      of catching a run with {}\n", text);
+}
+
+void PrintText(const AuditCommand& command, const AuditOptions& options, const AuditReport& report, const RunDirectory& run,
+               double seconds) {
+  switch (report.verdict) {
+    case Verdict::kVerified: fmt::print("VERIFIED    {}\n", command.run); break;
+    case Verdict::kRefuted: fmt::print("REFUTED     {}\n", report.refutation->reason); break;
+    case Verdict::kUnchecked: fmt::print("UNCHECKED   {}\n", report.reason); break;
+  }
+  if (report.refutation && report.refutation->node) {
+    fmt::print("where       step {}, node {} ({})", *report.refutation->step, *report.refutation->node,
+               report.refutation->node_name);
+    if (report.refutation->leaf) fmt::print(", leaf {}", *report.refutation->leaf);
+    fmt::print("\n");
+  }
+  fmt::print("steps       {} replayed in {}\n", report.steps_checked, Duration(seconds));
+  if (options.sample_percent && report.segments > 0) {
+    fmt::print("sample      {} of {} segments, nonce {}\n", report.drawn.size(), report.segments, Hex(options.nonce));
+    PrintChances(report);
+  }
+  fmt::print("signed by   {}{}\n", run.signer().ToString(),
+             options.expected.signer ? "" : " (as the run says; --signer KEY insists on one)");
+}
+
+int ExitStatus(Verdict verdict) {
+  if (verdict == Verdict::kVerified) return kExitOk;
+  return verdict == Verdict::kRefuted ? kExitRefuted : kExitBadInput;
+}
+
+// An audit that cannot begin still answers in the form that was asked for.
+Result<int> Unchecked(const AuditCommand& command, const Error& error) {
+  if (command.json) PrintJson(command, {}, {.verdict = Verdict::kUnchecked, .reason = error.message}, nullptr, 0);
+  std::fflush(stdout);
+  return tl::unexpected(error);
+}
+
+Result<AuditReport> RunOn(const AuditCommand& command, const RunDirectory& run, const AuditOptions& options,
+                          const Compute& compute) {
+  ASSAY_ASSIGN(const PreparedJob prepared, PrepareRun(run, command.data, *compute.pool));
+  const InterruptGuard interrupt;
+  std::optional<Progress> progress;
+  const AuditHooks hooks{
+      .on_start =
+          [&](std::int64_t steps) {
+            progress.emplace(stderr, ProgressModeFor(stderr, command.quiet), steps, ThroughputOf(prepared.job));
+            progress->Start(0, Now());
+          },
+      .on_step =
+          [&](std::int64_t done, std::int64_t step, float loss) {
+            progress->Step({.step = done, .loss = loss, .lr = LearningRate(prepared.job.schedule, step - 1)}, Now());
+          },
+      .on_note = [&](const std::string& text) { progress->Note(text); },
+      .should_stop = [&] { return interrupt.signal() != 0; },
+  };
+  AuditReport report = Audit(run, prepared, options, *compute.backend, *compute.pool, hooks);
+  if (progress) progress->Finish();
+  return report;
+}
+
+Result<int> RunAudit(const AuditCommand& command) {
+  const double begin = Now();
+  ASSAY_ASSIGN(const Compute compute, MakeCompute(command.compute));
+  auto options = OptionsOf(command, *compute.pool);
+  if (!options) return Unchecked(command, options.error());
+  const auto run = RunDirectory::Open(command.run);
+  if (!run) return Unchecked(command, run.error());
+  const auto report = RunOn(command, *run, *options, compute);
+  if (!report) return Unchecked(command, report.error());
+  if (command.json) {
+    PrintJson(command, *options, *report, &*run, Now() - begin);
+  } else {
+    PrintText(command, *options, *report, *run, Now() - begin);
+  }
+  return ExitStatus(report->verdict);
+}
+
+}  // namespace
+
+void AddAudit(CLI::App& app, Command& command) {
+  auto options = std::make_shared<AuditCommand>();
+  CLI::App* sub = app.add_subcommand("audit", "Check a run: its claims, and its steps by running them again");
+  sub->footer(
+      "Says VERIFIED, or names the first step that the job does not give, and where it can the node, the 4 KiB leaf of its "
+      "output\n"
+      "and what was done instead. On whatever machine, threads or kernels, the verdict is the same. Exit status 0 verified, 1\n"
+      "refuted, 2 could not be checked.\n"
+      "\n"
+      "A sample is drawn from the signed receipt and a nonce that you choose after you have the receipt: nobody can know it "
+      "earlier.\n"
+      "\n"
+      "Example: assay audit runs/mlp --job mlp.toml --signer provider.pub --sample 10%");
+  sub->add_option("run", options->run, "Run directory")->required()->type_name("RUN");
+  sub->add_option("--job", options->job, "The job that was asked for; a run of another is refuted")->type_name("JOB");
+  sub->add_option("--signer", options->signer, "Public key, or file with it, of who was asked; another signer is refuted")
+      ->type_name("KEY");
+  sub->add_option("--data", options->data, "Data file or folder instead of the job's")->type_name("PATH");
+  sub->add_option("--sample", options->sample, "Replay only this share of the segments between snapshots")->type_name("P%");
+  sub->add_option("--nonce", options->nonce, "Hex digits from which the sample is drawn; default: random, and printed")
+      ->type_name("HEX");
+  AddComputeOptions(*sub, options->compute);
+  sub->add_flag("--json", options->json, "Print the result as one JSON object on the last line of standard output");
+  sub->add_flag("--quiet", options->quiet, "No progress");
+  SetCommand(sub, std::move(options), command, RunAudit);
+}
+
+}  // namespace assay::cli

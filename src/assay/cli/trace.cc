@@ -1,0 +1,78 @@
+#include "assay/train/trace.h"
+
+#include "assay/cli/command.h"
+#include "assay/cli/json.h"
+#include "assay/cli/signer.h"
+#include "assay/train/claims.h"
+#include "assay/train/replay.h"
+
+namespace assay::cli {
+namespace {
+
+struct TraceOptions {
+  std::string run;
+  std::string data;
+  std::string key;
+  std::int64_t step = 0;
+  ComputeOptions compute;
+  bool json = false;
+};
+
+Result<int> RunTrace(const TraceOptions& options) {
+  ASSAY_ASSIGN(const Compute compute, MakeCompute(options.compute));
+  ASSAY_ASSIGN(const SigningKey key, OpenSigner(options.key));
+  ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(options.run));
+  if (key.verify_key() != run.signer()) {
+    return Err("{}: is signed by {}, not by {}; name that key with --key", options.run, run.signer().id(),
+               key.verify_key().id());
+  }
+  ASSAY_ASSIGN(const PreparedJob prepared, PrepareRun(run, options.data, *compute.pool));
+  if (prepared.identity != run.identity())
+    return Err("{}: its data or job file is not the one it was trained with", options.run);
+  if (options.step > prepared.job.steps) {
+    return Err("--step: expected 1 .. {}, the steps of the job, got {}", prepared.job.steps, options.step);
+  }
+  ASSAY_ASSIGN(const RunLog log, RunLog::Read(run.log_path(), run.signer(), run.identity().trajectory));
+  Replay replay(run, prepared, log, *compute.backend, *compute.pool);
+  ASSAY_TRY(replay.Load(options.step - 1));
+  while (replay.step() < options.step - 1) replay.Step();
+  const Trace trace = TraceStep(replay.stepper(), replay.state(), options.step - 1, *compute.pool);
+  const std::string path = run.TracePath(options.step);
+  ASSAY_TRY(MakeDirectories(path.substr(0, path.find_last_of('/'))));
+  ASSAY_TRY(WriteFileAtomic(path, SignTrace(trace, key)));
+  if (options.json) {
+    const OrderedJson json = {{"trace", path},
+                              {"step", options.step},
+                              {"nodes", trace.nodes.size()},
+                              {"before", trace.before.hex()},
+                              {"after", trace.after.hex()}};
+    fmt::print("{}\n", json.dump());
+  } else {
+    fmt::print("trace       {}\nnodes       {}\nbefore      {}\nafter       {}\n", path, trace.nodes.size(), trace.before.hex(),
+               trace.after.hex());
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddTrace(CLI::App& app, Command& command) {
+  auto options = std::make_shared<TraceOptions>();
+  CLI::App* sub = app.add_subcommand("trace", "Run one step of a run again and sign the hashes of every node's output");
+  sub->footer(
+      "For providers: when an auditor finds that a step differs, the trace shows at which node. Written to RUN/traces.\n"
+      "\n"
+      "Example: assay trace runs/mlp --step 417");
+  sub->add_option("run", options->run, "Run directory")->required()->type_name("RUN");
+  sub->add_option("--step", options->step, "The step, counted from 1")
+      ->required()
+      ->check(InRange(std::int64_t{1}, std::int64_t{0xffffffff}))
+      ->type_name("N");
+  sub->add_option("--data", options->data, "Data file or folder instead of the job's")->type_name("PATH");
+  sub->add_option("--key", options->key, "The run's signing key; otherwise $ASSAY_KEY or your own")->type_name("FILE");
+  AddComputeOptions(*sub, options->compute);
+  sub->add_flag("--json", options->json, "Print one JSON object");
+  SetCommand(sub, std::move(options), command, RunTrace);
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,172 @@
+#include "assay/train/audit.h"
+
+#include <bit>
+#include <utility>
+
+#include "assay/base/check.h"
+#include "assay/train/explain.h"
+#include "assay/train/replay.h"
+
+namespace assay {
+namespace {
+
+// What ends an audit early: the run is refuted, or the audit cannot go on (no refutation, a reason).
+struct Stop {
+  std::optional<Refutation> refutation;
+  std::string reason;
+};
+
+class Auditor {
+ public:
+  Auditor(const RunDirectory& run, const PreparedJob& prepared, const Claims& claims, Backend& backend, ThreadPool& pool,
+          const AuditHooks& hooks)
+      : run_(run),
+        prepared_(prepared),
+        claims_(claims),
+        pool_(pool),
+        hooks_(hooks),
+        replay_(run, prepared, claims.log, backend, pool) {}
+
+  std::int64_t steps_checked() const { return checked_; }
+
+  // Replays the segments, which are in ascending order.
+  std::optional<Stop> Check(const std::vector<Segment>& segments) {
+    std::int64_t total = 0;
+    for (const Segment& segment : segments) total += segment.end - segment.begin;
+    if (hooks_.on_start) hooks_.on_start(total);
+    if (auto stop = CheckStart()) return stop;
+    for (const Segment& segment : segments) {
+      if (auto stop = CheckSegment(segment)) return stop;
+    }
+    return CheckEnd();
+  }
+
+ private:
+  // The starting state follows from the job alone, so it is always checked.
+  std::optional<Stop> CheckStart() {
+    if (const Status begun = replay_.Begin(); !begun) return Stop{{}, begun.error().message};
+    if (replay_.Root() == claims_.log.entries().front().state_root) return std::nullopt;
+    return Stop{ExplainStart(prepared_, claims_.log.entries().front(), pool_), {}};
+  }
+
+  std::optional<Stop> CheckSegment(const Segment& segment) {
+    if (auto stop = GoTo(segment.begin)) return stop;
+    while (replay_.step() < segment.end) {
+      if (hooks_.should_stop && hooks_.should_stop()) return Stop{{}, "was interrupted"};
+      if (auto stop = CheckStep()) return stop;
+    }
+    return std::nullopt;
+  }
+
+  // Gets the state after `step` steps from the nearest snapshot that the provider kept, and checks what lies between.
+  std::optional<Stop> GoTo(std::int64_t step) {
+    if (replay_.step() == step) return std::nullopt;
+    const auto loaded = replay_.Load(step);
+    if (!loaded) return Stop{Refutation{.reason = loaded.error().message, .step = step}, {}};
+    while (replay_.step() < step) {
+      if (hooks_.should_stop && hooks_.should_stop()) return Stop{{}, "was interrupted"};
+      if (auto stop = CheckStep()) return stop;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Stop> CheckStep() {
+    const StepOutcome outcome = replay_.Step();
+    ++checked_;
+    if (hooks_.on_step) hooks_.on_step(checked_, replay_.step(), outcome.loss);
+    const auto entry = replay_.EntryHere();
+    if (!entry) return std::nullopt;
+    const ReplayedEntry mine = replay_.Entry(outcome);
+    if (mine.state_root == entry->state_root && mine.batch_root == entry->batch_root && mine.loss_bits == entry->loss_bits) {
+      return std::nullopt;
+    }
+    if (hooks_.on_note) hooks_.on_note(fmt::format("step {} differs; looking closer", entry->step));
+    return Stop{Explain(run_, replay_, mine, pool_), {}};
+  }
+
+  // The weights that were delivered are those of the last state, which is at hand here or in the last snapshot.
+  std::optional<Stop> CheckEnd() {
+    if (replay_.step() != prepared_.job.steps) {
+      const auto snapshot = ReadSnapshot(run_.SnapshotPath(prepared_.job.steps), prepared_.program.state, pool_);
+      if (!snapshot) return Stop{Refutation{.reason = snapshot.error().message, .step = prepared_.job.steps}, {}};
+      if (auto refuted = CheckWeights(run_, prepared_, snapshot->state)) return Stop{std::move(refuted), {}};
+      return std::nullopt;
+    }
+    if (auto refuted = CheckWeights(run_, prepared_, replay_.state())) return Stop{std::move(refuted), {}};
+    return std::nullopt;
+  }
+
+  const RunDirectory& run_;
+  const PreparedJob& prepared_;
+  const Claims& claims_;
+  ThreadPool& pool_;
+  const AuditHooks& hooks_;
+  Replay replay_;
+  std::int64_t checked_ = 0;
+};
+
+// Every snapshot that was kept is one that an honest replay could start from.
+std::optional<Refutation> CheckSnapshotContents(const RunDirectory& run, const PreparedJob& prepared, ThreadPool& pool) {
+  const auto steps = run.SnapshotSteps();
+  if (!steps) return Refutation{.reason = steps.error().message};
+  for (const std::int64_t step : *steps) {
+    if (const auto snapshot = ReadSnapshot(run.SnapshotPath(step), prepared.program.state, pool); !snapshot) {
+      return Refutation{.reason = snapshot.error().message, .step = step};
+    }
+  }
+  return std::nullopt;
+}
+
+AuditReport Refuted(AuditReport report, Refutation refutation) {
+  report.verdict = Verdict::kRefuted;
+  report.refutation = std::move(refutation);
+  return report;
+}
+
+}  // namespace
+
+std::string_view Name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kVerified: return "verified";
+    case Verdict::kRefuted: return "refuted";
+    case Verdict::kUnchecked: return "unchecked";
+  }
+  return "unchecked";
+}
+
+AuditReport Audit(const RunDirectory& run, const PreparedJob& prepared, const AuditOptions& options, Backend& backend,
+                  ThreadPool& pool, const AuditHooks& hooks) {
+  AuditReport report;
+  auto checked = CheckClaims(run, prepared, options.expected, pool);
+  if (!checked) {
+    report.reason = checked.error().message;
+    return report;
+  }
+  if (auto* refuted = std::get_if<Refutation>(&*checked)) return Refuted(std::move(report), std::move(*refuted));
+  const Claims& claims = std::get<Claims>(*checked);
+
+  std::vector<Segment> segments = SegmentsOf(prepared.job.steps, claims.receipt.snapshot_every);
+  report.segments = static_cast<std::int64_t>(segments.size());
+  const double percent = options.sample_percent.value_or(100);
+  report.drawn = DrawSegments(claims.receipt_hash, options.nonce, report.segments, SampleSize(report.segments, percent));
+  if (options.sample_percent) {
+    std::vector<Segment> drawn;
+    for (const std::int64_t i : report.drawn) drawn.push_back(segments[static_cast<std::size_t>(i)]);
+    segments = std::move(drawn);
+  }
+  Auditor auditor(run, prepared, claims, backend, pool, hooks);
+  const std::optional<Stop> stop = auditor.Check(segments);
+  report.steps_checked = auditor.steps_checked();
+  if (stop && !stop->refutation) {
+    report.reason = stop->reason;
+    return report;
+  }
+  if (stop) return Refuted(std::move(report), *stop->refutation);
+  if (!options.sample_percent) {
+    if (auto refuted = CheckSnapshotContents(run, prepared, pool)) return Refuted(std::move(report), std::move(*refuted));
+  }
+  report.verdict = Verdict::kVerified;
+  return report;
+}
+
+}  // namespace assay

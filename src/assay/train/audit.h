@@ -1,0 +1,49 @@
+// The audit: does a run directory hold what its job gives? First the claims among themselves, then steps run again and compared with the log,
+// all of them or a sample; where a step differs, a closer look at what differs.
+//
+// The verdict depends on the run, the job and, for a sample, the nonce; not on this machine.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "assay/backend/kernel.h"
+#include "assay/base/thread_pool.h"
+#include "assay/train/claims.h"
+#include "assay/train/segments.h"
+
+namespace assay {
+
+enum class Verdict { kVerified, kRefuted, kUnchecked };
+std::string_view Name(Verdict verdict);  // "verified", "refuted", "unchecked"
+
+struct AuditOptions {
+  Expectation expected{};
+  std::optional<double> sample_percent{};  // none: every step
+  Bytes nonce{};                           // for a sample
+};
+
+// Called on the auditing thread. All may be empty.
+struct AuditHooks {
+  std::function<void(std::int64_t steps)> on_start{};  // to be replayed
+  std::function<void(std::int64_t done, std::int64_t step, float loss)> on_step{};
+  std::function<void(const std::string&)> on_note{};  // what is being looked at
+  std::function<bool()> should_stop{};                // asked before each step
+};
+
+struct AuditReport {
+  Verdict verdict = Verdict::kUnchecked;
+  std::int64_t steps_checked = 0;
+  std::int64_t segments = 0;          // of the run
+  std::vector<std::int64_t> drawn{};  // the ones that were replayed
+  std::optional<Refutation> refutation{};
+  std::string reason{};  // why it could not be checked
+};
+
+AuditReport Audit(const RunDirectory& run, const PreparedJob& prepared, const AuditOptions& options, Backend& backend,
+                  ThreadPool& pool, const AuditHooks& hooks);
+
+}  // namespace assay

@@ -1,0 +1,52 @@
+// Claims: everything a run directory asserts, read and compared with the job before any step is replayed.
+//
+// A claim that contradicts another, the job, the data or a signature refutes the run. What this machine cannot decide (no receipt yet, no
+// data at hand) is an error instead: the run is neither verified nor refuted.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "assay/base/thread_pool.h"
+#include "assay/run/directory.h"
+#include "assay/run/log.h"
+#include "assay/run/receipt.h"
+#include "assay/train/prepare.h"
+
+namespace assay {
+
+// Why a run is refuted, and where: the step (counted from 1; 0: the starting state), the node of that step and the 4 KiB leaf of its output,
+// as far as they are known.
+struct Refutation {
+  std::string reason;
+  std::optional<std::int64_t> step{};
+  std::optional<std::int64_t> node{};
+  std::string node_name{};
+  std::optional<std::int64_t> leaf{};
+};
+
+struct Expectation {
+  std::optional<Digest> job{};        // the id of the job that was asked for
+  std::optional<VerifyKey> signer{};  // who was asked
+};
+
+struct Claims {
+  RunLog log;
+  Receipt receipt;
+  Digest receipt_hash{};  // SHA-256 of the file, from which sampled audits draw
+};
+
+using ClaimsOrRefutation = std::variant<Claims, Refutation>;
+
+// The run's own job, with the data at `data_path` when that is not empty. An error: cannot be loaded here.
+Result<PreparedJob> PrepareRun(const RunDirectory& run, const std::string& data_path, ThreadPool& pool);
+
+// `prepared` is the job of the run as this machine understands it.
+Result<ClaimsOrRefutation> CheckClaims(const RunDirectory& run, const PreparedJob& prepared, const Expectation& expected,
+                                       ThreadPool& pool);
+
+// Whether model.safetensors holds the model's tensors of this final state; otherwise what differs.
+std::optional<Refutation> CheckWeights(const RunDirectory& run, const PreparedJob& prepared, std::span<const Tensor> state);
+
+}  // namespace assay

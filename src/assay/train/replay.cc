@@ -1,0 +1,62 @@
+#include "assay/train/replay.h"
+
+#include <bit>
+
+#include "assay/base/check.h"
+
+namespace assay {
+
+Replay::Replay(const RunDirectory& run, const PreparedJob& prepared, const RunLog& log, Backend& backend, ThreadPool& pool)
+    : run_(run), log_(log), pool_(pool), stepper_(prepared, backend) {}
+
+Status Replay::Begin() {
+  ASSAY_ASSIGN(state_, StartingState(prepared()));
+  step_ = 0;
+  batch_roots_.clear();
+  return {};
+}
+
+Status Replay::Load(std::int64_t step) {
+  const Job& job = prepared().job;
+  ASSAY_ASSIGN(const std::vector<std::int64_t> steps, run_.SnapshotSteps());
+  for (auto at = steps.rbegin(); at != steps.rend(); ++at) {
+    if (*at > step || !IsCommitted(*at, job.commit_every, job.steps)) continue;
+    ASSAY_ASSIGN(Snapshot snapshot, ReadSnapshot(run_.SnapshotPath(*at), prepared().program.state, pool_));
+    const auto index = static_cast<std::size_t>(EntriesAfter(*at, job.commit_every, job.steps) - 1);
+    const Digest& said = log_.entries()[index].state_root;
+    if (snapshot.info.state_root != said) {
+      return Err("step {}: the snapshot's state root is {:.16}, the log says {:.16}", *at, snapshot.info.state_root.hex(),
+                 said.hex());
+    }
+    state_ = std::move(snapshot.state);
+    step_ = *at;
+    batch_roots_.clear();
+    return {};
+  }
+  return Begin();
+}
+
+StepOutcome Replay::Step() {
+  const Job& job = prepared().job;
+  if (IsCommitted(step_, job.commit_every, job.steps)) batch_roots_.clear();
+  StepOutcome outcome = stepper_.Run(state_, stepper_.Plan(step_));
+  batch_roots_.push_back(outcome.batch_root);
+  ++step_;
+  return outcome;
+}
+
+Digest Replay::Root() const { return StateRootOf(stepper_.prepared().program.state, state_, pool_); }
+
+std::optional<LogEntry> Replay::EntryHere() const {
+  const Job& job = stepper_.prepared().job;
+  if (!IsCommitted(step_, job.commit_every, job.steps)) return std::nullopt;
+  return log_.entries()[static_cast<std::size_t>(EntriesAfter(step_, job.commit_every, job.steps) - 1)];
+}
+
+ReplayedEntry Replay::Entry(const StepOutcome& outcome) const {
+  return {.state_root = Root(),
+          .batch_root = BatchRootOfSteps(batch_roots_),
+          .loss_bits = std::bit_cast<std::uint32_t>(outcome.loss)};
+}
+
+}  // namespace assay

@@ -1,0 +1,60 @@
+// Trace: the leaf hashes of every node's outputs in one step, signed by who ran it (docs/formats/trace.md).
+//
+// Two honest traces of a step are equal, so the first node at which two differ is where one of them went wrong.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "assay/base/thread_pool.h"
+#include "assay/merkle/key.h"
+#include "assay/train/stepper.h"
+
+namespace assay {
+
+struct TraceOutput {
+  std::uint64_t bytes = 0;
+  std::vector<Digest> leaves;  // of 4 KiB each
+  friend bool operator==(const TraceOutput&, const TraceOutput&) = default;
+};
+
+struct Trace {
+  Digest trajectory{};
+  std::int64_t step = 0;  // leads from the state after step - 1 steps to that after step
+  Digest before{};
+  Digest after{};
+  std::vector<std::vector<TraceOutput>> nodes{};
+  friend bool operator==(const Trace&, const Trace&) = default;
+};
+
+Bytes SignTrace(const Trace& trace, const SigningKey& key);
+// Checks the signature and that this is what SignTrace writes. Counts are bounded by the bytes received.
+Result<Trace> OpenTrace(ByteSpan file, const VerifyKey& key, std::string_view what);
+
+// Collects a trace while a traced step runs: its sink is to be handed to Stepper::RunTraced.
+class TraceRecorder {
+ public:
+  TraceRecorder(const Program& program, ThreadPool& pool);
+  TraceSink sink();
+  std::vector<std::vector<TraceOutput>> Take() { return std::move(nodes_); }
+
+ private:
+  void Record(std::size_t node, std::span<const void* const> outputs);
+  std::vector<std::vector<TensorType>> types_;
+  ThreadPool& pool_;
+  std::vector<std::vector<TraceOutput>> nodes_;
+};
+
+// Runs the step after `step` steps, changing the state, and returns its trace.
+Trace TraceStep(Stepper& stepper, State& state, std::int64_t step, ThreadPool& pool);
+
+// Where two lists of nodes first differ.
+struct TraceDifference {
+  std::size_t node = 0;
+  std::size_t output = 0;
+  std::size_t leaf = 0;
+};
+std::optional<TraceDifference> FirstDifference(const Trace& a, const Trace& b);
+
+}  // namespace assay
