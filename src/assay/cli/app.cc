@@ -27,29 +27,6 @@ constexpr char kDescription[] =
     "  assay show runs/mlp                             what was trained, how far, and its state root\n"
     "  assay COMMAND --help                            what a command can do\n";
 
-// CLI11 would only say that a command is missing.
-Status CheckCommand(const CLI::App& app, std::string_view word) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-    names.push_back(command->get_name());
-  if (word.starts_with('-') || std::find(names.begin(), names.end(), word) != names.end()) return {};
-  return Err("unknown command '{}', expected one of: {}", word, fmt::join(names, ", "));
-}
-
-// What CLI11 says, on one line and in our form.
-int ReportUsage(const CLI::ParseError& error, const CLI::App& app) {
-  std::string text = error.what();
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  while (!text.empty() && (text.back() == ' ' || text.back() == '.')) text.pop_back();
-  if (text.size() > 1 && std::islower(static_cast<unsigned char>(text[1])) != 0) {
-    text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
-  }
-  const auto chosen = app.get_subcommands();
-  const std::string command = chosen.empty() ? "" : " " + chosen.front()->get_name();
-  fmt::print(stderr, "assay:{} {} (see: assay{} --help)\n", command.empty() ? "" : command + ":", text, command);
-  return kExitBadInput;
-}
-
 }  // namespace
 
 int Report(const Result<int>& result) {
@@ -59,14 +36,13 @@ int Report(const Result<int>& result) {
   return kExitBadInput;
 }
 
-void AddComputeOptions(CLI::App& app, ComputeOptions& options) {
-  app.add_option("--threads", options.threads, "Threads to use; default: one per CPU core")
-      ->check(InRange(1, 1024))
-      ->type_name("N");
-  app.add_option("--simd", options.simd,
-                 "Kernels: auto, avx512, avx2, neon or ref (slow, defines the bits); all give the same bytes")
-      ->check(CLI::Validator(CLI::IsMember({"auto", "ref", "avx2", "avx512", "neon"})).description(""))
-      ->type_name("NAME");
+void AddComputeOptions(Subcommand& subcommand, ComputeOptions& options) {
+  subcommand.Option("--threads", options.threads, "Threads to use; default: one per CPU core").Range(1, 1024).Type("N");
+  subcommand
+      .Option("--simd", options.simd,
+              "Kernels: auto, avx512, avx2, neon or ref (slow, defines the bits); all give the same bytes")
+      .OneOf({"auto", "ref", "avx2", "avx512", "neon"})
+      .Type("NAME");
 }
 
 Result<Compute> MakeCompute(const ComputeOptions& options) {
@@ -82,9 +58,7 @@ int Main(int argc, char** argv) {
   // A limit on file sizes then shows up as a failed write, which is reported, instead of killing the process.
   ::signal(SIGXFSZ, SIG_IGN);
 
-  CLI::App app{kDescription, "assay"};
-  app.require_subcommand(1);
-  app.set_version_flag("--version", "assay " ASSAY_VERSION);
+  Arguments app("assay", kDescription, "assay " ASSAY_VERSION);
   Command command;
   AddTrain(app, command);
   AddAudit(app, command);
@@ -96,15 +70,7 @@ int Main(int argc, char** argv) {
   AddLog(app, command);
   AddKeygen(app, command);
   AddVersion(app, command);
-  if (argc > 1) {
-    if (const Status known = CheckCommand(app, argv[1]); !known) return Report(tl::unexpected(known.error()));
-  }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
-    return ReportUsage(error, app);
-  }
+  if (const auto status = app.Parse(argc, argv)) return *status;
   // Nothing of ours throws; the libraries do when memory runs out or standard output cannot be written.
   try {
     const int status = command();

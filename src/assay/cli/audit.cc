@@ -194,10 +194,10 @@ Result<int> RunAudit(const AuditCommand& command) {
 
 }  // namespace
 
-void AddAudit(CLI::App& app, Command& command) {
+void AddAudit(Arguments& app, Command& command) {
   auto options = std::make_shared<AuditCommand>();
-  CLI::App* sub = app.add_subcommand("audit", "Check a run: its claims, and its steps by running them again");
-  sub->footer(
+  Subcommand sub = app.Add("audit", "Check a run: its claims, and its steps by running them again");
+  sub.Footer(
       "Says VERIFIED, or names the first step that the job does not give, and where it can the node, the 4 KiB leaf of its "
       "output\n"
       "and what was done instead. On whatever machine, threads or kernels, the verdict is the same. Exit status 0 verified, 1\n"
@@ -207,17 +207,16 @@ void AddAudit(CLI::App& app, Command& command) {
       "earlier.\n"
       "\n"
       "Example: assay audit runs/mlp --job mlp.toml --signer provider.pub --sample 10%");
-  sub->add_option("run", options->run, "Run directory")->required()->type_name("RUN");
-  sub->add_option("--job", options->job, "The job that was asked for; a run of another is refuted")->type_name("JOB");
-  sub->add_option("--signer", options->signer, "Public key, or file with it, of who was asked; another signer is refuted")
-      ->type_name("KEY");
-  sub->add_option("--data", options->data, "Data file or folder instead of the job's")->type_name("PATH");
-  sub->add_option("--sample", options->sample, "Replay only this share of the segments between snapshots")->type_name("P%");
-  sub->add_option("--nonce", options->nonce, "Hex digits from which the sample is drawn; default: random, and printed")
-      ->type_name("HEX");
-  AddComputeOptions(*sub, options->compute);
-  sub->add_flag("--json", options->json, "Print the result as one JSON object on the last line of standard output");
-  sub->add_flag("--quiet", options->quiet, "No progress");
+  sub.Option("run", options->run, "Run directory").Required().Type("RUN");
+  sub.Option("--job", options->job, "The job that was asked for; a run of another is refuted").Type("JOB");
+  sub.Option("--signer", options->signer, "Public key, or file with it, of who was asked; another signer is refuted")
+      .Type("KEY");
+  sub.Option("--data", options->data, "Data file or folder instead of the job's").Type("PATH");
+  sub.Option("--sample", options->sample, "Replay only this share of the segments between snapshots").Type("P%");
+  sub.Option("--nonce", options->nonce, "Hex digits from which the sample is drawn; default: random, and printed").Type("HEX");
+  AddComputeOptions(sub, options->compute);
+  sub.Flag("--json", options->json, "Print the result as one JSON object on the last line of standard output");
+  sub.Flag("--quiet", options->quiet, "No progress");
   SetCommand(sub, std::move(options), command, RunAudit);
 }
 

@@ -161,18 +161,15 @@ Result<int> RunBench(const BenchOptions& options) {
 
 }  // namespace
 
-void AddBench(CLI::App& app, Command& command) {
+void AddBench(Arguments& app, Command& command) {
   auto options = std::make_shared<BenchOptions>();
-  CLI::App* sub = app.add_subcommand("bench", "Time a job's training step, whole and op by op; nothing is written");
-  sub->footer("Example: assay bench examples/gpt2-tiny.toml --steps 20");
-  sub->add_option("target", options->target, "Job file or run directory")->required()->type_name("JOB|RUN");
-  sub->add_option("--steps", options->steps, "Steps to time, after one to warm up")
-      ->check(InRange(1, 1000000))
-      ->capture_default_str()
-      ->type_name("N");
-  sub->add_option("--data", options->data, "Data file or folder instead of the job's")->type_name("PATH");
-  AddComputeOptions(*sub, options->compute);
-  sub->add_flag("--json", options->json, "Print one JSON object");
+  Subcommand sub = app.Add("bench", "Time a job's training step, whole and op by op; nothing is written");
+  sub.Footer("Example: assay bench examples/gpt2-tiny.toml --steps 20");
+  sub.Option("target", options->target, "Job file or run directory").Required().Type("JOB|RUN");
+  sub.Option("--steps", options->steps, "Steps to time, after one to warm up").Range(1, 1000000).ShowDefault().Type("N");
+  sub.Option("--data", options->data, "Data file or folder instead of the job's").Type("PATH");
+  AddComputeOptions(sub, options->compute);
+  sub.Flag("--json", options->json, "Print one JSON object");
   SetCommand(sub, std::move(options), command, RunBench);
 }
 

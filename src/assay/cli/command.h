@@ -8,11 +8,10 @@
 #include <memory>
 #include <string>
 
-#include <CLI/CLI.hpp>
-
 #include "assay/backend/kernel.h"
 #include "assay/base/result.h"
 #include "assay/base/thread_pool.h"
+#include "assay/cli/arguments.h"
 
 namespace assay::cli {
 
@@ -21,37 +20,31 @@ inline constexpr int kExitBadInput = 2;
 
 using Command = std::function<int()>;
 
-void AddTrain(CLI::App& app, Command& command);
-void AddAudit(CLI::App& app, Command& command);
-void AddTrace(CLI::App& app, Command& command);
-void AddEval(CLI::App& app, Command& command);
-void AddSample(CLI::App& app, Command& command);
-void AddShow(CLI::App& app, Command& command);
-void AddBench(CLI::App& app, Command& command);
-void AddLog(CLI::App& app, Command& command);
-void AddKeygen(CLI::App& app, Command& command);
-void AddVersion(CLI::App& app, Command& command);
+void AddTrain(Arguments& app, Command& command);
+void AddAudit(Arguments& app, Command& command);
+void AddTrace(Arguments& app, Command& command);
+void AddEval(Arguments& app, Command& command);
+void AddSample(Arguments& app, Command& command);
+void AddShow(Arguments& app, Command& command);
+void AddBench(Arguments& app, Command& command);
+void AddLog(Arguments& app, Command& command);
+void AddKeygen(Arguments& app, Command& command);
+void AddVersion(Arguments& app, Command& command);
 
 // The exit status; an error is printed first.
 int Report(const Result<int>& result);
 
 // Makes a command of a function that returns Result<int> (the exit status) and its options.
 template <class Options>
-void SetCommand(CLI::App* subcommand, std::shared_ptr<Options> options, Command& command, Result<int> (*run)(const Options&)) {
-  subcommand->callback([options, &command, run] { command = [options, run] { return Report(run(*options)); }; });
-}
-
-// A range check that stays out of the help text, where the option's own words say what it means.
-template <class T>
-CLI::Validator InRange(T low, T high) {
-  return CLI::Validator(CLI::Range(low, high)).description("");
+void SetCommand(Subcommand subcommand, std::shared_ptr<Options> options, Command& command, Result<int> (*run)(const Options&)) {
+  subcommand.OnChosen([options, &command, run] { command = [options, run] { return Report(run(*options)); }; });
 }
 
 struct ComputeOptions {
   int threads = 0;  // 0: as many as the machine has
   std::string simd = "auto";
 };
-void AddComputeOptions(CLI::App& app, ComputeOptions& options);
+void AddComputeOptions(Subcommand& subcommand, ComputeOptions& options);
 
 // The threads and the backend that a command computes with.
 struct Compute {

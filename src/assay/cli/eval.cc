@@ -47,25 +47,22 @@ Result<int> RunEval(const EvalOptions& options) {
 
 }  // namespace
 
-void AddEval(CLI::App& app, Command& command) {
+void AddEval(Arguments& app, Command& command) {
   auto options = std::make_shared<EvalOptions>();
-  CLI::App* sub = app.add_subcommand("eval", "Loss and accuracy of a trained model on validation data");
-  sub->footer(
+  Subcommand sub = app.Add("eval", "Loss and accuracy of a trained model on validation data");
+  sub.Footer(
       "Examples: assay eval runs/mlp\n"
       "          assay eval examples/gpt2-124m.toml --weights model.safetensors --data text.txt");
-  sub->add_option("target", options->source.target, "Run directory, or job file together with --weights")
-      ->required()
-      ->type_name("RUN|JOB");
-  sub->add_option("--weights", options->source.weights,
-                  "Weights to evaluate instead of the run's newest snapshot (safetensors)")
-      ->type_name("FILE");
-  sub->add_option("--data", options->source.data, "Data file or folder instead of the job's")->type_name("PATH");
-  sub->add_option("--batches", options->batches, "Microbatches to evaluate; 0: all; default: the job's eval.batches")
-      ->check(InRange(std::int64_t{0}, std::int64_t{1} << 40))
-      ->type_name("N");
-  sub->add_flag("--train", options->train_part, "Evaluate on the training part instead");
-  AddComputeOptions(*sub, options->compute);
-  sub->add_flag("--json", options->json, "Print the result as one JSON object");
+  sub.Option("target", options->source.target, "Run directory, or job file together with --weights").Required().Type("RUN|JOB");
+  sub.Option("--weights", options->source.weights, "Weights to evaluate instead of the run's newest snapshot (safetensors)")
+      .Type("FILE");
+  sub.Option("--data", options->source.data, "Data file or folder instead of the job's").Type("PATH");
+  sub.Option("--batches", options->batches, "Microbatches to evaluate; 0: all; default: the job's eval.batches")
+      .Range(std::int64_t{0}, std::int64_t{1} << 40)
+      .Type("N");
+  sub.Flag("--train", options->train_part, "Evaluate on the training part instead");
+  AddComputeOptions(sub, options->compute);
+  sub.Flag("--json", options->json, "Print the result as one JSON object");
   SetCommand(sub, std::move(options), command, RunEval);
 }
 

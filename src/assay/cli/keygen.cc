@@ -37,18 +37,15 @@ Result<int> RunKeygen(const KeygenOptions& options) {
 
 }  // namespace
 
-void AddKeygen(CLI::App& app, Command& command) {
+void AddKeygen(Arguments& app, Command& command) {
   auto options = std::make_shared<KeygenOptions>();
-  CLI::App* sub = app.add_subcommand("keygen", "Make a key to sign runs with");
-  sub->footer("Example: assay keygen --out provider.key --name example.org/provider");
-  sub->add_option("--out", options->out,
-                  "File of the private key (mode 0600); the public one goes to PATH.pub. Never overwrites")
-      ->required()
-      ->type_name("PATH");
-  sub->add_option("--name", options->name, "The signer's name, which signatures carry")
-      ->capture_default_str()
-      ->type_name("NAME");
-  sub->add_flag("--json", options->json, "Print one JSON object");
+  Subcommand sub = app.Add("keygen", "Make a key to sign runs with");
+  sub.Footer("Example: assay keygen --out provider.key --name example.org/provider");
+  sub.Option("--out", options->out, "File of the private key (mode 0600); the public one goes to PATH.pub. Never overwrites")
+      .Required()
+      .Type("PATH");
+  sub.Option("--name", options->name, "The signer's name, which signatures carry").ShowDefault().Type("NAME");
+  sub.Flag("--json", options->json, "Print one JSON object");
   SetCommand(sub, std::move(options), command, RunKeygen);
 }
 

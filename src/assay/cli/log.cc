@@ -96,20 +96,20 @@ Result<int> RunLogCommand(const LogOptions& options) {
 
 }  // namespace
 
-void AddLog(CLI::App& app, Command& command) {
+void AddLog(Arguments& app, Command& command) {
   auto options = std::make_shared<LogOptions>();
-  CLI::App* sub = app.add_subcommand("log", "The signed log of a run, and proofs that an entry is in it");
-  sub->footer(
+  Subcommand sub = app.Add("log", "The signed log of a run, and proofs that an entry is in it");
+  sub.Footer(
       "Signature, tiles, tree and chain of the log are checked before anything is printed; whether its entries are true, only\n"
       "assay audit can tell.\n"
       "\n"
       "Examples: assay log runs/mlp                      one line per committed step\n"
       "          assay log runs/mlp --prove 20 --json    entry, inclusion proof and signed checkpoint (docs/formats/log.md)");
-  sub->add_option("run", options->run, "Run directory")->required()->type_name("RUN");
-  sub->add_option("--prove", options->prove, "Prove the entry of this step")
-      ->check(InRange(std::int64_t{0}, std::int64_t{0xffffffff}))
-      ->type_name("STEP");
-  sub->add_flag("--json", options->json, "Print one JSON object");
+  sub.Option("run", options->run, "Run directory").Required().Type("RUN");
+  sub.Option("--prove", options->prove, "Prove the entry of this step")
+      .Range(std::int64_t{0}, std::int64_t{0xffffffff})
+      .Type("STEP");
+  sub.Flag("--json", options->json, "Print one JSON object");
   SetCommand(sub, std::move(options), command, RunLogCommand);
 }
 

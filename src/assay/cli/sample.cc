@@ -91,34 +91,29 @@ Result<int> RunSample(const SampleOptions& options) {
 
 }  // namespace
 
-void AddSample(CLI::App& app, Command& command) {
+void AddSample(Arguments& app, Command& command) {
   auto options = std::make_shared<SampleOptions>();
-  CLI::App* sub = app.add_subcommand("sample", "Let a trained language model write");
-  sub->footer("Example: assay sample runs/shakespeare --prompt \"ROMEO:\" --tokens 300 --temperature 0.8 --top-k 40");
-  sub->add_option("target", options->source.target, "Run directory, or job file together with --weights")
-      ->required()
-      ->type_name("RUN|JOB");
-  sub->add_option("--prompt", options->prompt, "Text to continue; default: a line break")->type_name("TEXT");
-  sub->add_option("--tokens", options->tokens, "Tokens to write")
-      ->check(InRange(std::int64_t{0}, std::int64_t{1} << 30))
-      ->capture_default_str()
-      ->type_name("N");
-  sub->add_option("--temperature", options->sampler.temperature,
-                  "0: always the likeliest token; 1: as the model says; more: wilder")
-      ->check(InRange(0.0f, 100.0f))
-      ->capture_default_str()
-      ->type_name("T");
-  sub->add_option("--top-k", options->sampler.top_k, "Draw from the K likeliest tokens; 0: from all")
-      ->check(InRange(std::int64_t{0}, std::int64_t{1} << 30))
-      ->capture_default_str()
-      ->type_name("K");
-  sub->add_option("--seed", options->sampler.seed, "The same seed gives the same text on every machine")
-      ->capture_default_str()
-      ->type_name("S");
-  sub->add_option("--weights", options->source.weights, "Weights to use instead of the run's newest snapshot (safetensors)")
-      ->type_name("FILE");
-  sub->add_option("--data", options->source.data, "Data file instead of the job's")->type_name("PATH");
-  AddComputeOptions(*sub, options->compute);
+  Subcommand sub = app.Add("sample", "Let a trained language model write");
+  sub.Footer("Example: assay sample runs/shakespeare --prompt \"ROMEO:\" --tokens 300 --temperature 0.8 --top-k 40");
+  sub.Option("target", options->source.target, "Run directory, or job file together with --weights").Required().Type("RUN|JOB");
+  sub.Option("--prompt", options->prompt, "Text to continue; default: a line break").Type("TEXT");
+  sub.Option("--tokens", options->tokens, "Tokens to write")
+      .Range(std::int64_t{0}, std::int64_t{1} << 30)
+      .ShowDefault()
+      .Type("N");
+  sub.Option("--temperature", options->sampler.temperature, "0: always the likeliest token; 1: as the model says; more: wilder")
+      .Range(0.0f, 100.0f)
+      .ShowDefault()
+      .Type("T");
+  sub.Option("--top-k", options->sampler.top_k, "Draw from the K likeliest tokens; 0: from all")
+      .Range(std::int64_t{0}, std::int64_t{1} << 30)
+      .ShowDefault()
+      .Type("K");
+  sub.Option("--seed", options->sampler.seed, "The same seed gives the same text on every machine").ShowDefault().Type("S");
+  sub.Option("--weights", options->source.weights, "Weights to use instead of the run's newest snapshot (safetensors)")
+      .Type("FILE");
+  sub.Option("--data", options->source.data, "Data file instead of the job's").Type("PATH");
+  AddComputeOptions(sub, options->compute);
   SetCommand(sub, std::move(options), command, RunSample);
 }
 

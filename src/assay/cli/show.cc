@@ -145,16 +145,16 @@ Result<int> RunShow(const ShowOptions& options) {
 
 }  // namespace
 
-void AddShow(CLI::App& app, Command& command) {
+void AddShow(Arguments& app, Command& command) {
   auto options = std::make_shared<ShowOptions>();
-  CLI::App* sub = app.add_subcommand("show", "What a job, a run or a safetensors file is");
-  sub->footer(
+  Subcommand sub = app.Add("show", "What a job, a run or a safetensors file is");
+  sub.Footer(
       "Examples: assay show examples/gpt2-124m.toml    model, parameters, work and memory of a step, job id\n"
       "          assay show runs/mlp                   the same, and how far the run has come\n"
       "          assay show model.safetensors          tensors and metadata; checks the state root of a snapshot");
-  sub->add_option("target", options->target, "Run directory, job file or .safetensors file")->required()->type_name("WHAT");
-  sub->add_flag("--tensors", options->tensors, "Also list every tensor of a job's state");
-  sub->add_flag("--json", options->json, "Print one JSON object");
+  sub.Option("target", options->target, "Run directory, job file or .safetensors file").Required().Type("WHAT");
+  sub.Flag("--tensors", options->tensors, "Also list every tensor of a job's state");
+  sub.Flag("--json", options->json, "Print one JSON object");
   SetCommand(sub, std::move(options), command, RunShow);
 }
 

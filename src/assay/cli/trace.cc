@@ -56,22 +56,22 @@ Result<int> RunTrace(const TraceOptions& options) {
 
 }  // namespace
 
-void AddTrace(CLI::App& app, Command& command) {
+void AddTrace(Arguments& app, Command& command) {
   auto options = std::make_shared<TraceOptions>();
-  CLI::App* sub = app.add_subcommand("trace", "Run one step of a run again and sign the hashes of every node's output");
-  sub->footer(
+  Subcommand sub = app.Add("trace", "Run one step of a run again and sign the hashes of every node's output");
+  sub.Footer(
       "For providers: when an auditor finds that a step differs, the trace shows at which node. Written to RUN/traces.\n"
       "\n"
       "Example: assay trace runs/mlp --step 417");
-  sub->add_option("run", options->run, "Run directory")->required()->type_name("RUN");
-  sub->add_option("--step", options->step, "The step, counted from 1")
-      ->required()
-      ->check(InRange(std::int64_t{1}, std::int64_t{0xffffffff}))
-      ->type_name("N");
-  sub->add_option("--data", options->data, "Data file or folder instead of the job's")->type_name("PATH");
-  sub->add_option("--key", options->key, "The run's signing key; otherwise $ASSAY_KEY or your own")->type_name("FILE");
-  AddComputeOptions(*sub, options->compute);
-  sub->add_flag("--json", options->json, "Print one JSON object");
+  sub.Option("run", options->run, "Run directory").Required().Type("RUN");
+  sub.Option("--step", options->step, "The step, counted from 1")
+      .Required()
+      .Range(std::int64_t{1}, std::int64_t{0xffffffff})
+      .Type("N");
+  sub.Option("--data", options->data, "Data file or folder instead of the job's").Type("PATH");
+  sub.Option("--key", options->key, "The run's signing key; otherwise $ASSAY_KEY or your own").Type("FILE");
+  AddComputeOptions(sub, options->compute);
+  sub.Flag("--json", options->json, "Print one JSON object");
   SetCommand(sub, std::move(options), command, RunTrace);
 }
 

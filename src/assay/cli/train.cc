@@ -89,10 +89,10 @@ Result<int> RunTrain(const TrainOptions& options) {
 
 }  // namespace
 
-void AddTrain(CLI::App& app, Command& command) {
+void AddTrain(Arguments& app, Command& command) {
   auto options = std::make_shared<TrainOptions>();
-  CLI::App* sub = app.add_subcommand("train", "Train a job into a run directory, or continue one that was interrupted");
-  sub->footer(
+  Subcommand sub = app.Add("train", "Train a job into a run directory, or continue one that was interrupted");
+  sub.Footer(
       "The run directory holds snapshots, TensorBoard events and, at the end, model.safetensors. Ctrl-C finishes the step, "
       "writes a\n"
       "snapshot and stops; the same command continues. However often it is interrupted, and on whatever machine, threads or "
@@ -100,17 +100,17 @@ void AddTrain(CLI::App& app, Command& command) {
       "it runs, the job ends in the same bytes: compare the state root.\n"
       "\n"
       "Example: assay train examples/shakespeare-char.toml --data shakespeare.txt --out runs/shakespeare");
-  sub->add_option("job", options->job, "Job file (TOML; docs/JOBS.md)")->required()->type_name("JOB");
-  sub->add_option("--out", options->out, "Run directory; created if it does not exist")->required()->type_name("DIR");
-  sub->add_option("--steps", options->steps, "Train so many steps instead of the job's number")
-      ->check(InRange(std::int64_t{1}, std::int64_t{0xffffffff}))
-      ->type_name("N");
-  sub->add_option("--data", options->data, "Data file or folder instead of the job's")->type_name("PATH");
-  sub->add_option("--key", options->key, "Signing key (assay keygen); otherwise $ASSAY_KEY, or your own, made at first use")
-      ->type_name("FILE");
-  AddComputeOptions(*sub, options->compute);
-  sub->add_flag("--json", options->json, "Print the result as one JSON object on the last line of standard output");
-  sub->add_flag("--quiet", options->quiet, "No progress");
+  sub.Option("job", options->job, "Job file (TOML; docs/JOBS.md)").Required().Type("JOB");
+  sub.Option("--out", options->out, "Run directory; created if it does not exist").Required().Type("DIR");
+  sub.Option("--steps", options->steps, "Train so many steps instead of the job's number")
+      .Range(std::int64_t{1}, std::int64_t{0xffffffff})
+      .Type("N");
+  sub.Option("--data", options->data, "Data file or folder instead of the job's").Type("PATH");
+  sub.Option("--key", options->key, "Signing key (assay keygen); otherwise $ASSAY_KEY, or your own, made at first use")
+      .Type("FILE");
+  AddComputeOptions(sub, options->compute);
+  sub.Flag("--json", options->json, "Print the result as one JSON object on the last line of standard output");
+  sub.Flag("--quiet", options->quiet, "No progress");
   SetCommand(sub, std::move(options), command, RunTrain);
 }
 

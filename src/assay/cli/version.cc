@@ -21,8 +21,8 @@ Result<int> RunVersion(const VersionOptions&) {
 
 }  // namespace
 
-void AddVersion(CLI::App& app, Command& command) {
-  CLI::App* sub = app.add_subcommand("version", "The version, and the kernels that run on this machine");
+void AddVersion(Arguments& app, Command& command) {
+  Subcommand sub = app.Add("version", "The version, and the kernels that run on this machine");
   SetCommand(sub, std::make_shared<VersionOptions>(), command, RunVersion);
 }
 
