@@ -1,8 +1,8 @@
 // SHA-256 of many messages of one length at once: the leaves of a tensor, the nodes on one level of a tree.
 //
-// A single message is a chain in which every step waits for the one before, so several messages side by side take hardly longer than one.
-// There is one implementation for each instruction set that helps; the digests are the same with all of them, and HashEach takes the one that
-// is fastest on this machine. Pure functions; thread safe.
+// A single message is a chain in which every step waits for the one before, so several messages side by side take hardly longer
+// than one. There is one implementation for each instruction set that helps; the digests are the same with all of them, and
+// HashEach takes the one that is fastest on this machine. Pure functions; thread safe.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ struct Messages {
   std::size_t count = 0;
 };
 
-// out[i] = SHA-256 of the byte `prefix` followed by message i. `out` may begin where the messages begin if they stand at least a digest
-// apart (stride >= 32): that is how one level of a tree replaces the level below.
+// out[i] = SHA-256 of the byte `prefix` followed by message i. `out` may begin where the messages begin if they stand at least a
+// digest apart (stride >= 32): that is how one level of a tree replaces the level below.
 void HashEach(std::uint8_t prefix, const Messages& messages, Digest* out);
 
 // Folds `blocks` blocks of 64 bytes into each of several streams: those of stream n are at data[n], and word i of its state is
@@ -44,8 +44,9 @@ std::vector<Lanes> AllLanes();
 void HashEachBy(const Lanes& lanes, std::uint8_t prefix, const Messages& messages, Digest* out);
 
 // The implementations; null where this machine or build has none.
-CompressLanesFn CompressLanesShaNi();   // 3 streams
-CompressLanesFn CompressLanesAvx2();    // 8 streams
-CompressLanesFn CompressLanesAvx512();  // 16 streams
+CompressLanesFn CompressLanesAvx2();         // 8 streams
+CompressLanesFn CompressLanesAvx512();       // 16 streams
+CompressLanesFn CompressLanesShaNi();        // 3 streams
+CompressLanesFn CompressLanesShaNiAvx512();  // 3 streams, in twice as many registers
 
 }  // namespace assay::sha256

@@ -11,15 +11,15 @@ namespace {
 constexpr std::uint8_t kLeafPrefix = 0x00;
 constexpr std::uint8_t kNodePrefix = 0x01;
 
-// What one thread hashes at a time. A power of two, so that every piece of a tensor is a whole subtree: its leaf hashes are needed until
-// the piece is done and no longer, and fit in the first-level cache.
+// What one thread hashes at a time. A power of two, so that every piece of a tensor is a whole subtree: its leaf hashes are needed
+// until the piece is done and no longer, and fit in the first-level cache.
 constexpr std::size_t kPieceLeaves = 256;
 constexpr std::size_t kPieceBytes = kPieceLeaves * kLeafBytes;
 
 std::size_t PieceCount(ByteSpan tensor) { return (tensor.size() + kPieceBytes - 1) / kPieceBytes; }
 
-// The root over leaf hashes, of which there is at least one; overwrites them. Pairing neighbours and moving an odd last one up unchanged,
-// level by level, gives the same tree as RFC 6962's recursive split.
+// The root over leaf hashes, of which there is at least one; overwrites them. Pairing neighbours and moving an odd last one up
+// unchanged, level by level, gives the same tree as RFC 6962's recursive split.
 Digest Reduce(std::span<Digest> level) {
   static_assert(sizeof(Digest) == 32);  // so that two neighbours are the 64 bytes that their parent hashes
   for (std::size_t count = level.size(); count > 1; count = (count + 1) / 2) {
