@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""`make bench`: matmul, whole training steps, memory, linearity and start-up against their peers, as ratios measured in one run.
+"""`make bench`: hashing, matmul, whole training steps, memory, linearity, start-up, committing and auditing against their peers, as ratios measured in one run.
 
 Writes build/bench.json, an array of {name, peer, threads, ours, theirs, ratio, target}; ours and theirs are speeds in one unit, ratio is
 ours over theirs, and a line passes when ratio >= target. Options: --quick (fewer turns), --only TEXT (lines whose part contains it).
@@ -62,11 +62,20 @@ def line(name, peer, threads, ours, theirs, target):
     return {"name": name, "peer": peer, "threads": threads, "ours": ours, "theirs": theirs, "ratio": ratio, "target": target}
 
 
-def matmul(options):
+def native(name, options):
+    """The lines of a benchmark that times both contenders in its own process."""
     with tempfile.NamedTemporaryFile(suffix=".json") as out:
         extra = ["--seconds", "0.1"] if options.quick else []
-        subprocess.run([BUILD / "bench" / "matmul_bench", "--json", out.name, *extra], check=True)
+        subprocess.run([BUILD / "bench" / name, "--json", out.name, *extra], check=True)
         return json.load(open(out.name))
+
+
+def matmul(options):
+    return native("matmul_bench", options)
+
+
+def hashing(options):
+    return native("hash_bench", options)
 
 
 def steps(options):
@@ -83,6 +92,59 @@ def steps(options):
             lines.append(line(f"{what} (1/s)", "torch 1.13.1", threads, 1 / ours, 1 / theirs, target))
             lines.append(line(f"{what}, memory (1/GiB)", "torch 1.13.1", threads, 1 / memory[0], 1 / memory[1], 1.0))
     return lines
+
+
+def committing(options):
+    """A log entry every 10 steps, the default, against the same steps without: the state of GPT-2-124M is 1.5 GB to hash."""
+    contender = Contender(OURS, "gpt2-124m", 4, 2, 0.0)
+    turns = 3 if options.quick else 7
+    contender.ask("step")
+    step = statistics.median(contender.ask("step") for _ in range(turns))
+    commit = statistics.median(contender.ask("commit") for _ in range(turns))
+    contender.close()
+    return [line("gpt2-124m, committing every 10 steps (steps/s)", "not committing", 2, 10 / (10 * step + commit), 1 / step, 0.98)]
+
+
+def auditing(options):
+    """A full audit against the training, and a sample of a fifth of the segments against a fifth of the training, whole commands timed."""
+    assay = BUILD / "assay"
+    with tempfile.TemporaryDirectory() as folder:
+        environment = dict(os.environ, ASSAY_KEY=f"{folder}/key")
+        subprocess.run([assay, "keygen", "--out", f"{folder}/key"], check=True, stdout=subprocess.DEVNULL)
+
+        def timed(*command):
+            start = time.perf_counter()
+            subprocess.run([assay, *command, "--quiet", "--threads", "2"], check=True, stdout=subprocess.DEVNULL, env=environment)
+            return time.perf_counter() - start
+
+        job = pathlib.Path(folder) / "job.toml"
+        job.write_text(AUDIT_JOB)
+        train = timed("train", job, "--out", f"{folder}/run")
+        audit = timed("audit", f"{folder}/run")
+        sample = statistics.median(timed("audit", f"{folder}/run", "--sample", "20%", "--nonce", f"{i:02x}") for i in range(3))
+    # The sample also reads the data, builds the program and makes the starting state, as every audit does.
+    return [line("gpt2-small, full audit (1/s)", "training", 2, 1 / audit, 1 / train, 1 / 1.05),
+            line("gpt2-small, audit of a 20% sample (1/s)", "training x 0.2", 2, 1 / sample, 1 / (0.2 * train), 1 / 1.05)]
+
+
+AUDIT_JOB = """
+name = "audit"
+steps = 200
+[model]
+kind = "gpt2"
+context = 128
+layers = 4
+heads = 8
+width = 256
+dropout = 0.1
+[data]
+kind = "chars"
+[batch]
+microbatch = 4
+sequence = 128
+[snapshot]
+every = 10
+"""
 
 
 def linearity(options):
@@ -122,7 +184,7 @@ def main():
     parser.add_argument("--only", default="", help="only the parts whose name contains this")
     options = parser.parse_args()
     lines = []
-    for part in (startup, linearity, matmul, steps):
+    for part in (startup, linearity, hashing, committing, auditing, matmul, steps):
         if options.only in part.__name__:
             print(f"== {part.__name__}", flush=True)
             lines += part(options)

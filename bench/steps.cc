@@ -1,7 +1,7 @@
 // Our training steps, one per line read, so that bench/run.py can let us and a peer take turns.
 //
 // Usage: steps MODEL BATCH THREADS DROPOUT, MODEL one of FindSetup() below. Answers "ready", then to each line "step" the seconds one step
-// took, and to "memory" the peak resident set in bytes.
+// took, to "commit" those that hashing the state took, and to "memory" the peak resident set in bytes.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -14,8 +14,10 @@
 
 #include "assay/backend/cpu/cpu.h"
 #include "assay/backend/ref/ref.h"
+#include "assay/base/check.h"
 #include "assay/base/thread_pool.h"
 #include "assay/exec/step.h"
+#include "assay/merkle/tree.h"
 #include "assay/model/model.h"
 
 namespace assay::bench {
@@ -61,6 +63,15 @@ void Fill(std::span<Tensor> fields) {
   }
 }
 
+void HashState(const Program& program, const State& state, ThreadPool& pool) {
+  std::vector<ByteSpan> contents;
+  for (const Tensor& tensor : state) contents.push_back(tensor.bytes());
+  const std::vector<Digest> roots = TensorRoots(contents, pool);
+  std::vector<TensorEntry> entries;
+  for (std::size_t i = 0; i < state.size(); ++i) entries.push_back({program.state[i].name, program.state[i].type, roots[i]});
+  ASSAY_CHECK(StateRoot(entries) != Digest{});
+}
+
 void Serve(const Setup& setup, int threads) {
   ThreadPool pool(threads);
   const std::vector<cpu::Simd> simd = cpu::SupportedSimd();
@@ -82,8 +93,12 @@ void Serve(const Setup& setup, int threads) {
       fmt::print("{}\n", usage.ru_maxrss * 1024);
     } else {
       const auto start = std::chrono::steady_clock::now();
-      runner.Run(state, input);
-      ++input.step;
+      if (std::strncmp(line, "commit", 6) == 0) {
+        HashState(program, state, pool);
+      } else {
+        runner.Run(state, input);
+        ++input.step;
+      }
       fmt::print("{}\n", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     }
     std::fflush(stdout);
