@@ -47,20 +47,11 @@ Result<std::uint64_t> PlainSize(int descriptor, const std::string& path) {
   return static_cast<std::uint64_t>(info.st_size);
 }
 
-std::string ParentOf(const std::string& path) {
+std::string ParentOf(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   const std::size_t slash = path.find_last_of('/');
   if (slash == std::string::npos) return ".";
   return slash == 0 ? "/" : path.substr(0, slash);
-}
-
-Status SyncDirectory(const std::string& path) {
-  Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (directory.get() < 0) return Err("{}: cannot open directory: {}", path, Reason());
-  // Some file systems cannot sync a directory and say so; their renames are as durable as they get.
-  if (::fsync(directory.get()) != 0 && errno != EINVAL && errno != ENOTSUP) {
-    return Err("{}: cannot sync directory: {}", path, Reason());
-  }
-  return {};
 }
 
 Status WriteAll(int descriptor, ByteSpan bytes, const std::string& path) {
@@ -107,6 +98,29 @@ Status FillAndRename(Descriptor& file, const std::string& temporary, const std::
   return Err("{}: cannot rename into place: {}", path, Reason());
 }
 
+// Calls `on_directory` with the path of every directory from `path` down, and `on_file` with that of everything else, relative and behind
+// `prefix`.
+Status VisitTree(const std::string& path, const std::string& prefix,
+                 const std::function<Status(const std::string&)>& on_directory,
+                 const std::function<void(const std::string&)>& on_file) {
+  ASSAY_TRY(on_directory(path));
+  ASSAY_ASSIGN(const std::vector<std::string> names, ListDirectory(path));
+  for (const std::string& name : names) {
+    const std::string inner = JoinPath(path, name);
+    struct stat info{};
+    if (::lstat(inner.c_str(), &info) != 0) {
+      if (errno == ENOENT) continue;  // somebody removed it since
+      return Err("{}: cannot read: {}", inner, Reason());
+    }
+    if (S_ISDIR(info.st_mode)) {
+      ASSAY_TRY(VisitTree(inner, prefix + name + "/", on_directory, on_file));
+    } else {
+      on_file(prefix + name);
+    }
+  }
+  return {};
+}
+
 // The rest of the plain file that was opened.
 Result<Bytes> ReadAll(int descriptor, const std::string& path, std::uint64_t max_bytes) {
   ASSAY_ASSIGN(const std::uint64_t size, PlainSize(descriptor, path));
@@ -131,6 +145,21 @@ Result<Bytes> ReadFile(const std::string& path, std::uint64_t max_bytes) {
   return ReadAll(file.get(), path, max_bytes);
 }
 
+Result<std::uint64_t> ReadThrough(const std::string& path) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) return Err("{}: cannot open: {}", path, Reason());
+  ASSAY_TRY(PlainSize(file.get(), path));
+  Bytes buffer(std::size_t{1} << 18);
+  std::uint64_t size = 0;
+  for (;;) {
+    const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return Err("{}: cannot read: {}", path, Reason());
+    if (got == 0) return size;
+    size += static_cast<std::uint64_t>(got);
+  }
+}
+
 Result<Bytes> ReadPrivateFile(const std::string& path, std::uint64_t max_bytes) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) return Err("{}: cannot open: {}", path, Reason());
@@ -140,6 +169,16 @@ Result<Bytes> ReadPrivateFile(const std::string& path, std::uint64_t max_bytes) 
     return Err("{}: others may read it (mode {:04o}), expected mode 0600; run chmod 600 on it", path, info.st_mode & 07777);
   }
   return ReadAll(file.get(), path, max_bytes);
+}
+
+Status SyncDirectory(const std::string& path) {
+  Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory.get() < 0) return Err("{}: cannot open directory: {}", path, Reason());
+  // Some file systems cannot sync a directory and say so; their renames are as durable as they get.
+  if (::fsync(directory.get()) != 0 && errno != EINVAL && errno != ENOTSUP) {
+    return Err("{}: cannot sync directory: {}", path, Reason());
+  }
+  return {};
 }
 
 Result<MappedFile> MappedFile::Open(const std::string& path) {
@@ -213,6 +252,15 @@ Result<std::optional<FileLock>> FileLock::TryAcquire(const std::string& path) {
   return Err("{}: cannot lock: {}", path, Reason());
 }
 
+Result<std::optional<FileLock>> FileLock::TryShare(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return Err("{}: cannot open: {}", path, Reason());
+  FileLock lock(descriptor);
+  if (::flock(descriptor, LOCK_SH | LOCK_NB) == 0) return lock;
+  if (errno == EWOULDBLOCK) return std::nullopt;
+  return Err("{}: cannot lock: {}", path, Reason());
+}
+
 FileLock::~FileLock() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
@@ -246,6 +294,14 @@ Result<std::vector<std::string>> ListDirectory(const std::string& path) {
   return names;
 }
 
+Result<std::vector<std::string>> ListTree(const std::string& path) {
+  std::vector<std::string> files;
+  ASSAY_TRY(VisitTree(
+      path, "", [](const std::string&) { return Status(); }, [&](const std::string& file) { files.push_back(file); }));
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
 Status RemoveFile(const std::string& path) {
   if (::unlink(path.c_str()) != 0) return Err("{}: cannot remove: {}", path, Reason());
   return {};
@@ -254,6 +310,25 @@ Status RemoveFile(const std::string& path) {
 Status RemoveFileDurably(const std::string& path) {
   ASSAY_TRY(RemoveFile(path));
   return SyncDirectory(ParentOf(path));
+}
+
+Status RenameDurably(const std::string& from, const std::string& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) return Err("{}: cannot rename to {}: {}", from, to, Reason());
+  return SyncDirectory(ParentOf(to));
+}
+
+Status TruncateDurably(const std::string& path, std::uint64_t size) {
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (file.get() < 0) return Err("{}: cannot open for writing: {}", path, Reason());
+  if (::ftruncate(file.get(), static_cast<off_t>(size)) != 0) return Err("{}: cannot truncate: {}", path, Reason());
+  if (::fsync(file.get()) != 0) return Err("{}: cannot sync: {}", path, Reason());
+  return {};
+}
+
+Status SyncTree(const std::string& path) {
+  const std::string parent = ParentOf(path);
+  if (::access(parent.c_str(), R_OK) == 0) ASSAY_TRY(SyncDirectory(parent));
+  return VisitTree(path, "", SyncDirectory, [](const std::string&) {});
 }
 
 bool Exists(const std::string& path) {

@@ -20,7 +20,9 @@ namespace assay {
 
 // The whole file; an error when it is larger than `max_bytes` or is not a plain file.
 Result<Bytes> ReadFile(const std::string& path, std::uint64_t max_bytes);
-// The same for secrets: an error also when anyone but the owner may read or write the file.
+// Reads the whole plain file and keeps nothing of it: its size, or an error where it cannot be read to its end.
+Result<std::uint64_t> ReadThrough(const std::string& path);
+// ReadFile for secrets: an error also when anyone but the owner may read or write the file.
 Result<Bytes> ReadPrivateFile(const std::string& path, std::uint64_t max_bytes);
 
 // A read-only view of a plain file. The file must not be truncated by others while it is mapped. Movable.
@@ -91,11 +93,13 @@ class AppendFile {
   std::string path_;
 };
 
-// An exclusive advisory lock on a file (created if needed), held until destruction or the end of the process. Movable.
+// An advisory lock on a file (created if needed), held until destruction or the end of the process. Movable.
 class FileLock {
  public:
-  // Empty when another process holds it.
+  // Empty when another process holds it or shares it.
   static Result<std::optional<FileLock>> TryAcquire(const std::string& path);
+  // For readers, any number of them; the file must exist and is not touched. Empty when another process holds the lock.
+  static Result<std::optional<FileLock>> TryShare(const std::string& path);
   FileLock(FileLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
   FileLock& operator=(FileLock&& other) noexcept {
     std::swap(descriptor_, other.descriptor_);
@@ -111,8 +115,17 @@ class FileLock {
 // Creates the directory and its missing parents, and syncs the parents of those it created.
 Status MakeDirectories(const std::string& path);
 Result<std::vector<std::string>> ListDirectory(const std::string& path);  // names in ascending order
-Status RemoveFile(const std::string& path);                               // an error when it does not exist
-Status RemoveFileDurably(const std::string& path);                        // the same, and syncs the directory
+// Everything below `path` that is not a directory, as relative paths in ascending order. Symbolic links are listed, not followed.
+Result<std::vector<std::string>> ListTree(const std::string& path);
+Status RemoveFile(const std::string& path);                            // an error when it does not exist
+Status RemoveFileDurably(const std::string& path);                     // the same, and syncs the directory
+Status RenameDurably(const std::string& from, const std::string& to);  // within one directory, which is synced
+Status TruncateDurably(const std::string& path, std::uint64_t size);   // cuts the file off, and syncs it
+// What has been created, renamed and removed in the directory so far is there after a power cut.
+Status SyncDirectory(const std::string& path);
+// The same for the directory, those below it, and the one that it lies in, where that may be read: makes good what a process that was killed
+// did not come to.
+Status SyncTree(const std::string& path);
 bool Exists(const std::string& path);
 bool IsDirectory(const std::string& path);
 std::string JoinPath(std::string_view directory, std::string_view name);

@@ -57,6 +57,14 @@ TEST_F(FileTest, EmptyFile) {
   ASSERT_TRUE(WriteFileAtomic(Path("a"), ByteSpan{}));
   EXPECT_EQ(Text(Path("a")), "");
   EXPECT_EQ(MappedFile::Open(Path("a"))->bytes().size(), 0u);
+  EXPECT_EQ(*ReadThrough(Path("a")), 0u);
+}
+
+TEST_F(FileTest, ReadThroughTellsTheSize) {
+  ASSERT_TRUE(WriteFileAtomic(Path("a"), Bytes(600001)));
+  EXPECT_EQ(*ReadThrough(Path("a")), 600001u);
+  EXPECT_EQ(ReadThrough(Path("b")).error().message, Path("b") + ": cannot open: No such file or directory");
+  EXPECT_FALSE(ReadThrough(directory_));
 }
 
 TEST_F(FileTest, FailedBodyLeavesTheOldFileAndNoTemporary) {
@@ -157,6 +165,44 @@ TEST_F(FileTest, LockIsExclusiveUntilReleased) {
     EXPECT_FALSE(second->has_value());
   }
   EXPECT_TRUE(FileLock::TryAcquire(Path("lock"))->has_value());
+}
+
+TEST_F(FileTest, ReadersShareALockAndKeepWritersOut) {
+  EXPECT_FALSE(FileLock::TryShare(Path("lock")));  // which it does not create
+  EXPECT_FALSE(Exists(Path("lock")));
+  ASSERT_TRUE(WriteFileAtomic(Path("lock"), ByteSpan{}));
+  {
+    const auto first = FileLock::TryShare(Path("lock"));
+    EXPECT_TRUE(first && first->has_value());
+    EXPECT_TRUE(FileLock::TryShare(Path("lock"))->has_value());
+    EXPECT_FALSE(FileLock::TryAcquire(Path("lock"))->has_value());
+  }
+  const auto writer = FileLock::TryAcquire(Path("lock"));
+  EXPECT_TRUE(writer->has_value());
+  EXPECT_FALSE(FileLock::TryShare(Path("lock"))->has_value());
+}
+
+TEST_F(FileTest, TreesAreListedWithoutFollowingLinks) {
+  ASSERT_TRUE(MakeDirectories(Path("d")));
+  ASSERT_TRUE(WriteFileAtomic(Path("d/b"), AsBytes("x")));
+  ASSERT_TRUE(WriteFileAtomic(Path("a"), AsBytes("x")));
+  ASSERT_EQ(::symlink(directory_.c_str(), Path("d/up").c_str()), 0);
+  EXPECT_EQ(*ListTree(directory_), (std::vector<std::string>{"a", "d/b", "d/up"}));
+  EXPECT_TRUE(SyncTree(directory_ + "/"));
+  EXPECT_FALSE(ListTree(Path("missing")));
+  ASSERT_TRUE(RemoveFileDurably(Path("d/up")));
+  ASSERT_TRUE(RemoveFileDurably(Path("d/b")));
+}
+
+TEST_F(FileTest, RenamesAndTruncates) {
+  ASSERT_TRUE(WriteFileAtomic(Path("a"), AsBytes("content")));
+  ASSERT_TRUE(WriteFileAtomic(Path("b"), AsBytes("old")));
+  ASSERT_TRUE(RenameDurably(Path("a"), Path("b")));
+  EXPECT_EQ(*ListDirectory(directory_), std::vector<std::string>{"b"});
+  ASSERT_TRUE(TruncateDurably(Path("b"), 3));
+  EXPECT_EQ(Text(Path("b")), "con");
+  EXPECT_FALSE(RenameDurably(Path("a"), Path("b")));
+  EXPECT_FALSE(TruncateDurably(Path("a"), 0));
 }
 
 TEST(File, TemporaryNames) {

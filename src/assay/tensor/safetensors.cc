@@ -91,6 +91,8 @@ class DuplicateCheck {
 std::size_t SizeOf(StoredType type) { return Row(type).size; }
 std::string_view Name(StoredType type) { return Row(type).name; }
 
+bool StoredTensor::Is(const TensorType& other) const { return Name(type) == WrittenName(other.dtype) && shape == other.shape; }
+
 Result<Tensor> StoredTensor::Load() const {
   const auto dtype = Row(type).ours;
   if (!dtype) return Err("tensor {}: element type {} cannot be used", Quote(name), Name(type));
@@ -170,22 +172,37 @@ Status CheckCoverage(std::vector<Span> places, std::uint64_t size, std::string_v
   return {};
 }
 
-std::string Header(std::span<const TensorRef> tensors, const std::map<std::string, std::string>& metadata) {
+// What the header says about a tensor, apart from where its data lies.
+struct HeaderRow {
+  std::string_view name, type;
+  std::span<const std::int64_t> dims;
+  std::uint64_t bytes = 0;
+};
+
+// Rows in name order, which is that of the data.
+std::string Header(std::span<const HeaderRow> rows, const std::map<std::string, std::string>& metadata) {
   // Json objects are ordered maps, so keys come out sorted; the format wants nothing but offsets to be in data order.
   Json root = Json::object();
   if (!metadata.empty()) root["__metadata__"] = metadata;
   std::uint64_t at = 0;
-  for (const TensorRef& ref : tensors) {
-    const auto dims = ref.tensor->shape().dims();
-    const std::uint64_t end = at + ref.tensor->type().bytes();
-    root[std::string(ref.name)] = {{"dtype", WrittenName(ref.tensor->dtype())},
-                                   {"shape", std::vector<std::int64_t>(dims.begin(), dims.end())},
+  for (const HeaderRow& row : rows) {
+    const std::uint64_t end = at + row.bytes;
+    root[std::string(row.name)] = {{"dtype", row.type},
+                                   {"shape", std::vector<std::int64_t>(row.dims.begin(), row.dims.end())},
                                    {"data_offsets", {at, end}}};
     at = end;
   }
   std::string text = root.dump(-1, ' ', false, Json::error_handler_t::replace);
   text.append((kLengthBytes - text.size() % kLengthBytes) % kLengthBytes, ' ');
   return text;
+}
+
+std::string Header(std::span<const TensorRef> tensors, const std::map<std::string, std::string>& metadata) {
+  std::vector<HeaderRow> rows;
+  for (const TensorRef& ref : tensors) {
+    rows.push_back({ref.name, WrittenName(ref.tensor->dtype()), ref.tensor->shape().dims(), ref.tensor->type().bytes()});
+  }
+  return Header(rows, metadata);
 }
 
 Result<std::vector<TensorRef>> Sorted(std::span<const TensorRef> tensors) {
@@ -261,6 +278,15 @@ const StoredTensor* Safetensors::Find(std::string_view name) const {
   const auto it = std::lower_bound(tensors_.begin(), tensors_.end(), name,
                                    [](const StoredTensor& t, std::string_view n) { return t.name < n; });
   return it != tensors_.end() && it->name == name ? &*it : nullptr;
+}
+
+bool Safetensors::IsCanonical() const {
+  std::vector<HeaderRow> rows;
+  for (const StoredTensor& tensor : tensors_)
+    rows.push_back({tensor.name, Name(tensor.type), tensor.shape.dims(), tensor.data.size()});
+  // The header holds the offsets, so that one of the same bytes says that the data lies where it would be written.
+  const Bytes front = Front(Header(rows, metadata_));
+  return front.size() <= bytes_.size() && std::equal(front.begin(), front.end(), bytes_.begin());
 }
 
 Result<Bytes> EncodeSafetensors(std::span<const TensorRef> tensors, const std::map<std::string, std::string>& metadata) {

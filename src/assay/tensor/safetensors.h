@@ -29,6 +29,8 @@ struct StoredTensor {
   Shape shape;
   ByteSpan data;  // not aligned
 
+  // Whether its bytes are those of a tensor of this type.
+  bool Is(const TensorType& other) const;
   // A copy in the DType of the same meaning; F16 and BF16 become f32. An error for BOOL, I8, I16 and U64.
   Result<Tensor> Load() const;
 };
@@ -44,6 +46,8 @@ class Safetensors {
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   const std::string& what() const { return what_; }
   ByteSpan bytes() const { return bytes_; }  // the whole file
+  // Whether the file is, byte for byte, what EncodeSafetensors writes for these tensors and this metadata.
+  bool IsCanonical() const;
 
  private:
   std::string what_;

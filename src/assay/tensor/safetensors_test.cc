@@ -43,6 +43,28 @@ TEST(Safetensors, RoundTrip) {
   EXPECT_EQ(file->Find("nothing"), nullptr);
 }
 
+// The format allows all of these; one of them is ours.
+TEST(Safetensors, KnowsItsOwnBytes) {
+  const auto canonical = [](const std::string& header) {
+    const Bytes bytes = File(header, 6);
+    const auto file = Safetensors::Parse(bytes, "f");
+    EXPECT_TRUE(file) << header;
+    return file && file->IsCanonical();
+  };
+  const std::string a = R"("a":{"data_offsets":[0,4],"dtype":"F32","shape":[1]})";
+  const std::string b = R"("b":{"data_offsets":[4,6],"dtype":"U16","shape":[1]})";
+  const std::string header = "{" + a + "," + b + "}";
+  const std::string padding((8 - header.size() % 8) % 8, ' ');
+  EXPECT_TRUE(canonical(header + padding));
+  EXPECT_FALSE(canonical(header + padding + " "));
+  EXPECT_FALSE(canonical(header + padding + std::string(8, ' ')));
+  EXPECT_FALSE(canonical("{" + b + "," + a + "}" + padding));
+  EXPECT_FALSE(canonical(R"({"__metadata__":{},)" + a + "," + b + "}"));
+  EXPECT_FALSE(canonical(R"({"\u0061":{"data_offsets":[0,4],"dtype":"F32","shape":[1]},)" + b + "}"));
+  EXPECT_FALSE(canonical(
+      R"({"a":{"data_offsets":[2,6],"dtype":"F32","shape":[1]},"b":{"data_offsets":[0,2],"dtype":"U16","shape":[1]}})"));
+}
+
 // Names sorted, header padded to eight bytes with spaces: one set of tensors has one file.
 TEST(Safetensors, WriterIsCanonical) {
   Tensor a(DType::kF32, {1}), b(DType::kU16, {1});
