@@ -38,7 +38,7 @@ fi
 # A real file system without room, where we may mount one.
 mkdir "$work/disk"
 if mount -t tmpfs -o size=256k assay-e2e "$work/disk" 2>/dev/null; then
-  trap 'umount "$work/disk" 2>/dev/null; rm -rf "$work"' EXIT
+  trap 'umount "$work/disk" 2>/dev/null; rm -rf "$scratch"' EXIT
   refuses 'cannot write: No space left on device' "$assay" train $job --out "$work/disk/run" --quiet
   check_left "$work/disk/run"
   mount -o remount,size=16m "$work/disk"

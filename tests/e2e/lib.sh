@@ -2,8 +2,14 @@
 # expected and ends the script with status 1; status 77 tells CTest that the test does not apply to this machine.
 set -u
 assay=$1
-work=$(mktemp -d "${TMPDIR:-/tmp}/assay-e2e.XXXXXX")
-trap 'rm -rf "$work"' EXIT
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/assay-e2e.XXXXXX")
+trap 'rm -rf "$scratch"' EXIT
+work=$scratch/work
+
+# No test touches the user's own key: all sign with one that is made here.
+export HOME=$scratch/home ASSAY_KEY=$scratch/home/key
+unset XDG_CONFIG_HOME
+mkdir "$work" "$HOME"
 
 fail() {
   echo "FAIL: $*" >&2
@@ -45,3 +51,5 @@ no_leftovers() {
   left=$(find "$1" -name '.*.assay-tmp' 2>/dev/null)
   [ -z "$left" ] || fail "left behind: $left"
 }
+
+"$assay" keygen --out "$ASSAY_KEY" --name e2e >/dev/null || fail "keygen"
