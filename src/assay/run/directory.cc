@@ -9,6 +9,7 @@ namespace assay {
 namespace {
 
 constexpr std::string_view kIdFile = "id";
+constexpr std::string_view kNextIdFile = "id.next";
 constexpr std::string_view kLockFile = "lock";
 constexpr std::string_view kStepPrefix = "step-";
 constexpr std::string_view kSnapshotSuffix = ".safetensors";
@@ -33,19 +34,9 @@ std::string StepName(std::int64_t step, std::string_view suffix) {
   return fmt::format("{}{:010}{}", kStepPrefix, step, suffix);
 }
 
-std::optional<std::int64_t> SnapshotStep(std::string_view name) {
-  if (!name.starts_with(kStepPrefix) || !name.ends_with(kSnapshotSuffix)) return std::nullopt;
-  name.remove_prefix(kStepPrefix.size());
-  name.remove_suffix(kSnapshotSuffix.size());
-  std::int64_t step = 0;
-  const auto [end, failure] = std::from_chars(name.data(), name.data() + name.size(), step);
-  if (failure != std::errc{} || end != name.data() + name.size() || fmt::format("{:010}", step) != name) return std::nullopt;
-  return step;
-}
-
 // A directory without an id may be taken when it is empty or holds only what an interrupted creation leaves.
 Status CheckFree(const std::string& path) {
-  static constexpr std::array<std::string_view, 4> kOurs = {kLockFile, "job.toml", "job.bin", "program.bin"};
+  static constexpr std::array<std::string_view, 5> kOurs = {kLockFile, kNextIdFile, "job.toml", "job.bin", "program.bin"};
   ASSAY_ASSIGN(const std::vector<std::string> names, ListDirectory(path));
   for (const std::string& name : names) {
     if (IsTemporaryName(name) || std::find(kOurs.begin(), kOurs.end(), name) != kOurs.end()) continue;
@@ -55,6 +46,16 @@ Status CheckFree(const std::string& path) {
 }
 
 }  // namespace
+
+std::optional<std::int64_t> SnapshotStep(std::string_view name) {
+  if (!name.starts_with(kStepPrefix) || !name.ends_with(kSnapshotSuffix)) return std::nullopt;
+  name.remove_prefix(kStepPrefix.size());
+  name.remove_suffix(kSnapshotSuffix.size());
+  std::int64_t step = 0;
+  const auto [end, failure] = std::from_chars(name.data(), name.data() + name.size(), step);
+  if (failure != std::errc{} || end != name.data() + name.size() || fmt::format("{:010}", step) != name) return std::nullopt;
+  return step;
+}
 
 bool RunDirectory::IsRun(const std::string& path) { return Exists(JoinPath(path, kIdFile)); }
 
@@ -72,42 +73,70 @@ Result<RunDirectory> RunDirectory::OpenForTraining(const std::string& path, cons
   if (!IsRun(path)) ASSAY_TRY(CheckFree(path));
   RunDirectory run(path, HeaderOf(content, signer));
   ASSAY_ASSIGN(run.lock_, FileLock::TryAcquire(JoinPath(path, kLockFile)));
-  if (!run.lock_) return Err("{}: another process is training in this directory", path);
+  if (!run.lock_) return Err("{}: another process is training in this directory or checks it", path);
+  std::optional<RunHeader> before;
   if (IsRun(path)) {
-    ASSAY_ASSIGN(const RunHeader existing, ReadId(path));
-    if (existing.identity.trajectory != content.identity.trajectory) {
+    ASSAY_ASSIGN(before, ReadId(path));
+    if (before->identity.trajectory != content.identity.trajectory) {
       return Err("{}: holds a run of another job ({:.12}), not of this one ({:.12}); choose another --out directory", path,
-                 existing.identity.job.hex(), content.identity.job.hex());
+                 before->identity.job.hex(), content.identity.job.hex());
     }
-    if (existing.signer != signer) {
+    if (before->signer != signer) {
       return Err("{}: is signed by {}, not by {}; continue it with that key (--key) or choose another --out directory", path,
-                 existing.signer.id(), signer.id());
-    }
-    if (existing.identity.job != content.identity.job && Exists(run.receipt_path())) {
-      ASSAY_TRY(RemoveFileDurably(run.receipt_path()));
+                 before->signer.id(), signer.id());
     }
   }
   ASSAY_TRY(run.RemoveTemporaries());
-  ASSAY_TRY(run.Create(content));
+  ASSAY_TRY(SyncTree(path));
+  if (before) ASSAY_TRY(run.RemoveOutdated(*before));
+  ASSAY_TRY(run.Establish(content, before));
   return run;
 }
 
-Status RunDirectory::Create(const RunContent& content) {
+// A receipt goes before anything changes that it speaks of; the weights that it commits to are of no use without it.
+Status RunDirectory::RemoveOutdated(const RunHeader& before) const {
+  if (before != header_ && Exists(receipt_path())) ASSAY_TRY(RemoveFileDurably(receipt_path()));
+  if (before.identity.job != header_.identity.job && Exists(weights_path())) ASSAY_TRY(RemoveFileDurably(weights_path()));
+  return {};
+}
+
+// At every moment each of the fixed files is absent, or one that `id` or `id.next` names.
+Status RunDirectory::Establish(const RunContent& content, const std::optional<RunHeader>& before) const {
+  const std::string id = JoinPath(path_, kIdFile), next = JoinPath(path_, kNextIdFile);
+  const bool changes = before != header_;
+  if (changes) {
+    ASSAY_TRY(RemoveStrangers(before));
+    ASSAY_TRY(WriteIfDifferent(next, AsBytes(Encode(header_))));
+  }
   ASSAY_TRY(WriteIfDifferent(job_path(), AsBytes(content.job_toml)));
   ASSAY_TRY(WriteIfDifferent(JoinPath(path_, "job.bin"), content.job));
   ASSAY_TRY(WriteIfDifferent(JoinPath(path_, "program.bin"), content.program));
-  ASSAY_TRY(WriteIfDifferent(JoinPath(path_, kIdFile), AsBytes(Encode(header_))));
+  if (changes) {
+    ASSAY_TRY(RenameDurably(next, id));
+  } else if (Exists(next)) {
+    ASSAY_TRY(RemoveFileDurably(next));
+  }
   ASSAY_TRY(MakeDirectories(JoinPath(path_, "snapshots")));
   return MakeDirectories(events_path());
 }
 
+// Removes fixed files that neither `before` nor the header to come names: what an earlier change left that did not come to its end.
+Status RunDirectory::RemoveStrangers(const std::optional<RunHeader>& before) const {
+  const auto files = FixedFiles(header_);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const std::string file = JoinPath(path_, files[i].name);
+    if (!Exists(file)) continue;
+    ASSAY_ASSIGN(const Bytes bytes, ReadFile(file, kMaxFixedBytes));
+    const Digest digest = HashBytes(bytes);
+    if (digest != files[i].digest && (!before || digest != FixedFiles(*before)[i].digest)) ASSAY_TRY(RemoveFileDurably(file));
+  }
+  return {};
+}
+
 Status RunDirectory::RemoveTemporaries() const {
-  for (const std::string& directory : {path_, JoinPath(path_, "snapshots"), JoinPath(path_, "traces"), log_path()}) {
-    if (!IsDirectory(directory)) continue;
-    ASSAY_ASSIGN(const std::vector<std::string> names, ListDirectory(directory));
-    for (const std::string& name : names) {
-      if (IsTemporaryName(name)) ASSAY_TRY(RemoveFile(JoinPath(directory, name)));
-    }
+  ASSAY_ASSIGN(const std::vector<std::string> files, ListTree(path_));
+  for (const std::string& file : files) {
+    if (IsTemporaryName(std::string_view(file).substr(file.rfind('/') + 1))) ASSAY_TRY(RemoveFile(JoinPath(path_, file)));
   }
   return {};
 }
@@ -121,9 +150,7 @@ std::string RunDirectory::TracePath(std::int64_t step) const {
 }
 
 Status RunDirectory::CheckFixedFiles() const {
-  const std::pair<std::string_view, const Digest&> files[] = {
-      {"job.toml", header_.job_toml}, {"job.bin", header_.job_bin}, {"program.bin", header_.program_bin}};
-  for (const auto& [name, digest] : files) {
+  for (const auto& [name, digest] : FixedFiles(header_)) {
     const std::string file = JoinPath(path_, name);
     ASSAY_ASSIGN(const Bytes bytes, ReadFile(file, kMaxFixedBytes));
     if (HashBytes(bytes) != digest) return Err("{}: is not the file that '{}' names", file, kIdFile);
@@ -171,6 +198,14 @@ Status RunDirectory::Prune(std::int64_t step, std::int64_t keep) const {
   std::erase_if(steps, [&](std::int64_t s) { return s > step; });
   for (std::size_t i = 0; i + static_cast<std::size_t>(keep) < steps.size(); ++i) {
     ASSAY_TRY(RemoveFile(SnapshotPath(steps[i])));
+  }
+  return {};
+}
+
+Status RunDirectory::RemoveSnapshotsAfter(std::int64_t step) const {
+  ASSAY_ASSIGN(const std::vector<std::int64_t> steps, SnapshotSteps());
+  for (const std::int64_t s : steps) {
+    if (s > step) ASSAY_TRY(RemoveFileDurably(SnapshotPath(s)));
   }
   return {};
 }

@@ -1,6 +1,7 @@
 // The run directory: one provider's execution of one job (docs/formats/run.md).
 //
-//   id                what is being trained and who signs for it: written last when a run is created, so a directory with it is complete
+//   id                what is being trained and who signs for it: comes last when a run is created, so a directory with it is complete
+//   id.next           the id to come, while the files that it names are being written
 //   job.toml          the job, for people and for `assay eval`, `sample`, `show` and `audit`
 //   job.bin           its canonical encoding
 //   program.bin       the canonical encoding of its training step
@@ -40,8 +41,8 @@ struct RunContent {
 class RunDirectory {
  public:
   // Creates the directory, or opens one that has the same trajectory (a longer or shorter run of the same job continues it) and the same
-  // signer, and locks it. Refuses directories of other jobs or signers and directories that hold anything else. A receipt for another number
-  // of steps is removed before anything else changes.
+  // signer, and locks it. Refuses directories of other jobs or signers and directories that hold anything else. A receipt of what changes is
+  // removed first, with the weights of another number of steps. What a killed process left is removed, and what it did not sync is synced.
   static Result<RunDirectory> OpenForTraining(const std::string& path, const RunContent& content, const VerifyKey& signer);
   // For reading; takes no lock.
   static Result<RunDirectory> Open(const std::string& path);
@@ -69,14 +70,21 @@ class RunDirectory {
   Status CheckFixedFiles() const;
   // Removes the oldest of the snapshots up to `step` so that `keep` of them remain; 0 keeps all.
   Status Prune(std::int64_t step, std::int64_t keep) const;
+  // Removes the snapshots after `step`, for good.
+  Status RemoveSnapshotsAfter(std::int64_t step) const;
 
  private:
   RunDirectory(std::string path, RunHeader header) : path_(std::move(path)), header_(std::move(header)) {}
-  Status Create(const RunContent& content);
+  Status RemoveOutdated(const RunHeader& before) const;
+  Status Establish(const RunContent& content, const std::optional<RunHeader>& before) const;
+  Status RemoveStrangers(const std::optional<RunHeader>& before) const;
   Status RemoveTemporaries() const;
   std::string path_;
   RunHeader header_;
   std::optional<FileLock> lock_;
 };
+
+// The step of which `name` is the snapshot's; empty when it is no snapshot's name.
+std::optional<std::int64_t> SnapshotStep(std::string_view name);
 
 }  // namespace assay

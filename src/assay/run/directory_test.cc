@@ -112,6 +112,8 @@ TEST_F(RunDirectoryTest, PruneKeepsTheNewestUpToTheStep) {
   EXPECT_EQ(run->SnapshotSteps()->size(), 4u);
   ASSERT_TRUE(run->Prune(3, 2));
   EXPECT_EQ(*run->SnapshotSteps(), (std::vector<std::int64_t>{2, 3, 50}));
+  ASSERT_TRUE(run->RemoveSnapshotsAfter(2));
+  EXPECT_EQ(*run->SnapshotSteps(), std::vector<std::int64_t>{2});
 }
 
 TEST_F(RunDirectoryTest, RefusesOtherJobsAndForeignDirectories) {
@@ -140,13 +142,37 @@ TEST_F(RunDirectoryTest, RefusesAnotherSigner) {
   EXPECT_NE(again.error().message.find("is signed by " + first), std::string::npos) << again.error().message;
 }
 
-TEST_F(RunDirectoryTest, AReceiptForAnotherNumberOfStepsGoesBeforeTheJobChanges) {
+TEST_F(RunDirectoryTest, AReceiptGoesWhenTheJobChangesAndTheWeightsWithItsNumberOfSteps) {
   ASSERT_TRUE(Open());
-  ASSERT_TRUE(WriteFileAtomic(path_ + "/receipt.json", AsBytes("{}")));
+  const std::string receipt = path_ + "/receipt.json", weights = path_ + "/model.safetensors";
+  ASSERT_TRUE(WriteFileAtomic(receipt, AsBytes("{}")));
+  ASSERT_TRUE(WriteFileAtomic(weights, AsBytes("w")));
   ASSERT_TRUE(Open());
-  EXPECT_TRUE(Exists(path_ + "/receipt.json"));
+  EXPECT_TRUE(Exists(receipt));
+
+  RunContent renamed = ContentFor("j", "t");
+  renamed.job_toml += "# other words\n";
+  ASSERT_TRUE(RunDirectory::OpenForTraining(path_, renamed, key_.verify_key()));
+  EXPECT_FALSE(Exists(receipt));
+  EXPECT_TRUE(Exists(weights));
   ASSERT_TRUE(Open("k", "t"));
-  EXPECT_FALSE(Exists(path_ + "/receipt.json"));
+  EXPECT_FALSE(Exists(weights));
+}
+
+// A change of the job may be cut short anywhere, and be followed by a change to a third job.
+TEST_F(RunDirectoryTest, AnInterruptedChangeOfTheJobIsCompletedOrTakenBack) {
+  ASSERT_TRUE(Open("k", "t"));
+  const Bytes id = *ReadFile(path_ + "/id", 1000), toml = *ReadFile(path_ + "/job.toml", 1000);
+  for (const std::string job : {"j", "k", "l"}) {
+    ASSERT_TRUE(Open("j", "t"));
+    ASSERT_TRUE(WriteFileAtomic(path_ + "/id.next", id));
+    ASSERT_TRUE(WriteFileAtomic(path_ + "/job.toml", toml));
+    const auto run = Open(job, "t");
+    ASSERT_TRUE(run) << run.error().message;
+    EXPECT_FALSE(Exists(path_ + "/id.next"));
+    EXPECT_TRUE(run->CheckFixedFiles());
+    EXPECT_EQ(RunDirectory::Open(path_)->identity().job, HashBytes(AsBytes(job)));
+  }
 }
 
 TEST_F(RunDirectoryTest, FixedFilesAreThoseThatTheHeaderNames) {
@@ -166,7 +192,7 @@ TEST_F(RunDirectoryTest, OneProcessAtATime) {
   ASSERT_TRUE(first);
   const auto second = Open();
   ASSERT_FALSE(second);
-  EXPECT_EQ(second.error().message, path_ + ": another process is training in this directory");
+  EXPECT_EQ(second.error().message, path_ + ": another process is training in this directory or checks it");
 }
 
 TEST_F(RunDirectoryTest, AnInterruptedCreationIsCompletedAndTemporariesGo) {
@@ -175,6 +201,9 @@ TEST_F(RunDirectoryTest, AnInterruptedCreationIsCompletedAndTemporariesGo) {
   ASSERT_TRUE(WriteFileAtomic(path_ + "/.id.1-0.assay-tmp", AsBytes("x")));
   ASSERT_TRUE(Open());
   EXPECT_FALSE(Exists(path_ + "/.id.1-0.assay-tmp"));
+  ASSERT_TRUE(WriteFileAtomic(path_ + "/events/.e.1-0.assay-tmp", AsBytes("x")));
+  ASSERT_TRUE(Open());
+  EXPECT_FALSE(Exists(path_ + "/events/.e.1-0.assay-tmp"));
   EXPECT_EQ(*ReadFile(path_ + "/job.bin", 100), (Bytes{1, 2, 3}));
 }
 

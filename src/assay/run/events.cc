@@ -2,9 +2,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <charconv>
 #include <chrono>
+#include <cstring>
+#include <optional>
+#include <vector>
 
 #include "assay/base/crc32c.h"
 
@@ -55,6 +60,45 @@ constexpr std::uint32_t kSessionStatus = 1;
 }  // namespace field
 constexpr std::int64_t kSessionStart = 1;
 
+constexpr std::string_view kNamePrefix = "events.out.tfevents.";
+constexpr std::size_t kFrameHead = 12;  // length and its checksum
+
+// The names of the event files in `directory`, oldest first.
+Result<std::vector<std::string>> EventFiles(const std::string& directory) {
+  ASSAY_ASSIGN(std::vector<std::string> names, ListDirectory(directory));
+  std::erase_if(names, [](const std::string& name) { return !IsEventFileName(name); });
+  return names;
+}
+
+// When the file was begun, in microseconds, as its name says; 0 when it does not.
+std::int64_t MicrosOf(std::string_view name) {
+  name.remove_prefix(kNamePrefix.size());
+  std::int64_t seconds = 0, micros = 0;
+  const char* const end = name.data() + name.size();
+  const auto first = std::from_chars(name.data(), end, seconds);
+  if (first.ec != std::errc{} || first.ptr == end || *first.ptr != '.' || seconds > (std::int64_t{1} << 40)) return 0;
+  const auto second = std::from_chars(first.ptr + 1, end, micros);
+  return second.ec == std::errc{} && micros >= 0 && micros < 1000000 ? seconds * 1000000 + micros : 0;
+}
+
+std::uint32_t U32At(ByteSpan bytes, std::size_t at) {
+  std::uint32_t value = 0;
+  std::memcpy(&value, bytes.data() + at, sizeof(value));
+  return value;
+}
+
+// The step of an event, where it names one: the field after the wall time.
+std::optional<std::int64_t> StepOf(ByteSpan event) {
+  constexpr std::size_t kAt = 9;
+  if (event.size() <= kAt || event[0] != (field::kWallTime << 3 | 1) || event[kAt] != field::kStep << 3) return std::nullopt;
+  std::uint64_t step = 0;
+  for (std::size_t i = kAt + 1, shift = 0; i < event.size() && shift < 63; ++i, shift += 7) {
+    step |= std::uint64_t{event[i] & 0x7fu} << shift;
+    if ((event[i] & 0x80) == 0) return static_cast<std::int64_t>(step);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Bytes FrameRecord(ByteSpan data) {
@@ -104,18 +148,57 @@ Result<EventWriter> EventWriter::Create(const std::string& directory, std::int64
   std::array<char, 256> host{};
   if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
   const double now = WallTime();
-  const auto micros = static_cast<std::int64_t>(now * 1e6);
-  const std::string name = fmt::format("events.out.tfevents.{}.{:06}.{}.{}", micros / 1000000, micros % 1000000,
+  ASSAY_ASSIGN(const std::vector<std::string> earlier, EventFiles(directory));
+  // A clock that was set back does not change the order of the files.
+  const std::int64_t micros =
+      std::max(static_cast<std::int64_t>(now * 1e6), earlier.empty() ? 0 : MicrosOf(earlier.back()) + 1);
+  const std::string name = fmt::format("{}{}.{:06}.{}.{}", kNamePrefix, micros / 1000000, micros % 1000000,
                                        host[0] == '\0' ? "host" : host.data(), ::getpid());
-  ASSAY_ASSIGN(AppendFile file, AppendFile::Open(JoinPath(directory, name)));
-  EventWriter writer(std::move(file));
-  ASSAY_TRY(writer.file_.Append(FrameRecord(EncodeVersionEvent(now))));
-  if (first_step > 0) ASSAY_TRY(writer.file_.Append(FrameRecord(EncodeRestartEvent(now, first_step))));
-  return writer;
+  const std::string path = JoinPath(directory, name);
+  ByteWriter opening;
+  opening.Raw(FrameRecord(EncodeVersionEvent(now)));
+  if (first_step > 0) opening.Raw(FrameRecord(EncodeRestartEvent(now, first_step)));
+  ASSAY_TRY(WriteFileAtomic(path, opening.bytes()));
+  ASSAY_ASSIGN(AppendFile file, AppendFile::Open(path));
+  return EventWriter(std::move(file));
 }
 
 Status EventWriter::Write(std::int64_t step, std::span<const Scalar> scalars) {
   return file_.Append(FrameRecord(EncodeScalarEvent(WallTime(), step, scalars)));
+}
+
+bool IsEventFileName(std::string_view name) { return name.starts_with(kNamePrefix); }
+
+EventScan ScanEvents(ByteSpan file) {
+  EventScan scan;
+  while (scan.whole < file.size()) {
+    const ByteSpan rest = file.subspan(scan.whole);
+    scan.torn = rest.size() < kFrameHead;
+    if (scan.torn || MaskedCrc(rest.first(8)) != U32At(rest, 8)) return scan;
+    std::uint64_t length = 0;
+    std::memcpy(&length, rest.data(), sizeof(length));
+    scan.torn = length > rest.size() - kFrameHead || rest.size() - kFrameHead - length < 4;
+    if (scan.torn) return scan;
+    const ByteSpan data = rest.subspan(kFrameHead, length);
+    if (MaskedCrc(data) != U32At(rest, kFrameHead + length)) return scan;
+    if (const auto step = StepOf(data)) scan.last_step = *step;
+    ++scan.records;
+    scan.whole += kFrameHead + length + 4;
+  }
+  return scan;
+}
+
+Status RepairEvents(const std::string& directory) {
+  ASSAY_ASSIGN(const std::vector<std::string> names, EventFiles(directory));
+  if (names.empty()) return {};
+  const std::string path = JoinPath(directory, names.back());
+  std::uint64_t size = 0;
+  {
+    ASSAY_ASSIGN(const MappedFile file, MappedFile::Open(path));
+    const EventScan scan = ScanEvents(file.bytes());
+    size = scan.records == 0 ? file.bytes().size() : scan.whole;
+  }
+  return TruncateDurably(path, size);
 }
 
 }  // namespace assay

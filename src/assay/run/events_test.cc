@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
-#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
 
 namespace assay {
 namespace {
@@ -43,34 +45,84 @@ TEST(Events, VersionAndRestartVectors) {
             "0801");
 }
 
-TEST(Events, FileHoldsTheRecordsInOrder) {
-  std::string directory = testing::TempDir() + "/assay_events_XXXXXX";
-  ASSERT_NE(::mkdtemp(directory.data()), nullptr);
-  {
-    auto writer = EventWriter::Create(directory, 7);
+class EventFileTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "/assay_events_XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    directory_ = pattern;
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+  std::string Path(std::size_t file) const { return JoinPath(directory_, ListDirectory(directory_)->at(file)); }
+  Bytes Content(std::size_t file) const { return ReadFile(Path(file), 1 << 20).value(); }
+  // A file that goes on after step 7 and has one step more.
+  void Write() {
+    auto writer = EventWriter::Create(directory_, 7);
     ASSERT_TRUE(writer) << writer.error().message;
     const Scalar scalars[] = {{"loss", 1.0f}, {"lr", 0.5f}};
     ASSERT_TRUE(writer->Write(8, scalars));
+    ASSERT_TRUE(writer->Sync());
   }
-  const auto names = ListDirectory(directory);
-  ASSERT_EQ(names->size(), 1u);
-  EXPECT_TRUE(names->front().starts_with("events.out.tfevents."));
-  const auto bytes = ReadFile(JoinPath(directory, names->front()), 1 << 20);
-  ASSERT_TRUE(bytes);
-  ByteReader in(*bytes, "events");
-  int records = 0;
-  while (in.remaining() > 0) {
-    const auto size = in.U64();
-    ASSERT_TRUE(size);
-    ASSERT_TRUE(in.U32());
-    const auto data = in.Raw(*size);
-    ASSERT_TRUE(data);
-    ASSERT_TRUE(in.U32());
-    ++records;
+  std::string directory_;
+};
+
+TEST_F(EventFileTest, HoldsTheRecordsInOrder) {
+  Write();
+  ASSERT_EQ(ListDirectory(directory_)->size(), 1u);
+  EXPECT_TRUE(IsEventFileName(ListDirectory(directory_)->front()));
+  const Bytes file = Content(0);
+  const EventScan scan = ScanEvents(file);
+  EXPECT_EQ(scan.records, 3u);
+  EXPECT_EQ(scan.whole, file.size());
+  EXPECT_EQ(scan.last_step, 8);
+}
+
+TEST_F(EventFileTest, ScanStopsAtWhatIsNotARecord) {
+  Write();
+  const Bytes file = Content(0);
+  std::vector<std::uint64_t> ends = {0};  // of the records
+  for (std::size_t size = 1; size <= file.size(); ++size) {
+    const EventScan scan = ScanEvents(ByteSpan(file).first(size));
+    if (scan.whole > ends.back()) ends.push_back(scan.whole);
+    EXPECT_EQ(scan.whole, ends.back());
+    EXPECT_EQ(scan.torn, scan.whole < size);
   }
-  EXPECT_EQ(records, 3);
-  ASSERT_TRUE(RemoveFile(JoinPath(directory, names->front())));
-  ::rmdir(directory.c_str());
+  ASSERT_EQ(ends.size(), 4u);
+  EXPECT_EQ(ScanEvents(ByteSpan(file).first(ends[1])).last_step, 0);
+  EXPECT_EQ(ScanEvents(ByteSpan(file).first(ends[2])).last_step, 7);
+  for (std::size_t i = 0; i < file.size(); ++i) {
+    Bytes bad = file;
+    bad[i] ^= static_cast<std::uint8_t>(1 << i % 8);
+    const EventScan scan = ScanEvents(bad);
+    EXPECT_LE(scan.whole, i) << i;
+    EXPECT_EQ(scan.whole, *(std::upper_bound(ends.begin(), ends.end(), i) - 1)) << i;
+  }
+}
+
+TEST_F(EventFileTest, RepairCutsTheNewestFileBehindItsLastRecord) {
+  ASSERT_TRUE(RepairEvents(directory_));
+  Write();
+  Write();
+  const Bytes first = Content(0), second = Content(1);
+  for (const std::size_t file : {0, 1}) ASSERT_TRUE(AppendFile::Open(Path(file))->Append(Bytes{1, 2, 3}));
+  ASSERT_TRUE(RepairEvents(directory_));
+  EXPECT_EQ(Content(0).size(), first.size() + 3);
+  EXPECT_EQ(Content(1), second);
+  ASSERT_TRUE(RepairEvents(directory_));
+  EXPECT_EQ(Content(1), second);
+  // Nothing is made of a file that does not even begin well.
+  ASSERT_TRUE(WriteFileAtomic(Path(1), AsBytes("no events at all")));
+  ASSERT_TRUE(RepairEvents(directory_));
+  EXPECT_EQ(Content(1).size(), 16u);
+}
+
+TEST_F(EventFileTest, NamesAscendAlsoWhenTheClockGoesBack) {
+  ASSERT_TRUE(WriteFileAtomic(directory_ + "/events.out.tfevents.7999999999.999999.host.1", AsBytes("x")));
+  Write();
+  Write();
+  const auto names = ListDirectory(directory_);
+  EXPECT_TRUE(names->at(1).starts_with("events.out.tfevents.8000000000.000000.")) << names->at(1);
+  EXPECT_TRUE(names->at(2).starts_with("events.out.tfevents.8000000000.000001.")) << names->at(2);
 }
 
 }  // namespace

@@ -21,6 +21,10 @@ Result<std::string_view> TakeField(std::string_view& text, std::string_view key,
 
 }  // namespace
 
+std::array<FixedFile, 3> FixedFiles(const RunHeader& header) {
+  return {{{"job.toml", header.job_toml}, {"job.bin", header.job_bin}, {"program.bin", header.program_bin}}};
+}
+
 std::string Encode(const RunHeader& header) {
   const RunIdentity& id = header.identity;
   std::string text = fmt::format("{}\njob {}\ntrajectory {}\ndata {}\nsigner {}\njob.toml {}\njob.bin {}\nprogram.bin {}\n",

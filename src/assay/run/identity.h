@@ -1,6 +1,7 @@
 // What a run directory says it trains, and who signs for it: the content of its file `id` (docs/formats/run.md). Value type; pure functions.
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -28,6 +29,13 @@ struct RunHeader {
 
   friend bool operator==(const RunHeader&, const RunHeader&) = default;
 };
+
+// The files that are written once, by name, and what the header says they hash to.
+struct FixedFile {
+  std::string_view name;
+  Digest digest;
+};
+std::array<FixedFile, 3> FixedFiles(const RunHeader& header);
 
 std::string Encode(const RunHeader& header);
 // Accepts exactly what Encode writes; `what` names the source in errors.

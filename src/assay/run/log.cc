@@ -25,31 +25,20 @@ std::vector<Bytes> Encoded(const std::vector<LogEntry>& entries) {
 
 std::string ParentOf(const std::string& path) { return path.substr(0, path.find_last_of('/')); }
 
-// Every file under `directory`, as paths below `prefix`; directories that hold nothing are left out.
-Status ListFiles(const std::string& directory, const std::string& prefix, std::vector<std::string>& out) {
-  ASSAY_ASSIGN(const std::vector<std::string> names, ListDirectory(directory));
-  for (const std::string& name : names) {
-    const std::string path = JoinPath(directory, name), relative = JoinPath(prefix, name);
-    if (IsDirectory(path)) {
-      ASSAY_TRY(ListFiles(path, relative, out));
-    } else {
-      out.push_back(relative);
-    }
-  }
-  return {};
-}
-
-// Removes the tiles that a log of `size` entries does not have: partial ones of earlier sizes, and temporaries.
+// Removes, for good, the tiles that a log of `size` entries does not have: partial ones of earlier sizes, and temporaries.
 Status RemoveOthers(const std::string& directory, std::uint64_t size) {
-  const std::string tiles = JoinPath(directory, "tile");
-  if (!IsDirectory(tiles)) return {};
+  if (!IsDirectory(JoinPath(directory, "tile"))) return {};
   const std::vector<std::string> paths = TilePaths(size);
   const std::set<std::string> needed(paths.begin(), paths.end());
-  std::vector<std::string> present;
-  ASSAY_TRY(ListFiles(tiles, "tile", present));
-  for (const std::string& path : present) {
-    if (!needed.contains(path)) ASSAY_TRY(RemoveFile(JoinPath(directory, path)));
+  std::set<std::string> changed;
+  ASSAY_ASSIGN(const std::vector<std::string> present, ListTree(JoinPath(directory, "tile")));
+  for (const std::string& name : present) {
+    const std::string path = JoinPath("tile", name);
+    if (needed.contains(path)) continue;
+    ASSAY_TRY(RemoveFile(JoinPath(directory, path)));
+    changed.insert(ParentOf(JoinPath(directory, path)));
   }
+  for (const std::string& parent : changed) ASSAY_TRY(SyncDirectory(parent));
   return {};
 }
 

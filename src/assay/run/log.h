@@ -36,7 +36,7 @@ class RunLog {
   void Append(const LogEntry& entry);  // its `previous` must be the last entry's hash
   void Truncate(std::size_t size);     // drops the entries from `size` on; on disk once Write is called
 
-  // Writes what is not on disk yet, then the checkpoint, then removes tiles that it does not need.
+  // Writes what is not on disk yet, then the checkpoint, then removes the tiles that it does not need, for good.
   Status Write(const std::string& directory, const std::string& origin, const SigningKey& key);
 
  private:

@@ -1,6 +1,7 @@
 #include "assay/run/receipt.h"
 
 #include <charconv>
+#include <tuple>
 
 #include <nlohmann/json.hpp>
 
@@ -45,6 +46,31 @@ std::uint32_t ParseBits(const std::string& text) {
 }
 
 }  // namespace
+
+std::string DifferenceOf(const Receipt& said, const Receipt& run) {
+  const auto differ = [](std::string_view field, const auto& is, const auto& should) {
+    return fmt::format("says {} {}, the run has {}", field, is, should);
+  };
+  const std::tuple<std::string_view, Digest, Digest> digests[] = {
+      {"model.safetensors", said.model, run.model},
+      {"job", said.job, run.job},
+      {"trajectory", said.trajectory, run.trajectory},
+      {"program", said.program, run.program},
+      {"data", said.data, run.data},
+      {"log.root", said.log.root, run.log.root},
+      {"initial_state_root", said.initial_state_root, run.initial_state_root},
+      {"final_state_root", said.final_state_root, run.final_state_root}};
+  for (const auto& [field, is, should] : digests) {
+    if (is != should) return differ(field, is.hex(), should.hex());
+  }
+  if (said.steps != run.steps) return differ("steps", said.steps, run.steps);
+  if (said.commit_every != run.commit_every) return differ("commit_every", said.commit_every, run.commit_every);
+  if (said.snapshot_every != run.snapshot_every) return differ("snapshot_every", said.snapshot_every, run.snapshot_every);
+  if (said.log.size != run.log.size) return differ("log.size", said.log.size, run.log.size);
+  if (said.log.origin != run.log.origin) return differ("log.origin", said.log.origin, run.log.origin);
+  if (said.signer != run.signer) return differ("signer", said.signer, run.signer);
+  return said == run ? "" : "says another loss than the run's log";
+}
 
 std::string ToStatement(const Receipt& receipt) {
   // Every string here is hex digits or of a key name's characters, so nothing needs escaping.

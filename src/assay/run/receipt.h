@@ -30,6 +30,9 @@ struct Receipt {
   friend bool operator==(const Receipt&, const Receipt&) = default;
 };
 
+// "says steps 9, the run has 10": the first field in which a receipt differs from what its run is. Empty when none does.
+std::string DifferenceOf(const Receipt& said, const Receipt& run);
+
 // The in-toto statement, compact JSON in a fixed key order.
 std::string ToStatement(const Receipt& receipt);
 // Accepts exactly what ToStatement writes.

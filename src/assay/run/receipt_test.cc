@@ -33,6 +33,19 @@ TEST(Receipt, RoundTrips) {
   EXPECT_EQ(*opened, receipt);
 }
 
+TEST(Receipt, DifferencesAreNamed) {
+  const Receipt run = Example(SigningKey::Generate("test").verify_key());
+  EXPECT_EQ(DifferenceOf(run, run), "");
+  Receipt said = run;
+  said.steps = 5;
+  EXPECT_EQ(DifferenceOf(said, run), "says steps 5, the run has 123");
+  said.data = D("other");
+  EXPECT_EQ(DifferenceOf(said, run), "says data " + D("other").hex() + ", the run has " + D("data").hex());
+  said = run;
+  said.loss_bits = 1;
+  EXPECT_EQ(DifferenceOf(said, run), "says another loss than the run's log");
+}
+
 TEST(Receipt, EveryFlippedByteIsRefused) {
   const SigningKey key = SigningKey::Generate("test");
   const std::string file = SignReceipt(Example(key.verify_key()), key);

@@ -36,6 +36,8 @@ Result<RunLog> OpenLog(const PreparedJob& prepared, const RunDirectory& run, con
     return Err("{}: entry {} is of step {}, which this job does not commit there", run.log_path(), fitting,
                log.entries()[fitting].step);
   }
+  // Snapshots that the shorter log does not cover go first, so that none is ever without its log.
+  ASSAY_TRY(run.RemoveSnapshotsAfter(prepared.job.steps));
   log.Truncate(fitting);
   ASSAY_TRY(log.Write(run.log_path(), origin, key));
   return log;
@@ -108,22 +110,23 @@ class Session {
 
   // Runs the steps that are left; true when it was asked to stop before the last.
   Result<bool> Loop() {
-    ASSAY_ASSIGN(EventWriter events, EventWriter::Create(run_.events_path(), info_.step));
+    ASSAY_TRY(RepairEvents(run_.events_path()));
+    ASSAY_ASSIGN(events_, EventWriter::Create(run_.events_path(), info_.step));
     while (info_.step < job_.steps) {
       if (hooks_.should_stop && hooks_.should_stop()) {
         ASSAY_TRY(Save());
         return true;
       }
-      ASSAY_TRY(Step(events));
+      ASSAY_TRY(Step());
       const bool last = info_.step == job_.steps;
-      if (job_.eval.every > 0 && info_.step % job_.eval.every == 0 && !last) ASSAY_TRY(EvaluateNow(&events));
-      if (last) ASSAY_TRY(EvaluateNow(&events));
+      if (job_.eval.every > 0 && info_.step % job_.eval.every == 0 && !last) ASSAY_TRY(EvaluateNow());
+      if (last) ASSAY_TRY(EvaluateNow());
       if (last || (job_.snapshot.every > 0 && info_.step % job_.snapshot.every == 0)) ASSAY_TRY(Save());
     }
     return false;
   }
 
-  Status Step(EventWriter& events) {
+  Status Step() {
     const auto begin = Clock::now();
     const StepPlan plan = stepper_.Plan(info_.step);
     const StepOutcome outcome = stepper_.Run(state_, plan);
@@ -141,24 +144,25 @@ class Session {
     const Throughput throughput = ThroughputOf(job_);
     const std::string rate = fmt::format("{}_per_s", throughput.unit);
     scalars.push_back({rate, static_cast<float>(throughput.per_step / seconds)});
-    ASSAY_TRY(events.Write(info_.step, scalars));
+    ASSAY_TRY(events_->Write(info_.step, scalars));
     if (hooks_.on_step) hooks_.on_step({.step = info_.step, .loss = outcome.loss, .lr = plan.lr});
     return {};
   }
 
-  Status EvaluateNow(EventWriter* events) {
+  Status EvaluateNow() {
     if (prepared_.data.validation == nullptr) return {};
     const Evaluation evaluation =
         Evaluate(job_, *prepared_.data.validation, prepared_.program.state, state_, job_.eval.batches, backend_);
     info_.validation_loss = evaluation.loss;
     if (hooks_.on_evaluation) hooks_.on_evaluation(info_.step, evaluation.loss);
-    if (events == nullptr) return {};
+    if (!events_) return {};
     const Scalar scalars[] = {{"val_loss", evaluation.loss}, {"val_accuracy", static_cast<float>(evaluation.accuracy)}};
-    return events->Write(info_.step, scalars);
+    return events_->Write(info_.step, scalars);
   }
 
   Status Save() {
     if (saved_) return {};
+    if (events_) ASSAY_TRY(events_->Sync());
     // The log goes first: a snapshot is only worth something where the log commits to what led to it.
     ASSAY_TRY(committer_.log().Write(run_.log_path(), LogOrigin(run_.signer(), prepared_.identity.job), key_));
     info_.state_root = StateRootHere();
@@ -175,7 +179,7 @@ class Session {
 
   // Leaves a completed run complete: also when the process died between the last snapshot and here.
   Status Finish() {
-    if (!info_.validation_loss) ASSAY_TRY(EvaluateNow(nullptr));
+    if (!info_.validation_loss) ASSAY_TRY(EvaluateNow());
     ASSAY_TRY(Save());
     if (HasReceipt()) return {};
     ASSAY_TRY(WriteWeights());
@@ -241,9 +245,10 @@ class Session {
   Stepper stepper_;
   Committer committer_;
   State state_;
-  SnapshotInfo info_;    // of state_; its root is that of the last Save
-  bool saved_ = false;   // whether a snapshot of state_ is on disk
-  bool warned_ = false;  // of a loss that is not finite
+  SnapshotInfo info_;                  // of state_; its root is that of the last Save
+  std::optional<EventWriter> events_;  // while steps are run
+  bool saved_ = false;                 // whether a snapshot of state_ is on disk
+  bool warned_ = false;                // of a loss that is not finite
 };
 
 }  // namespace
