@@ -68,6 +68,7 @@ int Main(int argc, char** argv) {
   AddShow(app, command);
   AddBench(app, command);
   AddLog(app, command);
+  AddFsck(app, command);
   AddKeygen(app, command);
   AddVersion(app, command);
   if (const auto status = app.Parse(argc, argv)) return *status;

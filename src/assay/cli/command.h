@@ -28,6 +28,7 @@ void AddSample(Arguments& app, Command& command);
 void AddShow(Arguments& app, Command& command);
 void AddBench(Arguments& app, Command& command);
 void AddLog(Arguments& app, Command& command);
+void AddFsck(Arguments& app, Command& command);
 void AddKeygen(Arguments& app, Command& command);
 void AddVersion(Arguments& app, Command& command);
 

@@ -13,6 +13,7 @@ constexpr std::string_view kNextIdFile = "id.next";
 constexpr std::string_view kLockFile = "lock";
 constexpr std::string_view kStepPrefix = "step-";
 constexpr std::string_view kSnapshotSuffix = ".safetensors";
+constexpr std::string_view kTraceSuffix = ".trace";
 constexpr std::uint64_t kMaxIdBytes = 4096;
 constexpr std::uint64_t kMaxFixedBytes = std::uint64_t{1} << 30;
 
@@ -34,6 +35,14 @@ std::string StepName(std::int64_t step, std::string_view suffix) {
   return fmt::format("{}{:010}{}", kStepPrefix, step, suffix);
 }
 
+std::optional<std::int64_t> StepIn(std::string_view name, std::string_view suffix) {
+  std::int64_t step = 0;
+  std::string_view digits = name;
+  digits.remove_prefix(std::min(kStepPrefix.size(), digits.size()));
+  std::from_chars(digits.data(), digits.data() + digits.size(), step);
+  return step >= 0 && StepName(step, suffix) == name ? std::optional(step) : std::nullopt;
+}
+
 // A directory without an id may be taken when it is empty or holds only what an interrupted creation leaves.
 Status CheckFree(const std::string& path) {
   static constexpr std::array<std::string_view, 5> kOurs = {kLockFile, kNextIdFile, "job.toml", "job.bin", "program.bin"};
@@ -47,15 +56,8 @@ Status CheckFree(const std::string& path) {
 
 }  // namespace
 
-std::optional<std::int64_t> SnapshotStep(std::string_view name) {
-  if (!name.starts_with(kStepPrefix) || !name.ends_with(kSnapshotSuffix)) return std::nullopt;
-  name.remove_prefix(kStepPrefix.size());
-  name.remove_suffix(kSnapshotSuffix.size());
-  std::int64_t step = 0;
-  const auto [end, failure] = std::from_chars(name.data(), name.data() + name.size(), step);
-  if (failure != std::errc{} || end != name.data() + name.size() || fmt::format("{:010}", step) != name) return std::nullopt;
-  return step;
-}
+std::optional<std::int64_t> SnapshotStep(std::string_view name) { return StepIn(name, kSnapshotSuffix); }
+std::optional<std::int64_t> TraceStepOf(std::string_view name) { return StepIn(name, kTraceSuffix); }
 
 bool RunDirectory::IsRun(const std::string& path) { return Exists(JoinPath(path, kIdFile)); }
 
@@ -146,7 +148,7 @@ std::string RunDirectory::SnapshotPath(std::int64_t step) const {
 }
 
 std::string RunDirectory::TracePath(std::int64_t step) const {
-  return JoinPath(JoinPath(path_, "traces"), StepName(step, ".trace"));
+  return JoinPath(JoinPath(path_, "traces"), StepName(step, kTraceSuffix));
 }
 
 Status RunDirectory::CheckFixedFiles() const {

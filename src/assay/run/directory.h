@@ -84,7 +84,8 @@ class RunDirectory {
   std::optional<FileLock> lock_;
 };
 
-// The step of which `name` is the snapshot's; empty when it is no snapshot's name.
+// The step in the name of a snapshot's or of a trace's file; empty when it is no such name.
 std::optional<std::int64_t> SnapshotStep(std::string_view name);
+std::optional<std::int64_t> TraceStepOf(std::string_view name);
 
 }  // namespace assay

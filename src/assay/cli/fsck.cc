@@ -1,0 +1,74 @@
+#include "assay/run/fsck.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "assay/cli/command.h"
+#include "assay/cli/json.h"
+#include "assay/cli/text.h"
+#include "assay/train/trace.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr int kExitDamaged = 1;
+
+struct FsckOptions {
+  std::string run;
+  bool json = false;
+};
+
+// A path is bytes and need not be UTF-8.
+std::string Dump(const OrderedJson& json) { return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace); }
+
+Result<TraceSummary> ReadTrace(ByteSpan file, const VerifyKey& signer, std::string_view what) {
+  ASSAY_ASSIGN(const Trace trace, OpenTrace(file, signer, what));
+  return TraceSummary{.trajectory = trace.trajectory, .step = trace.step, .before = trace.before, .after = trace.after};
+}
+
+void Print(const std::string& run, const FsckReport& report) {
+  for (const Finding& finding : report.findings) fmt::print("{}: {}\n", finding.file, finding.problem);
+  const auto damaged = std::ranges::count_if(report.findings, &Finding::damage);
+  fmt::print("{}: {}: {} files, {} bytes", run, Name(report.verdict), report.files,
+             Grouped(static_cast<std::int64_t>(report.bytes)));
+  if (report.verdict == FsckVerdict::kUnfinished) fmt::print("; no receipt yet, assay train goes on from here");
+  if (damaged > 0) fmt::print("; {} {}", damaged, damaged == 1 ? "problem" : "problems");
+  fmt::print("\n");
+}
+
+Result<int> RunFsck(const FsckOptions& options) {
+  ThreadPool pool(std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
+  ASSAY_ASSIGN(const FsckReport report, Fsck(options.run, pool, ReadTrace));
+  if (options.json) {
+    OrderedJson findings = OrderedJson::array();
+    for (const Finding& finding : report.findings) {
+      findings.push_back({{"file", finding.file}, {"problem", finding.problem}, {"damage", finding.damage}});
+    }
+    const OrderedJson json = {{"verdict", std::string(Name(report.verdict))},
+                              {"files", report.files},
+                              {"bytes", report.bytes},
+                              {"findings", findings}};
+    fmt::print("{}\n", Dump(json));
+  } else {
+    Print(options.run, report);
+  }
+  return report.verdict == FsckVerdict::kDamaged ? kExitDamaged : kExitOk;
+}
+
+}  // namespace
+
+void AddFsck(Arguments& app, Command& command) {
+  auto options = std::make_shared<FsckOptions>();
+  Subcommand sub = app.Add("fsck", "Check every byte of a run directory, without its data and without training");
+  sub.Footer(
+      "Says what is wrong with which file, and in the last line whether the run is whole, unfinished (sound, but without a "
+      "receipt\n"
+      "yet; what an interrupted process left is named) or damaged. Exit status 0, 0 and 1; 2 when it could not be checked.\n"
+      "\n"
+      "Example: assay fsck runs/mlp");
+  sub.Option("run", options->run, "Run directory").Required().Type("RUN");
+  sub.Flag("--json", options->json, "Print one JSON object");
+  SetCommand(sub, std::move(options), command, RunFsck);
+}
+
+}  // namespace assay::cli

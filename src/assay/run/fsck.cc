@@ -1,0 +1,455 @@
+#include "assay/run/fsck.h"
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "assay/base/file.h"
+#include "assay/graph/program.h"
+#include "assay/job/job.h"
+#include "assay/merkle/tiles.h"
+#include "assay/ops/table.h"
+#include "assay/run/directory.h"
+#include "assay/run/events.h"
+#include "assay/run/fsck_tensors.h"
+#include "assay/run/log.h"
+#include "assay/run/receipt.h"
+
+namespace assay {
+namespace {
+
+constexpr std::uint64_t kMaxSmallFile = 1 << 16;
+constexpr std::uint64_t kMaxFixedFile = std::uint64_t{1} << 30;
+constexpr std::string_view kLeftover = "left by an interrupted write; training removes it";
+
+std::string_view AsText(const Bytes& bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+
+// The identity of the weights that a job starts from, which nothing but its encoding (docs/JOBS.md) tells.
+std::optional<Digest> WeightsIn(ByteSpan job_bin) {
+  ByteReader in(job_bin, "job.bin");
+  if (!in.Raw(12) || !in.String() || !in.Raw(32)) return std::nullopt;
+  const auto given = in.U8();
+  const auto bytes = given && *given == 1 ? in.Raw(32) : Err("none");
+  if (!bytes) return std::nullopt;
+  Digest digest;
+  std::copy(bytes->begin(), bytes->end(), digest.bytes.begin());
+  return digest;
+}
+
+class RunCheck {
+ public:
+  RunCheck(std::string path, ThreadPool& pool, const TraceReader& read_trace)
+      : path_(std::move(path)), pool_(pool), read_trace_(read_trace) {}
+
+  Result<FsckReport> Run() {
+    ASSAY_TRY(TakeInventory());
+    CheckLock();
+    const bool identified = CheckId();
+    if (identified) {
+      CheckFixedFiles();
+      CheckLog();
+      CheckSnapshots();
+      CheckEvents();
+      CheckTraces();
+      CheckWeights();
+      CheckReceipt();
+    }
+    NameTheRest(identified);
+    const bool damaged = std::ranges::any_of(report_.findings, &Finding::damage);
+    report_.verdict = damaged ? FsckVerdict::kDamaged : has_receipt_ ? FsckVerdict::kWhole : FsckVerdict::kUnfinished;
+    return std::move(report_);
+  }
+
+ private:
+  void Damage(std::string_view file, std::string problem) {
+    report_.findings.push_back({std::string(file), std::move(problem)});
+  }
+  void Note(std::string_view file, std::string_view problem) {
+    report_.findings.push_back({.file = std::string(file), .problem = std::string(problem), .damage = false});
+  }
+  // For errors that begin with the path of the file at fault.
+  void DamageFrom(const Error& error, std::string_view file) {
+    std::string_view text = error.message;
+    const std::string prefix = JoinPath(path_, "");
+    if (!text.starts_with(prefix)) return Damage(file, error.message);
+    text.remove_prefix(prefix.size());
+    const std::size_t colon = std::min(text.find(": "), text.size());
+    Damage(text.substr(0, colon), std::string(text.substr(std::min(colon + 2, text.size()))));
+  }
+  std::string Path(std::string_view file) const { return JoinPath(path_, file); }
+  bool Has(const std::string& file) const { return all_.contains(file); }
+  // Whether the file is there; it is then accounted for.
+  bool Take(const std::string& file) {
+    rest_.erase(file);
+    return Has(file);
+  }
+
+  Status TakeInventory() {
+    ASSAY_ASSIGN(const std::vector<std::string> files, ListTree(path_));
+    for (const std::string& file : files) {
+      ASSAY_ASSIGN(const std::uint64_t size, ReadThrough(Path(file)));
+      report_.bytes += size;
+      all_.insert(file);
+    }
+    report_.files = all_.size();
+    rest_ = all_;
+    has_receipt_ = Has("receipt.json");
+    return {};
+  }
+
+  void CheckLock() {
+    if (!Take("lock")) return;
+    const auto bytes = ReadFile(Path("lock"), kMaxSmallFile);
+    if (!bytes || !bytes->empty()) Damage("lock", "is not empty");
+  }
+
+  // Whether the run says what it is; without that, nothing can be told about the rest.
+  bool CheckId() {
+    if (Take("id.next")) next_ = ReadHeader("id.next");
+    if (Take("id")) {
+      header_ = ReadHeader("id");
+      if (next_ && header_ &&
+          (next_->identity.trajectory != header_->identity.trajectory || next_->signer != header_->signer)) {
+        Damage("id.next", "is of another job or signer than id");
+      } else if (next_) {
+        Note("id.next", "left by an interrupted change of the job; training completes it or takes it back");
+      }
+      return header_.has_value();
+    }
+    std::set<std::string> strange = rest_;
+    std::erase_if(strange, [](const std::string& file) {
+      return IsTemporaryName(file) || file == "job.toml" || file == "job.bin" || file == "program.bin";
+    });
+    if (strange.empty()) {
+      Note("id", "is not there yet: the creation of the run was interrupted");
+      rest_.clear();
+    } else {
+      Damage("id", "is missing");
+    }
+    return false;
+  }
+
+  std::optional<RunHeader> ReadHeader(const std::string& file) {
+    const auto bytes = ReadFile(Path(file), kMaxSmallFile);
+    auto header = bytes ? ParseRunHeader(AsText(*bytes), Path(file)) : tl::unexpected(bytes.error());
+    if (header) return std::move(*header);
+    DamageFrom(header.error(), file);
+    return std::nullopt;
+  }
+
+  void CheckFixedFiles() {
+    const auto files = FixedFiles(*header_);
+    std::array<Bytes, 3> contents;
+    settled_ = true;
+    for (std::size_t i = 0; i < files.size(); ++i) settled_ = CheckFixedFile(i, contents[i]) && settled_;
+    if (!contents[0].empty()) {
+      auto job = ParseJob(AsText(contents[0]), Path("job.toml"));
+      if (job) {
+        job_ = std::move(*job);
+      } else {
+        DamageFrom(job.error(), "job.toml");
+      }
+    }
+    if (!contents[2].empty()) {
+      auto program = DecodeProgram(Ops(), contents[2]);
+      if (program) {
+        program_ = std::move(*program);
+      } else {
+        Damage("program.bin", program.error().message);
+      }
+    }
+    if (settled_ && job_ && program_) CheckIdentity(contents[1], contents[2]);
+  }
+
+  // Whether the file is the one that `id` names. `content` is set where it can be believed.
+  bool CheckFixedFile(std::size_t index, Bytes& content) {
+    const FixedFile expected = FixedFiles(*header_)[index];
+    const bool changing = next_ && !has_receipt_;
+    const std::string name(expected.name);
+    if (!Take(name)) {
+      if (!changing) Damage(name, "is missing");
+      return false;
+    }
+    auto bytes = ReadFile(Path(name), kMaxFixedFile);
+    if (!bytes) {
+      DamageFrom(bytes.error(), name);
+      return false;
+    }
+    const Digest digest = HashBytes(*bytes);
+    const bool ours = digest == expected.digest;
+    if (!ours && !(changing && digest == FixedFiles(*next_)[index].digest)) {
+      Damage(name, "is not the file that 'id' names");
+      return false;
+    }
+    content = std::move(*bytes);
+    return ours;
+  }
+
+  void CheckIdentity(const Bytes& job_bin, const Bytes& program_bin) {
+    ByteWriter both;
+    both.Blob(job_bin);
+    both.Blob(program_bin);
+    const RunIdentity& id = header_->identity;
+    const Digest job = HashBytes(both.bytes());
+    if (job != id.job)
+      Damage("id", fmt::format("says job {}, but job.bin and program.bin make it {}", id.job.hex(), job.hex()));
+    const JobInputs inputs{.data = id.data, .weights = WeightsIn(job_bin)};
+    if (Encode(*job_, inputs) != job_bin) Damage("job.bin", "is not the encoding of job.toml with the data root of id");
+    Job endless = *job_;
+    endless.steps = 0;
+    if (JobId(endless, inputs, *program_) != id.trajectory) Damage("id", "its trajectory is not that of the job");
+  }
+
+  void CheckLog() {
+    const std::string checkpoint = "log/checkpoint";
+    if (!Take(checkpoint)) {
+      if (has_receipt_ || !SnapshotsHere().empty()) Damage(checkpoint, "is missing");
+      return;
+    }
+    auto log = RunLog::Read(Path("log"), header_->signer, header_->identity.trajectory);
+    if (!log) {
+      // Which tiles it needs is not known then.
+      std::erase_if(rest_, [](const std::string& file) { return file.starts_with("log/tile/"); });
+      return DamageFrom(log.error(), checkpoint);
+    }
+    log_ = std::move(*log);
+    for (const std::string& tile : TilePaths(log_->entries().size())) rest_.erase("log/" + tile);
+    const auto note = ReadFile(Path(checkpoint), kMaxSmallFile);
+    if (note && std::ranges::count(*note, '\n') > 5) Note(checkpoint, "carries signatures of others, which are not checked");
+    CheckOrigin();
+    if (job_) CheckSchedule();
+  }
+
+  // A log that a run of another number of steps left is taken over when training goes on.
+  void CheckOrigin() {
+    const std::string& origin = log_->checkpoint().origin;
+    log_is_current_ = settled_ && origin == LogOrigin(header_->signer, header_->identity.job);
+    if (log_is_current_ || (!settled_ && !has_receipt_)) return;
+    const std::string prefix = header_->signer.name() + "/";
+    const bool other_length = origin.starts_with(prefix) && Digest::FromHex(origin.substr(prefix.size())).has_value();
+    if (other_length && !has_receipt_) {
+      Note("log/checkpoint", "is of the job with another number of steps; training takes it over");
+    } else {
+      Damage("log/checkpoint", fmt::format("its origin is {}, which is not of this run", origin));
+    }
+  }
+
+  void CheckSchedule() {
+    const std::vector<LogEntry>& entries = log_->entries();
+    if (!entries.empty() && (entries[0].loss_bits != 0 || entries[0].batch_root != BatchRootOfSteps({}))) {
+      Damage("log", "the entry of the starting state has a loss or a batch");
+    }
+    const std::int64_t every = job_->commit_every, steps = log_is_current_   ? job_->steps
+                                                           : entries.empty() ? 0
+                                                                             : entries.back().step;
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      const auto index = static_cast<std::int64_t>(i);
+      if (index < EntriesAfter(steps, every, steps) && entries[i].step == StepOfEntry(index, every, steps)) continue;
+      return Damage("log", fmt::format("entry {} is of step {}, where the job does not commit", i, entries[i].step));
+    }
+  }
+
+  std::vector<std::int64_t> SnapshotsHere() const {
+    constexpr std::string_view kFolder = "snapshots/";
+    std::vector<std::int64_t> steps;
+    for (const std::string& file : all_) {
+      if (!file.starts_with(kFolder)) continue;
+      if (const auto step = SnapshotStep(std::string_view(file).substr(kFolder.size()))) steps.push_back(*step);
+    }
+    std::ranges::sort(steps);
+    return steps;
+  }
+  static std::string SnapshotFile(std::int64_t step) { return fmt::format("snapshots/step-{:010}.safetensors", step); }
+
+  void CheckSnapshots() {
+    const std::vector<std::int64_t> steps = SnapshotsHere();
+    for (const std::int64_t step : steps) {
+      const std::string file = SnapshotFile(step);
+      Take(file);
+      if (!program_) continue;
+      const auto info = CheckSnapshotFile(Path(file), program_->state, pool_);
+      if (!info) {
+        DamageFrom(info.error(), file);
+      } else if (info->step != step || info->trajectory != header_->identity.trajectory) {
+        Damage(file, "is a snapshot of another run or step");
+      } else if (const Status agrees = CheckAgainstLog(*info); !agrees) {
+        Damage(file, agrees.error().message);
+      }
+    }
+    if (!steps.empty()) newest_snapshot_ = steps.back();
+    const std::int64_t last = job_ ? job_->steps : -1;
+    if (has_receipt_ && job_ && std::ranges::find(steps, last) == steps.end()) Damage(SnapshotFile(last), "is missing");
+  }
+
+  Status CheckAgainstLog(const SnapshotInfo& info) const {
+    if (!log_ || !job_) return {};  // which has been said
+    if (log_is_current_ && info.step > job_->steps) return Err("is of step {}, the job ends at {}", info.step, job_->steps);
+    const std::vector<LogEntry>& entries = log_->entries();
+    const auto entry = std::ranges::lower_bound(entries, info.step, {}, &LogEntry::step);
+    const bool committed = entry != entries.end() && entry->step == info.step;
+    if (!committed && info.step / job_->commit_every >= static_cast<std::int64_t>(entries.size())) {
+      return Err("the log does not reach step {}", info.step);
+    }
+    if (committed && entry->state_root != info.state_root) {
+      return Err("state root is {}, the log says {}", info.state_root.hex(), entry->state_root.hex());
+    }
+    if (committed && entry->loss_bits != std::bit_cast<std::uint32_t>(info.loss)) return Err("its loss is not that of the log");
+    return {};
+  }
+
+  void CheckEvents() {
+    std::vector<std::string> files;
+    for (const std::string& file : all_) {
+      constexpr std::string_view kFolder = "events/";
+      if (file.starts_with(kFolder) && IsEventFileName(std::string_view(file).substr(kFolder.size()))) files.push_back(file);
+    }
+    for (const std::string& file : files) CheckEventFile(file, file == files.back());
+  }
+
+  // A process that was interrupted leaves a bad end in the newest file alone, after what it had synced with its last snapshot.
+  void CheckEventFile(const std::string& file, bool newest) {
+    Take(file);
+    const auto map = MappedFile::Open(Path(file));
+    if (!map) return DamageFrom(map.error(), file);
+    const EventScan scan = ScanEvents(map->bytes());
+    if (scan.records > 0 && scan.whole == map->bytes().size()) return;
+    const std::string what =
+        fmt::format("the record at byte {} {}", scan.whole, scan.torn ? "is cut off" : "does not fit its checksums");
+    if (newest && !has_receipt_ && scan.records > 0 && scan.last_step >= newest_snapshot_) {
+      Note(file, what + ", as an interrupted write leaves it; training cuts it off");
+    } else {
+      Damage(file, what);
+    }
+  }
+
+  void CheckTraces() {
+    constexpr std::string_view kFolder = "traces/";
+    for (const std::string& file : all_) {
+      const auto step = file.starts_with(kFolder) ? TraceStepOf(std::string_view(file).substr(kFolder.size())) : std::nullopt;
+      if (!step) continue;
+      Take(file);
+      if (!read_trace_) {
+        Note(file, "not checked");
+      } else if (const Status good = CheckTrace(file, *step); !good) {
+        DamageFrom(good.error(), file);
+      }
+    }
+  }
+
+  Status CheckTrace(const std::string& file, std::int64_t step) const {
+    ASSAY_ASSIGN(const MappedFile map, MappedFile::Open(Path(file)));
+    ASSAY_ASSIGN(const TraceSummary trace, read_trace_(map.bytes(), header_->signer, Path(file)));
+    if (trace.trajectory != header_->identity.trajectory || trace.step != step) return Err("is a trace of another run or step");
+    for (const LogEntry& entry : log_ ? std::span<const LogEntry>(log_->entries()) : std::span<const LogEntry>()) {
+      const bool differs = (entry.step == step && entry.state_root != trace.after) ||
+                           (entry.step == step - 1 && entry.state_root != trace.before);
+      if (differs) return Err("its state root of step {} is not that of the log", entry.step);
+    }
+    return {};
+  }
+
+  void CheckWeights() {
+    const std::string name = "model.safetensors";
+    if (!Take(name)) {
+      if (has_receipt_) Damage(name, "is missing");
+      return;
+    }
+    if (!job_) return;
+    const auto info =
+        CheckWeightsFile(Path(name), ModelState(job_->model), [this](std::int64_t step) { return Path(SnapshotFile(step)); });
+    if (!info) return DamageFrom(info.error(), name);
+    if (info->trajectory != header_->identity.trajectory || (settled_ && info->job != header_->identity.job)) {
+      Damage(name, "is of another job");
+    }
+  }
+
+  void CheckReceipt() {
+    const std::string name = "receipt.json";
+    if (!Take(name)) return;
+    const auto bytes = ReadFile(Path(name), kMaxSmallFile);
+    if (!bytes) return DamageFrom(bytes.error(), name);
+    const auto receipt = OpenReceipt(AsText(*bytes), header_->signer, Path(name));
+    if (!receipt) return DamageFrom(receipt.error(), name);
+    Receipt expected = *receipt;
+    expected.job = header_->identity.job;
+    expected.trajectory = header_->identity.trajectory;
+    expected.data = header_->identity.data;
+    expected.program = header_->program_bin;
+    if (job_) {
+      expected.steps = job_->steps;
+      expected.commit_every = job_->commit_every;
+      expected.snapshot_every = job_->snapshot.every;
+    }
+    if (log_ && !log_->entries().empty()) {
+      expected.log = log_->checkpoint();
+      expected.initial_state_root = log_->entries().front().state_root;
+      expected.final_state_root = log_->entries().back().state_root;
+      expected.loss_bits = log_->entries().back().loss_bits;
+    }
+    if (log_ && job_ && (log_->entries().empty() || log_->entries().back().step != job_->steps)) {
+      Damage(name, "commits to a log that does not reach the last step");
+    }
+    if (const auto weights = MappedFile::Open(Path("model.safetensors"))) expected.model = HashBytes(weights->bytes());
+    if (expected != *receipt) Damage(name, DifferenceOf(*receipt, expected));
+  }
+
+  void NameTheRest(bool identified) {
+    for (const std::string& file : rest_) {
+      if (IsTemporaryName(std::string_view(file).substr(file.rfind('/') + 1))) {
+        Note(file, kLeftover);
+      } else if (!identified) {
+        Note(file, "not checked");
+      } else if (file.starts_with("log/tile/")) {
+        Note(file, kLeftover);
+      } else {
+        Note(file, "is not a file of a run");
+      }
+    }
+  }
+
+  std::string path_;
+  ThreadPool& pool_;
+  const TraceReader& read_trace_;
+  FsckReport report_;
+  std::set<std::string> all_;
+  std::set<std::string> rest_;  // what no check has accounted for
+  bool has_receipt_ = false;
+  std::optional<RunHeader> header_;
+  std::optional<RunHeader> next_;
+  bool settled_ = false;         // whether the fixed files are those of `id`
+  bool log_is_current_ = false;  // whether the log is of the job that `id` names
+  std::optional<Job> job_;
+  std::optional<Program> program_;
+  std::optional<RunLog> log_;
+  std::int64_t newest_snapshot_ = 0;
+};
+
+}  // namespace
+
+std::string_view Name(FsckVerdict verdict) {
+  switch (verdict) {
+    case FsckVerdict::kWhole: return "whole";
+    case FsckVerdict::kUnfinished: return "unfinished";
+    case FsckVerdict::kDamaged: return "damaged";
+  }
+  return "";
+}
+
+Result<FsckReport> Fsck(const std::string& path, ThreadPool& pool, const TraceReader& read_trace) {
+  if (!IsDirectory(path)) return Err("{}: no such run directory", path);
+  // Looked at first, so that a directory of anything else is not read from end to end.
+  const auto has = [&](std::string_view name) { return Exists(JoinPath(path, name)); };
+  if (!has("id") && !has("id.next") && !has("job.toml") && !has("job.bin") && !has("program.bin")) {
+    return Err("{}: is not a run directory (it has no file 'id')", path);
+  }
+  std::optional<FileLock> lock;
+  if (const std::string file = JoinPath(path, "lock"); Exists(file)) {
+    ASSAY_ASSIGN(lock, FileLock::TryShare(file));
+    if (!lock) return Err("{}: a process is training in this directory; check again when it is done", path);
+  }
+  return RunCheck(path, pool, read_trace).Run();
+}
+
+}  // namespace assay
