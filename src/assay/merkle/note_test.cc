@@ -87,9 +87,9 @@ TEST(Note, SignaturesThatAreRefused) {
   EXPECT_FALSE(Open(Note(kText, "\xe2\x80\x94 example.org/Trainer_1.a-b Ujby8AA=\n" + line)));
   for (const std::string& bad :
        {std::string(), std::string("\n"), line + "\n", "\n" + line, line + "x", line + "x\n", "- other AAAAAAA=\n" + line,
-        "\xe2\x80\x94 other AAAA\n" + line, "\xe2\x80\x94 a+b AAAAAAA=\n" + line, "\xe2\x80\x94 other  AAAAAAA=\n" + line,
-        "\xe2\x80\x94  AAAAAAA=\n" + line, "\xe2\x80\x94 other AAAAAAB=\n" + line, "\xe2\x80\x94 other\n" + line,
-        "\xe2\x80\x94 \xc3\xa9 AAAAAAA=\n" + line}) {
+        "\xe2\x80\x94 other AAAA\n" + line, "\xe2\x80\x94 other AAAAAA==\n" + line, "\xe2\x80\x94 a+b AAAAAAA=\n" + line,
+        "\xe2\x80\x94 other  AAAAAAA=\n" + line, "\xe2\x80\x94  AAAAAAA=\n" + line, "\xe2\x80\x94 other AAAAAAB=\n" + line,
+        "\xe2\x80\x94 other\n" + line, "\xe2\x80\x94 \xc3\xa9 AAAAAAA=\n" + line}) {
     EXPECT_FALSE(Open(Note(kText, bad))) << bad;
   }
 }
@@ -122,6 +122,7 @@ TEST(Note, TextsThatAreRefusedThoughWellSigned) {
                                   "o\n5\n" + root.substr(0, 40) + "\n",
                                   "o\n5\n" + root + "AAAA\n",
                                   "o\n5\n" + root.substr(0, 43) + "\n",
+                                  "o\n5\n" + root + "\nx",
                                   "o\n5\n" + root + "\nextension\n",
                                   "o\n5\r\n" + root + "\n"}) {
     EXPECT_FALSE(Open(SignText(text))) << text;
