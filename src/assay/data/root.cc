@@ -14,12 +14,15 @@ constexpr std::int64_t kGrain = 256;  // leaves, 1 MiB
 }  // namespace
 
 std::vector<Digest> LeafHashes(const DataArray& array, ThreadPool* pool) {
-  std::vector<Digest> leaves(static_cast<std::size_t>((array.size() + kLeafBytes - 1) / kLeafBytes));
+  std::vector<Digest> leaves(CountLeaves(array.size()));
   const auto hash = [&](std::int64_t begin, std::int64_t end, int) {
     Bytes scratch;
-    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-      const std::uint64_t first = std::uint64_t{i} * kLeafBytes;
-      leaves[i] = LeafHash(array.Fetch(first, std::min<std::uint64_t>(first + kLeafBytes, array.size()), scratch));
+    for (std::int64_t i = begin; i < end; i += kGrain) {
+      const std::int64_t last = std::min(i + kGrain, end);
+      const std::uint64_t first = static_cast<std::uint64_t>(i) * kLeafBytes;
+      const std::uint64_t past = std::min<std::uint64_t>(static_cast<std::uint64_t>(last) * kLeafBytes, array.size());
+      HashLeaves(array.Fetch(first, past, scratch),
+                 std::span(leaves).subspan(static_cast<std::size_t>(i), static_cast<std::size_t>(last - i)));
     }
   };
   const auto count = static_cast<std::int64_t>(leaves.size());

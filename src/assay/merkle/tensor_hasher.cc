@@ -14,8 +14,11 @@ void TensorHasher::Update(ByteSpan bytes) {
     leaves_.push_back(LeafHash(begun_));
     begun_.clear();
   }
-  for (; bytes.size() >= kLeafBytes; bytes = bytes.subspan(kLeafBytes)) leaves_.push_back(LeafHash(bytes.first(kLeafBytes)));
-  begun_.assign(bytes.begin(), bytes.end());
+  const std::size_t whole = bytes.size() / kLeafBytes, before = leaves_.size();
+  leaves_.resize(before + whole);
+  HashLeaves(bytes.first(whole * kLeafBytes), std::span(leaves_).subspan(before));
+  const ByteSpan rest = bytes.subspan(whole * kLeafBytes);
+  begun_.assign(rest.begin(), rest.end());
 }
 
 Digest TensorHasher::Finish() {

@@ -14,15 +14,12 @@ constexpr std::string_view kTag = "assay/trace/1";
 constexpr std::string_view kDomain = "assay/trace-signature/1\n";
 constexpr std::size_t kSmallestNode = 1;  // a node without outputs is one byte
 
-std::uint64_t LeavesOf(std::uint64_t bytes) { return bytes / kLeafBytes + (bytes % kLeafBytes == 0 ? 0 : 1); }
-
 std::vector<Digest> LeafHashes(ByteSpan content, ThreadPool& pool) {
-  std::vector<Digest> leaves(LeavesOf(content.size()));
+  std::vector<Digest> leaves(CountLeaves(content.size()));
   pool.ParallelFor(static_cast<std::int64_t>(leaves.size()), 16, [&](std::int64_t begin, std::int64_t end, int) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::size_t at = static_cast<std::size_t>(i) * kLeafBytes;
-      leaves[static_cast<std::size_t>(i)] = LeafHash(content.subspan(at, std::min(kLeafBytes, content.size() - at)));
-    }
+    const std::size_t first = static_cast<std::size_t>(begin), count = static_cast<std::size_t>(end - begin);
+    const std::size_t at = first * kLeafBytes;
+    HashLeaves(content.subspan(at, std::min(count * kLeafBytes, content.size() - at)), std::span(leaves).subspan(first, count));
   });
   return leaves;
 }
@@ -44,7 +41,7 @@ Result<Digest> ReadDigest(ByteReader& in) {
 Result<TraceOutput> ReadOutput(ByteReader& in, std::string_view what) {
   TraceOutput output;
   ASSAY_ASSIGN(output.bytes, in.U64());
-  const std::uint64_t leaves = LeavesOf(output.bytes);
+  const std::uint64_t leaves = CountLeaves(output.bytes);
   if (leaves > in.remaining() / 32) return Err("{}: names an output of {} bytes without its hashes", what, output.bytes);
   output.leaves.reserve(leaves);
   for (std::uint64_t i = 0; i < leaves; ++i) {
