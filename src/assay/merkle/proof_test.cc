@@ -129,6 +129,21 @@ std::string PathShape(std::uint64_t m, std::uint64_t lo, std::uint64_t hi) {
   return m < k ? PathShape(m, lo, lo + k) + "r" : PathShape(m - k, lo + k, hi) + "l";
 }
 
+// The same for consistency proofs; 'o' is the hash of the old part, which the proof holds or the old root is.
+std::string GrowthShape(std::uint64_t m, std::uint64_t lo, std::uint64_t hi) {
+  if (m == hi - lo) return lo == 0 ? "O" : "o";
+  const std::uint64_t k = Below(hi - lo);
+  return m <= k ? GrowthShape(m, lo, lo + k) + "r" : GrowthShape(m - k, lo + k, hi) + "l";
+}
+
+// The same for ranges: the tree with a hash of the proof as 'p' and a leaf of the range as 'x'.
+std::string RangeShape(std::uint64_t begin, std::uint64_t end, std::uint64_t lo, std::uint64_t hi) {
+  if (std::max(lo, begin) >= std::min(hi, end)) return "p";
+  if (hi - lo == 1) return "x";
+  const std::uint64_t k = Below(hi - lo);
+  return fmt::format("({}{})", RangeShape(begin, end, lo, lo + k), RangeShape(begin, end, lo + k, hi));
+}
+
 TEST(Inclusion, EveryLeafOfEverySize) {
   const std::vector<Digest> all = Leaves(kSizes);
   for (std::uint64_t size = 1; size <= kSizes; ++size) {
@@ -155,6 +170,11 @@ TEST(Inclusion, EveryLeafOfEverySize) {
       Digest wrong = root;
       wrong.bytes[31] ^= 1;
       ASSERT_FALSE(VerifyInclusion(leaves[index], index, size, proof, wrong));
+      // A hash too many is refused whatever root was made to fit it.
+      Hashes longer = proof;
+      longer.push_back(wrong);
+      ASSERT_FALSE(VerifyInclusion(leaves[index], index, size, longer, NodeHash(wrong, root)));
+      ASSERT_FALSE(VerifyInclusion(leaves[index], index, size, longer, NodeHash(root, wrong)));
     }
   }
 }
@@ -180,12 +200,16 @@ TEST(Consistency, EveryPairOfSizes) {
       ASSERT_FALSE(VerifyConsistency(old_size, wrong, size, root, proof));
       ASSERT_FALSE(VerifyConsistency(0, HashBytes({}), size, root, proof));
       ASSERT_FALSE(VerifyConsistency(0, HashBytes({}), size, root, {}));
-      // The old root of another size does not fit this proof.
       for (std::uint64_t other = 1; other <= kSizes; ++other) {
-        if (other == old_size) continue;
-        ASSERT_FALSE(VerifyConsistency(old_size, NaiveMth(0, other), size, root, proof));
-        ASSERT_TRUE(other > old_size || !VerifyConsistency(old_size, old_root, other, root, proof));
+        ASSERT_TRUE(other == old_size || !VerifyConsistency(old_size, NaiveMth(0, other), size, root, proof)) << other;
+        const bool alike = other >= old_size && GrowthShape(old_size, 0, other) == GrowthShape(old_size, 0, size);
+        ASSERT_EQ(VerifyConsistency(old_size, old_root, other, root, proof).has_value(), alike)
+            << old_size << " of " << size << " as " << other;
       }
+      Hashes longer = proof;
+      longer.push_back(wrong);
+      ASSERT_FALSE(VerifyConsistency(old_size, NodeHash(wrong, old_root), size, NodeHash(wrong, root), longer));
+      ASSERT_FALSE(VerifyConsistency(old_size, old_root, size, NodeHash(root, wrong), longer));
     }
   }
 }
@@ -240,6 +264,10 @@ TEST(Range, ForgeriesAreRefused) {
             ASSERT_FALSE(VerifyRange(range, other, size, proof, root)) << begin << " as " << other;
           }
         }
+        for (std::uint64_t other = 0; other <= 30; ++other) {
+          const bool alike = other >= end && RangeShape(begin, end, 0, other) == RangeShape(begin, end, 0, size);
+          ASSERT_EQ(VerifyRange(range, begin, other, proof, root).has_value(), alike) << size << " as " << other;
+        }
         Digest wrong = root;
         wrong.bytes[7] ^= 1;
         ASSERT_FALSE(VerifyRange(range, begin, size, proof, wrong));
@@ -285,18 +313,32 @@ TEST(Proofs, SizesThatCannotBe) {
   constexpr std::uint64_t kTooLarge = std::uint64_t{1} << 63;
   EXPECT_FALSE(VerifyInclusion(leaf, 0, 0, {}, leaf));
   EXPECT_FALSE(VerifyInclusion(leaf, 1, 1, {}, leaf));
-  EXPECT_FALSE(VerifyInclusion(leaf, 0, kTooLarge, Hashes(63, leaf), leaf));
   EXPECT_FALSE(VerifyInclusion(leaf, ~std::uint64_t{0}, ~std::uint64_t{0}, {}, leaf));
   EXPECT_FALSE(VerifyConsistency(2, leaf, 1, leaf, {}));
-  EXPECT_FALSE(VerifyConsistency(1, leaf, kTooLarge, leaf, Hashes(63, leaf)));
+  EXPECT_FALSE(VerifyConsistency(0, leaf, 1, leaf, {&leaf, 1}));  // from no tree, with all hashes as they may be wished
   EXPECT_FALSE(VerifyConsistency(kTooLarge, leaf, kTooLarge, leaf, {}));
   EXPECT_FALSE(VerifyRange({&leaf, 1}, 0, 0, {}, leaf));
   EXPECT_FALSE(VerifyRange({&leaf, 1}, 1, 1, {}, leaf));
   EXPECT_FALSE(VerifyRange({&leaf, 1}, ~std::uint64_t{0}, 1, {}, leaf));
-  EXPECT_FALSE(VerifyRange({&leaf, 1}, 0, kTooLarge, Hashes(63, leaf), leaf));
   EXPECT_TRUE(VerifyInclusion(leaf, 0, 1, {}, leaf));
   EXPECT_TRUE(VerifyConsistency(1, leaf, 1, leaf, {}));
   EXPECT_TRUE(VerifyRange({&leaf, 1}, 0, 1, {}, leaf));
+}
+
+// Proofs that are good but for the size, which is one too large.
+TEST(Proofs, TheLargestSize) {
+  const SparseTree tree(0, 1);
+  constexpr std::uint64_t kTooLarge = std::uint64_t{1} << 63;
+  for (const std::uint64_t size : {kTooLarge - 1, kTooLarge}) {
+    const Digest root = tree(0, size), leaf = Numbered(0, 1);
+    Hashes path, growth, outside;
+    NaivePath(0, 0, size, tree, path);
+    NaiveSubproof(1, 0, size, true, tree, growth);
+    NaiveRange(0, 1, 0, size, tree, outside);
+    EXPECT_EQ(VerifyInclusion(leaf, 0, size, path, root).has_value(), size < kTooLarge);
+    EXPECT_EQ(VerifyConsistency(1, leaf, size, root, growth).has_value(), size < kTooLarge);
+    EXPECT_EQ(VerifyRange({&leaf, 1}, 0, size, outside, root).has_value(), size < kTooLarge);
+  }
 }
 
 TEST(Proofs, ErrorsSayWhatIsWrong) {
