@@ -7,10 +7,10 @@ BUILD = cmake --build --preset $(1) --parallel $(JOBS)
 .DEFAULT_GOAL := help
 
 help:
-	@echo 'make demo             build, train a small character GPT on this repository, print a sample and the state root'
+	@echo 'make demo             build, train a small character GPT on this repository, audit it, and catch a cheat'
 	@echo 'make test             build and run every test, with other compilers, sanitizers and processors'
 	@echo 'make test-exhaustive  elementary functions over all 2^32 inputs (hours)'
-	@echo 'make bench            speed against oneDNN, OpenBLAS and PyTorch; writes build/bench.json'
+	@echo 'make bench            speed against oneDNN, OpenBLAS, OpenSSL and PyTorch; writes build/bench.json'
 	@echo 'make build            build/release/assay and its tests'
 	@echo 'make format tidy      clang-format everything; clang-tidy on changed files'
 	@echo 'make clean            remove build/'
@@ -18,7 +18,7 @@ help:
 demo:
 	@scripts/bootstrap.sh build
 	@cmake --preset release --log-level=WARNING >/dev/null
-	@$(call BUILD,release) --target assay
+	@$(call BUILD,release) --target assay cheat
 	@scripts/demo.sh
 
 build:
