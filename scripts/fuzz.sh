@@ -15,7 +15,9 @@ build/fuzz/tests/fuzz/write_seeds build/fuzz/seeds
 mkdir -p build/fuzz/found
 for target in $targets; do
   mkdir -p "build/fuzz/corpus/$target"
+  kept=tests/fuzz/corpus/$target
+  [ -d "$kept" ] || kept=
   echo "== $target"
   "build/fuzz/tests/fuzz/fuzz_$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=65536 -print_final_stats=1 \
-    -artifact_prefix="build/fuzz/found/$target-" "build/fuzz/corpus/$target" "build/fuzz/seeds/$target"
+    -artifact_prefix="build/fuzz/found/$target-" "build/fuzz/corpus/$target" "build/fuzz/seeds/$target" ${kept:+"$kept"}
 done
