@@ -100,6 +100,7 @@ class CheatTest : public testing::TestWithParam<Trial> {
       EXPECT_TRUE(ContainsOneOf(refutation_.reason, finding.reason)) << refutation_.reason;
       return;
     }
+    ASSERT_TRUE(refutation_.step.has_value());
     const std::int64_t end = *refutation_.step;
     const std::string steps = fmt::format("one of the steps {} to {}", end - job_.commit_every + 1, end);
     EXPECT_TRUE(refutation_.reason.find(steps) != std::string::npos) << refutation_.reason;

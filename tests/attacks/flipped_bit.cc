@@ -2,6 +2,7 @@
 #include <bit>
 #include <cmath>
 
+#include "assay/base/check.h"
 #include "assay/merkle/tree.h"
 #include "assay/train/trace.h"
 #include "cheats.h"
@@ -25,6 +26,7 @@ Target LargestGradient(const Graph& micro) {
     if (!output.name.starts_with("grad/")) continue;
     if (largest == nullptr || micro.type(output.value).elements() > micro.type(largest->value).elements()) largest = &output;
   }
+  ASSAY_CHECK(largest != nullptr);
   for (std::size_t n = 0; n < micro.nodes().size(); ++n) {
     const Node& node = micro.nodes()[n];
     if (largest->value < node.first_output || largest->value >= node.first_output + node.outputs) continue;
@@ -69,7 +71,7 @@ class Tampering {
     });
     std::vector<std::size_t> elements;
     for (std::size_t i = gradient.size() / 2; i < gradient.size(); ++i) elements.push_back(i);
-    std::ranges::stable_sort(elements, std::ranges::greater{}, [&](std::size_t i) { return std::abs(gradient[i]); });
+    std::ranges::sort(elements, {}, [&](std::size_t i) { return std::pair(-std::abs(gradient[i]), i); });
     elements.resize(std::min(elements.size(), kMaxTries));
     return elements;
   }

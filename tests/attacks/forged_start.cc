@@ -11,7 +11,7 @@ namespace {
 void MatchRanks(std::span<const float> model, std::span<float> values) {
   std::vector<std::size_t> order(model.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return model[i]; });
+  std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(model[i], i); });
   std::vector<float> sorted(values.begin(), values.end());
   std::ranges::sort(sorted);
   for (std::size_t rank = 0; rank < order.size(); ++rank) values[order[rank]] = sorted[rank];

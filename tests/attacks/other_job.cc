@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "cheats.h"
 
 namespace assay::attacks {

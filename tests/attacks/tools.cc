@@ -37,6 +37,7 @@ class EditedDataset : public Dataset {
 
 State CopyOf(const State& state) {
   State copy;
+  copy.reserve(state.size());
   for (const Tensor& tensor : state) copy.push_back(tensor.Clone());
   return copy;
 }
