@@ -53,14 +53,14 @@ std::optional<Point> DecodeUsable(const PublicKey& public_key) {
 
 PublicKey DerivePublicKey(const Seed& seed) {
   const Expanded key(seed);
-  return Encode(Multiply(key.scalar, BasePoint()));
+  return Encode(MultiplyBase(key.scalar));
 }
 
 Signature Sign(const Seed& seed, const PublicKey& public_key, ByteSpan message) {
   const Expanded key(seed);
   Sha512::Value nonce_hash = Sha512().Update(key.prefix).Update(message).Finish();
   Scalar nonce = ReduceHash(nonce_hash);
-  const std::array<std::uint8_t, 32> r = Encode(Multiply(nonce, BasePoint()));
+  const std::array<std::uint8_t, 32> r = Encode(MultiplyBase(nonce));
   const std::array<std::uint8_t, 32> s = StoreScalar(MultiplyAdd(key.scalar, Challenge(r, public_key, message), nonce));
   Wipe(nonce_hash);
   Wipe(nonce);
@@ -77,7 +77,7 @@ bool Verify(const PublicKey& public_key, ByteSpan message, const Signature& sign
   if (!IsReduced(s) || !key) return false;
   const Scalar challenge = Challenge(r, public_key, message);
   // The encoding computed here is canonical, so equality of bytes also says that R's is.
-  const Point expected = Add(Multiply(s, BasePoint()), Negate(Multiply(challenge, *key)));
+  const Point expected = Add(MultiplyBase(s), Negate(Multiply(challenge, *key)));
   const std::array<std::uint8_t, 32> encoded = Encode(expected);
   return std::equal(encoded.begin(), encoded.end(), r.begin()) && !IsSmallOrder(expected);
 }

@@ -5,6 +5,24 @@ namespace {
 
 __extension__ using Wide = unsigned __int128;
 
+Wide Times(std::uint64_t a, std::uint64_t b) { return static_cast<Wide>(a) * b; }
+
+// Brings the columns of a product under 2^52.
+Fe CarryColumns(std::array<Wide, 5> column) {
+  Fe out;
+  Wide carry = 0;
+  for (std::size_t i = 0; i < 5; ++i) {
+    column[i] += carry;
+    out.limb[i] = static_cast<std::uint64_t>(column[i]) & kLimbMask;
+    carry = column[i] >> 51;
+  }
+  // The last column has no product that came back, so its carry is below 2^56 and 19 times it fits.
+  out.limb[0] += 19 * static_cast<std::uint64_t>(carry);
+  out.limb[1] += out.limb[0] >> 51;
+  out.limb[0] &= kLimbMask;
+  return out;
+}
+
 // a^(2^count).
 Fe SquareTimes(Fe a, int count) {
   for (int i = 0; i < count; ++i) a = Square(a);
@@ -27,27 +45,25 @@ Fe Power250Ones(const Fe& a) {
 
 }  // namespace
 
+// Limb i times limb j counts 2^(51(i+j)); from 2^255 on it comes back at the bottom, times 19. The sums are written out because the
+// compiler does not unroll them.
 Fe operator*(const Fe& a, const Fe& b) {
-  // Limb i times limb j counts 2^(51(i+j)); from 2^255 on it comes back at the bottom, times 19.
-  std::array<Wide, 5> column{};
-  for (std::size_t i = 0; i < 5; ++i) {
-    for (std::size_t j = 0; j < 5; ++j) {
-      const std::uint64_t factor = i + j < 5 ? b.limb[j] : 19 * b.limb[j];
-      column[(i + j) % 5] += static_cast<Wide>(a.limb[i]) * factor;
-    }
-  }
-  Fe product;
-  Wide carry = 0;
-  for (std::size_t i = 0; i < 5; ++i) {
-    column[i] += carry;
-    product.limb[i] = static_cast<std::uint64_t>(column[i]) & kLimbMask;
-    carry = column[i] >> 51;
-  }
-  // The last column has no product that came back, so its carry is below 2^56 and 19 times it fits.
-  product.limb[0] += 19 * static_cast<std::uint64_t>(carry);
-  product.limb[1] += product.limb[0] >> 51;
-  product.limb[0] &= kLimbMask;
-  return product;
+  const auto [a0, a1, a2, a3, a4] = a.limb;
+  const auto [b0, b1, b2, b3, b4] = b.limb;
+  const std::uint64_t c1 = 19 * b1, c2 = 19 * b2, c3 = 19 * b3, c4 = 19 * b4;
+  return CarryColumns({Times(a0, b0) + Times(a1, c4) + Times(a2, c3) + Times(a3, c2) + Times(a4, c1),
+                       Times(a0, b1) + Times(a1, b0) + Times(a2, c4) + Times(a3, c3) + Times(a4, c2),
+                       Times(a0, b2) + Times(a1, b1) + Times(a2, b0) + Times(a3, c4) + Times(a4, c3),
+                       Times(a0, b3) + Times(a1, b2) + Times(a2, b1) + Times(a3, b0) + Times(a4, c4),
+                       Times(a0, b4) + Times(a1, b3) + Times(a2, b2) + Times(a3, b1) + Times(a4, b0)});
+}
+
+Fe Square(const Fe& a) {
+  const auto [a0, a1, a2, a3, a4] = a.limb;
+  const std::uint64_t d0 = 2 * a0, d1 = 2 * a1, c3 = 19 * a3, c4 = 19 * a4;
+  return CarryColumns({Times(a0, a0) + Times(d1, c4) + Times(2 * a2, c3), Times(d0, a1) + Times(2 * a2, c4) + Times(a3, c3),
+                       Times(d0, a2) + Times(a1, a1) + Times(2 * a3, c4), Times(d0, a3) + Times(d1, a2) + Times(a4, c4),
+                       Times(d0, a4) + Times(d1, a3) + Times(a2, a2)});
 }
 
 // p - 2 = 2^255 - 21: 250 ones, then 01011.

@@ -45,7 +45,7 @@ constexpr Fe operator-(const Fe& a, const Fe& b) {
 }
 
 Fe operator*(const Fe& a, const Fe& b);
-inline Fe Square(const Fe& a) { return a * a; }
+Fe Square(const Fe& a);
 Fe Invert(const Fe& a);         // of 0: 0
 Fe RootCandidate(const Fe& a);  // a^((p - 5) / 8)
 

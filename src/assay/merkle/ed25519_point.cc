@@ -1,6 +1,7 @@
 #include "assay/merkle/ed25519_point.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "assay/base/check.h"
 
@@ -18,8 +19,20 @@ Point Select(const Point& p, const Point& q, std::uint64_t mask) {
   return {Select(p.x, q.x, mask), Select(p.y, q.y, mask), Select(p.z, q.z, mask), Select(p.t, q.t, mask)};
 }
 
+// 0 .. 15 times a point.
+using Multiples = std::array<Point, 16>;
+
+Multiples MultiplesOf(const Point& p) {
+  Multiples table;
+  for (std::size_t i = 1; i < 16; ++i) table[i] = Add(table[i - 1], p);
+  return table;
+}
+
+// The digit of `scalar` to base 16, 0 .. 63.
+std::uint64_t Digit(const Scalar& scalar, std::size_t digit) { return scalar[digit / 16] >> (4 * (digit % 16)) & 15; }
+
 // table[index], reading all of the table whatever the index is.
-Point LookUp(const std::array<Point, 16>& table, std::uint64_t index) {
+Point LookUp(const Multiples& table, std::uint64_t index) {
   Point found = table[0];
   for (std::uint64_t i = 1; i < 16; ++i) {
     const std::uint64_t differs = i ^ index;  // below 16: minus one has its top bit set only for zero
@@ -40,16 +53,37 @@ Point Add(const Point& p, const Point& q) {
   return {e * f, g * h, f * g, e * h};
 }
 
+Point Double(const Point& p) {
+  const Fe a = Square(p.x), b = Square(p.y), zz = Square(p.z);
+  const Fe sum = a + b;
+  const Fe e = Square(p.x + p.y) - sum, g = b - a, f = g - (zz + zz), h = kZero - sum;
+  return {e * f, g * h, f * g, e * h};
+}
+
 Point Negate(const Point& p) { return {kZero - p.x, p.y, p.z, kZero - p.t}; }
 
 Point Multiply(const Scalar& scalar, const Point& p) {
-  std::array<Point, 16> table;  // 0 .. 15 times p
-  for (std::size_t i = 1; i < 16; ++i) table[i] = Add(table[i - 1], p);
+  const Multiples table = MultiplesOf(p);
   Point sum;
   for (std::size_t digit = 64; digit-- > 0;) {
-    for (int i = 0; i < 4; ++i) sum = Add(sum, sum);
-    sum = Add(sum, LookUp(table, scalar[digit / 16] >> (4 * (digit % 16)) & 15));
+    for (int i = 0; i < 4; ++i) sum = Double(sum);
+    sum = Add(sum, LookUp(table, Digit(scalar, digit)));
   }
+  return sum;
+}
+
+Point MultiplyBase(const Scalar& scalar) {
+  static const std::vector<Multiples> kTables = [] {  // of 16^digit times the base point
+    std::vector<Multiples> tables;
+    Point power = BasePoint();
+    for (int digit = 0; digit < 64; ++digit) {
+      tables.push_back(MultiplesOf(power));
+      power = Add(tables.back()[15], power);
+    }
+    return tables;
+  }();
+  Point sum;
+  for (std::size_t digit = 0; digit < 64; ++digit) sum = Add(sum, LookUp(kTables[digit], Digit(scalar, digit)));
   return sum;
 }
 
@@ -93,7 +127,7 @@ std::optional<Point> DecodePoint(std::span<const std::uint8_t, 32> bytes) {
 
 bool IsSmallOrder(const Point& p) {
   Point multiple = p;
-  for (int i = 0; i < 3; ++i) multiple = Add(multiple, multiple);
+  for (int i = 0; i < 3; ++i) multiple = Double(multiple);
   return IsZero(multiple.x) && Equal(multiple.y, multiple.z);
 }
 

@@ -1,8 +1,7 @@
-// Points of the twisted Edwards curve -x^2 + y^2 = 1 + d x^2 y^2 over the field of Ed25519. The addition law has no exceptions,
-// so it doubles too.
+// Points of the twisted Edwards curve -x^2 + y^2 = 1 + d x^2 y^2 over the field of Ed25519. The addition law has no exceptions.
 //
-// Add, Negate, Multiply and Encode take the same path for all points and scalars; Decode and IsSmallOrder are for public ones.
-// Pure functions.
+// Add, Double, Negate, Multiply, MultiplyBase and Encode take the same path for all points and scalars; Decode and IsSmallOrder are
+// for public ones. Pure functions; thread safe.
 #pragma once
 
 #include <array>
@@ -21,8 +20,10 @@ struct Point {
 };
 
 Point Add(const Point& p, const Point& q);
+Point Double(const Point& p);  // as Add(p, p), with less work
 Point Negate(const Point& p);
 Point Multiply(const Scalar& scalar, const Point& p);  // any 256-bit scalar
+Point MultiplyBase(const Scalar& scalar);              // the base point, from a table that the first call makes
 Point BasePoint();
 
 std::array<std::uint8_t, 32> Encode(const Point& p);

@@ -78,6 +78,7 @@ TEST(Ed25519Field, RingLaws) {
     for (const Fe& b : values) {
       EXPECT_EQ(Encode(a + b), Encode(b + a));
       EXPECT_EQ(Encode(a - b), Encode(kZero - (b - a)));
+      EXPECT_EQ(Encode(Square(a + b)), Encode((a + b) * (a + b)));
       for (const Fe& c : values) EXPECT_EQ(Encode((a - b) * c), Encode(a * c - b * c));
     }
   }
@@ -88,6 +89,12 @@ TEST(Ed25519Point, GroupLaws) {
   EXPECT_EQ(Encode(Add(p, q)), Encode(Add(q, p)));
   EXPECT_EQ(Encode(Add(Add(p, q), p)), Encode(Add(p, Add(q, p))));
   EXPECT_EQ(Encode(Add(p, Negate(p))), Encode(Point{}));
+  EXPECT_EQ(Encode(Double(p)), Encode(Add(p, p)));
+  EXPECT_EQ(Encode(Double(Point{})), Encode(Point{}));
+  for (std::uint32_t number = 20; number < 40; ++number) {
+    const Scalar scalar = LoadScalar(Random<32>(number));
+    EXPECT_EQ(Encode(MultiplyBase(scalar)), Encode(Multiply(scalar, BasePoint()))) << number;
+  }
   Point sum;
   for (std::uint64_t n = 0; n < 40; ++n, sum = Add(sum, p)) EXPECT_EQ(Encode(Multiply({n, 0, 0, 0}, p)), Encode(sum)) << n;
 }
