@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "assay/base/quote.h"
+
 namespace assay {
 
 void ByteWriter::Fixed(std::uint64_t v, int width) {
@@ -101,7 +103,7 @@ Result<Bytes> FromHex(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); i += 2) {
     const int high = HexDigit(text[i]);
     const int low = HexDigit(text[i + 1]);
-    if (high < 0 || low < 0) return Err("expected lower-case hex digits, got '{}'", text.substr(i, 2));
+    if (high < 0 || low < 0) return Err("expected lower-case hex digits, got {}", Quote(text.substr(i, 2)));
     bytes.push_back(static_cast<std::uint8_t>(high * 16 + low));
   }
   return bytes;

@@ -22,6 +22,12 @@ constexpr std::string_view kTemporarySuffix = ".assay-tmp";
 // The text of the current errno, in the words of the C library.
 std::string Reason() { return std::generic_category().message(errno); }
 
+// An error about a file that could not be read. That it is not there, or not a file, says something about it; all else about this machine.
+tl::unexpected<Error> CannotRead(const std::string& path, std::string_view doing) {
+  const bool system = errno != ENOENT && errno != ENOTDIR && errno != EISDIR && errno != ELOOP && errno != ENAMETOOLONG;
+  return tl::unexpected<Error>(Error{fmt::format("{}: cannot {}: {}", path, doing, Reason()), system});
+}
+
 class Descriptor {
  public:
   explicit Descriptor(int value) : value_(value) {}
@@ -41,7 +47,7 @@ class Descriptor {
 // The size of the plain file behind the descriptor.
 Result<std::uint64_t> PlainSize(int descriptor, const std::string& path) {
   struct stat info{};
-  if (::fstat(descriptor, &info) != 0) return Err("{}: cannot read: {}", path, Reason());
+  if (::fstat(descriptor, &info) != 0) return CannotRead(path, "read");
   if (S_ISDIR(info.st_mode)) return Err("{}: is a directory, expected a file", path);
   if (!S_ISREG(info.st_mode)) return Err("{}: is not a plain file", path);
   return static_cast<std::uint64_t>(info.st_size);
@@ -130,7 +136,7 @@ Result<Bytes> ReadAll(int descriptor, const std::string& path, std::uint64_t max
   while (filled < bytes.size()) {
     const ssize_t got = ::read(descriptor, bytes.data() + filled, bytes.size() - filled);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return Err("{}: cannot read: {}", path, Reason());
+    if (got < 0) return CannotRead(path, "read");
     if (got == 0) return Err("{}: became shorter while it was read", path);
     filled += static_cast<std::size_t>(got);
   }
@@ -141,20 +147,20 @@ Result<Bytes> ReadAll(int descriptor, const std::string& path, std::uint64_t max
 
 Result<Bytes> ReadFile(const std::string& path, std::uint64_t max_bytes) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.get() < 0) return Err("{}: cannot open: {}", path, Reason());
+  if (file.get() < 0) return CannotRead(path, "open");
   return ReadAll(file.get(), path, max_bytes);
 }
 
 Result<std::uint64_t> ReadThrough(const std::string& path) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.get() < 0) return Err("{}: cannot open: {}", path, Reason());
+  if (file.get() < 0) return CannotRead(path, "open");
   ASSAY_TRY(PlainSize(file.get(), path));
   Bytes buffer(std::size_t{1} << 18);
   std::uint64_t size = 0;
   for (;;) {
     const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return Err("{}: cannot read: {}", path, Reason());
+    if (got < 0) return CannotRead(path, "read");
     if (got == 0) return size;
     size += static_cast<std::uint64_t>(got);
   }
@@ -162,7 +168,7 @@ Result<std::uint64_t> ReadThrough(const std::string& path) {
 
 Result<Bytes> ReadPrivateFile(const std::string& path, std::uint64_t max_bytes) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.get() < 0) return Err("{}: cannot open: {}", path, Reason());
+  if (file.get() < 0) return CannotRead(path, "open");
   struct stat info{};
   if (::fstat(file.get(), &info) != 0) return Err("{}: cannot read: {}", path, Reason());
   if (S_ISREG(info.st_mode) && (info.st_mode & 077) != 0) {
@@ -183,12 +189,12 @@ Status SyncDirectory(const std::string& path) {
 
 Result<MappedFile> MappedFile::Open(const std::string& path) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.get() < 0) return Err("{}: cannot open: {}", path, Reason());
+  if (file.get() < 0) return CannotRead(path, "open");
   ASSAY_ASSIGN(const std::uint64_t size, PlainSize(file.get(), path));
   MappedFile map;
   if (size == 0) return map;
   void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
-  if (data == MAP_FAILED) return Err("{}: cannot map: {}", path, Reason());
+  if (data == MAP_FAILED) return CannotRead(path, "map");
   map.data_ = static_cast<const std::uint8_t*>(data);
   map.size_ = size;
   return map;
@@ -279,7 +285,7 @@ Status MakeDirectories(const std::string& path) {
 
 Result<std::vector<std::string>> ListDirectory(const std::string& path) {
   DIR* directory = ::opendir(path.c_str());
-  if (directory == nullptr) return Err("{}: cannot list directory: {}", path, Reason());
+  if (directory == nullptr) return CannotRead(path, "list directory");
   std::vector<std::string> names;
   errno = 0;
   while (const dirent* entry = ::readdir(directory)) {
@@ -292,6 +298,20 @@ Result<std::vector<std::string>> ListDirectory(const std::string& path) {
   if (failure != 0) return Err("{}: cannot list directory: {}", path, std::generic_category().message(failure));
   std::sort(names.begin(), names.end());
   return names;
+}
+
+Status CheckPlainTree(const std::string& path) {
+  Status plain;
+  ASSAY_TRY(VisitTree(
+      path, "", [](const std::string&) { return Status(); },
+      [&](const std::string& file) {
+        struct stat info{};
+        const std::string inner = JoinPath(path, file);
+        if (plain && (::lstat(inner.c_str(), &info) != 0 || !S_ISREG(info.st_mode))) {
+          plain = Err("{}: is a link or a special file, expected plain files and directories only", inner);
+        }
+      }));
+  return plain;
 }
 
 Result<std::vector<std::string>> ListTree(const std::string& path) {

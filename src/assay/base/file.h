@@ -117,6 +117,8 @@ Status MakeDirectories(const std::string& path);
 Result<std::vector<std::string>> ListDirectory(const std::string& path);  // names in ascending order
 // Everything below `path` that is not a directory, as relative paths in ascending order. Symbolic links are listed, not followed.
 Result<std::vector<std::string>> ListTree(const std::string& path);
+// An error when anything below `path` is a link or a special file, through which other places could be reached.
+Status CheckPlainTree(const std::string& path);
 Status RemoveFile(const std::string& path);                            // an error when it does not exist
 Status RemoveFileDurably(const std::string& path);                     // the same, and syncs the directory
 Status RenameDurably(const std::string& from, const std::string& to);  // within one directory, which is synced

@@ -15,6 +15,7 @@ namespace assay {
 
 struct Error {
   std::string message;
+  bool system = false;  // this machine failed (a disk error, no permission), whatever the thing at fault holds
 };
 
 template <class T>

@@ -63,16 +63,10 @@ Result<VerifyKey> ParseSigner(const std::string& text) {
   return key;
 }
 
-Result<AuditOptions> OptionsOf(const AuditCommand& command, ThreadPool& pool) {
+Result<AuditOptions> OptionsOf(const AuditCommand& command) {
   AuditOptions options;
   if (!command.signer.empty()) {
     ASSAY_ASSIGN(options.expected.signer, ParseSigner(command.signer));
-  }
-  if (!command.job.empty()) {
-    ASSAY_ASSIGN(Job job, LoadJob(command.job));
-    if (!command.data.empty()) job.data.path = command.data;
-    ASSAY_ASSIGN(const PreparedJob prepared, Prepare(std::move(job), &pool));
-    options.expected.job = prepared.identity.job;
   }
   if (!command.sample.empty()) {
     ASSAY_ASSIGN(options.sample_percent, ParsePercent(command.sample));
@@ -81,6 +75,12 @@ Result<AuditOptions> OptionsOf(const AuditCommand& command, ThreadPool& pool) {
     return Err("--nonce: belongs to --sample");
   }
   return options;
+}
+
+Result<PreparedJob> AskedJob(const AuditCommand& command, ThreadPool& pool) {
+  ASSAY_ASSIGN(Job job, LoadJob(command.job));
+  if (!command.data.empty()) job.data.path = command.data;
+  return Prepare(std::move(job), &pool);
 }
 
 template <class T>
@@ -104,7 +104,7 @@ void PrintJson(const AuditCommand& command, const AuditOptions& options, const A
   json["job_id"] = run == nullptr ? OrderedJson(nullptr) : OrderedJson(run->identity().job.hex());
   json["signer"] = run == nullptr ? OrderedJson(nullptr) : OrderedJson(run->signer().ToString());
   json["seconds"] = seconds;
-  fmt::print("{}\n", json.dump());
+  fmt::print("{}\n", Dump(json));
 }
 
 void PrintChances(const AuditReport& report) {
@@ -145,6 +145,18 @@ int ExitStatus(Verdict verdict) {
   return verdict == Verdict::kRefuted ? kExitRefuted : kExitBadInput;
 }
 
+// A run whose very header is not one refutes itself, unless it is this machine that cannot read it.
+Result<int> NotARun(const AuditCommand& command, const Error& error) {
+  if (error.system) return tl::unexpected(error);
+  const AuditReport report{.verdict = Verdict::kRefuted, .refutation = Refutation{.reason = error.message}};
+  if (command.json) {
+    PrintJson(command, {}, report, nullptr, 0);
+  } else {
+    fmt::print("REFUTED     {}\n", error.message);
+  }
+  return ExitStatus(report.verdict);
+}
+
 // An audit that cannot begin still answers in the form that was asked for.
 Result<int> Unchecked(const AuditCommand& command, const Error& error) {
   if (command.json) PrintJson(command, {}, {.verdict = Verdict::kUnchecked, .reason = error.message}, nullptr, 0);
@@ -152,9 +164,8 @@ Result<int> Unchecked(const AuditCommand& command, const Error& error) {
   return tl::unexpected(error);
 }
 
-Result<AuditReport> RunOn(const AuditCommand& command, const RunDirectory& run, const AuditOptions& options,
-                          const Compute& compute) {
-  ASSAY_ASSIGN(const PreparedJob prepared, PrepareRun(run, command.data, *compute.pool));
+AuditReport Replayed(const AuditCommand& command, const RunDirectory& run, const PreparedJob& prepared,
+                     const AuditOptions& options, const Compute& compute) {
   const InterruptGuard interrupt;
   std::optional<Progress> progress;
   const AuditHooks hooks{
@@ -175,13 +186,30 @@ Result<AuditReport> RunOn(const AuditCommand& command, const RunDirectory& run, 
   return report;
 }
 
+// The job that was asked for is opened before anything of the run; the run's own only when what it says about itself holds together.
+Result<AuditReport> RunOn(const AuditCommand& command, const RunDirectory& run, AuditOptions& options, const Compute& compute) {
+  ASSAY_ASSIGN(const auto lock, FileLock::TryShare(JoinPath(run.path(), "lock")));
+  if (!lock) return Err("{}: another process is training in this directory", run.path());
+  std::optional<PreparedJob> asked;
+  if (!command.job.empty()) {
+    ASSAY_ASSIGN(asked, AskedJob(command, *compute.pool));
+    options.expected.job = asked->identity.job;
+  }
+  ASSAY_ASSIGN(auto refuted, CheckHeader(run, options.expected));
+  if (refuted) return AuditReport{.verdict = Verdict::kRefuted, .refutation = std::move(refuted)};
+  if (!asked) {
+    ASSAY_ASSIGN(asked, PrepareRun(run, command.data, *compute.pool));
+  }
+  return Replayed(command, run, *asked, options, compute);
+}
+
 Result<int> RunAudit(const AuditCommand& command) {
   const double begin = Now();
   ASSAY_ASSIGN(const Compute compute, MakeCompute(command.compute));
-  auto options = OptionsOf(command, *compute.pool);
+  auto options = OptionsOf(command);
   if (!options) return Unchecked(command, options.error());
   const auto run = RunDirectory::Open(command.run);
-  if (!run) return Unchecked(command, run.error());
+  if (!run) return RunDirectory::IsRun(command.run) ? NotARun(command, run.error()) : Unchecked(command, run.error());
   const auto report = RunOn(command, *run, *options, compute);
   if (!report) return Unchecked(command, report.error());
   if (command.json) {

@@ -142,7 +142,7 @@ void PrintJson(const PreparedJob& prepared, const Compute& compute, const BenchR
                             {"flops_per_step", result.flops},
                             {"working_bytes", result.memory_bytes},
                             {"ops", ops}};
-  fmt::print("{}\n", json.dump());
+  fmt::print("{}\n", Dump(json));
 }
 
 Result<int> RunBench(const BenchOptions& options) {

@@ -35,7 +35,7 @@ Result<int> RunEval(const EvalOptions& options) {
       json["step"] = model.snapshot->step;
       json["state_root"] = model.snapshot->state_root.hex();
     }
-    fmt::print("{}\n", json.dump());
+    fmt::print("{}\n", Dump(json));
     return kExitOk;
   }
   fmt::print("data         {} part, {} predictions\n", options.train_part ? "training" : "validation",

@@ -18,11 +18,8 @@ struct FsckOptions {
   bool json = false;
 };
 
-// A path is bytes and need not be UTF-8.
-std::string Dump(const OrderedJson& json) { return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace); }
-
-Result<TraceSummary> ReadTrace(ByteSpan file, const VerifyKey& signer, std::string_view what) {
-  ASSAY_ASSIGN(const Trace trace, OpenTrace(file, signer, what));
+Result<TraceSummary> ReadTrace(ByteSpan file, const VerifyKey& signer, const Program& program, std::string_view what) {
+  ASSAY_ASSIGN(const Trace trace, OpenTrace(file, signer, program, what));
   return TraceSummary{.trajectory = trace.trajectory, .step = trace.step, .before = trace.before, .after = trace.after};
 }
 

@@ -26,7 +26,7 @@ Result<int> RunKeygen(const KeygenOptions& options) {
                               {"keyid", key.verify_key().id()},
                               {"public_key", text}};
     // A path is bytes and need not be UTF-8.
-    fmt::print("{}\n", json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace));
+    fmt::print("{}\n", Dump(json));
     return kExitOk;
   }
   fmt::print("private key  {} (keep it secret; whoever has it signs in your name)\n", options.out);

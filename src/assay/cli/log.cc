@@ -51,7 +51,7 @@ Result<int> Prove(const LogOptions& options, const RunDirectory& run, const RunL
                               {"proof", proof},
                               {"root", log.checkpoint().root.hex()},
                               {"checkpoint", std::string(note.begin(), note.end())}};
-    fmt::print("{}\n", json.dump());
+    fmt::print("{}\n", Dump(json));
     return kExitOk;
   }
   fmt::print("{:<12} {} of {}, step {}\n", "entry", *index, log.checkpoint().size, entry.step);
@@ -81,7 +81,7 @@ Result<int> List(const LogOptions& options, const RunDirectory& run, const RunLo
                               {"size", log.checkpoint().size},
                               {"root", log.checkpoint().root.hex()},
                               {"entries", entries}};
-    fmt::print("{}\n", json.dump());
+    fmt::print("{}\n", Dump(json));
     return kExitOk;
   }
   fmt::print("{}\n{:<12} {}\n{:<12} {}\n", Table(rows), "root", log.checkpoint().root.hex(), "signed by", run.signer().id());

@@ -20,7 +20,7 @@ Result<int> ShowJob(const ShowOptions& options) {
   ASSAY_ASSIGN(Job job, LoadJob(options.target));
   ASSAY_ASSIGN(const PreparedJob prepared, Prepare(std::move(job)));
   if (options.json) {
-    fmt::print("{}\n", JobJson(prepared).dump());
+    fmt::print("{}\n", Dump(JobJson(prepared)));
     return kExitOk;
   }
   fmt::print("{}", JobText(prepared));
@@ -55,7 +55,7 @@ Result<int> ShowRun(const ShowOptions& options) {
                    {"val_loss", newest ? ToJson(newest->validation_loss) : OrderedJson(nullptr)},
                    {"state_root", newest ? OrderedJson(newest->state_root.hex()) : OrderedJson(nullptr)},
                    {"snapshots", steps}};
-    fmt::print("{}\n", json.dump());
+    fmt::print("{}\n", Dump(json));
     return kExitOk;
   }
   fmt::print("{}", JobText(prepared));
@@ -118,7 +118,7 @@ Result<int> ShowFile(const ShowOptions& options) {
                               {"elements", elements},
                               {"bytes", bytes},
                               {"tensors", tensors}};
-    fmt::print("{}\n", json.dump());
+    fmt::print("{}\n", Dump(json));
     return status;
   }
   fmt::print("{:<12} {} tensors, {} elements, {}\n", "file", file.tensors().size(), Grouped(elements),

@@ -46,7 +46,7 @@ Result<int> RunTrace(const TraceOptions& options) {
                               {"nodes", trace.nodes.size()},
                               {"before", trace.before.hex()},
                               {"after", trace.after.hex()}};
-    fmt::print("{}\n", json.dump());
+    fmt::print("{}\n", Dump(json));
   } else {
     fmt::print("trace       {}\nnodes       {}\nbefore      {}\nafter       {}\n", path, trace.nodes.size(), trace.before.hex(),
                trace.after.hex());

@@ -49,7 +49,7 @@ void PrintResult(const TrainOptions& options, const PreparedJob& prepared, const
                               {"simd", compute.simd},
                               {"threads", compute.pool->threads()},
                               {"interrupted", outcome.interrupted}};
-    fmt::print("{}\n", json.dump());
+    fmt::print("{}\n", Dump(json));
     return;
   }
   if (options.quiet) return;

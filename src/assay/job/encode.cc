@@ -73,9 +73,13 @@ Bytes Encode(const Job& job, const JobInputs& inputs) {
 }
 
 Digest JobId(const Job& job, const JobInputs& inputs, const Program& program) {
+  return JobId(Encode(job, inputs), Encode(program));
+}
+
+Digest JobId(ByteSpan job, ByteSpan program) {
   ByteWriter out;
-  out.Blob(Encode(job, inputs));
-  out.Blob(Encode(program));
+  out.Blob(job);
+  out.Blob(program);
   return HashBytes(out.bytes());
 }
 

@@ -70,6 +70,7 @@ struct JobInputs {
 Bytes Encode(const Job& job, const JobInputs& inputs);
 // SHA-256 of (job encoding ‖ program encoding), each with its length before it.
 Digest JobId(const Job& job, const JobInputs& inputs, const Program& program);
+Digest JobId(ByteSpan job, ByteSpan program);  // of the encodings
 
 // Every key the parser knows, for documentation and its test.
 struct JobKey {

@@ -220,6 +220,11 @@ Status CheckCombinations(const Job& job) {
   if (job.data.kind == DataKind::kBpe && job.data.vocabulary.empty()) {
     return Err("data.vocabulary: expected a folder with encoder.json and vocab.bpe");
   }
+  constexpr std::int64_t kMaxBatch = std::int64_t{1} << 31;
+  if (job.batch.microbatch * job.batch.microbatches > kMaxBatch) {
+    return Err("batch.microbatches: expected at most {} samples in a step, got {}", kMaxBatch,
+               job.batch.microbatch * job.batch.microbatches);
+  }
   if (job.snapshot.every % job.commit_every != 0) {
     return Err("snapshot.every: expected a multiple of commit.every ({}), got {}", job.commit_every, job.snapshot.every);
   }

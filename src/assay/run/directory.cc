@@ -76,6 +76,7 @@ Result<RunDirectory> RunDirectory::OpenForTraining(const std::string& path, cons
   RunDirectory run(path, HeaderOf(content, signer));
   ASSAY_ASSIGN(run.lock_, FileLock::TryAcquire(JoinPath(path, kLockFile)));
   if (!run.lock_) return Err("{}: another process is training in this directory or checks it", path);
+  ASSAY_TRY(CheckPlainTree(path));
   std::optional<RunHeader> before;
   if (IsRun(path)) {
     ASSAY_ASSIGN(before, ReadId(path));

@@ -95,7 +95,7 @@ class RunCheck {
     }
     report_.files = all_.size();
     rest_ = all_;
-    has_receipt_ = Has("receipt.json");
+    has_receipt_ = Has("receipt.json") || IsDirectory(Path("receipt.json"));
     return {};
   }
 
@@ -292,6 +292,7 @@ class RunCheck {
     if (!committed && info.step / job_->commit_every >= static_cast<std::int64_t>(entries.size())) {
       return Err("the log does not reach step {}", info.step);
     }
+    if (!committed && !IsSignedBy(info, header_->signer)) return Err("is of a step that the log does not have and not signed");
     if (committed && entry->state_root != info.state_root) {
       return Err("state root is {}, the log says {}", info.state_root.hex(), entry->state_root.hex());
     }
@@ -340,7 +341,8 @@ class RunCheck {
 
   Status CheckTrace(const std::string& file, std::int64_t step) const {
     ASSAY_ASSIGN(const MappedFile map, MappedFile::Open(Path(file)));
-    ASSAY_ASSIGN(const TraceSummary trace, read_trace_(map.bytes(), header_->signer, Path(file)));
+    if (!program_) return {};  // which has been said
+    ASSAY_ASSIGN(const TraceSummary trace, read_trace_(map.bytes(), header_->signer, *program_, Path(file)));
     if (trace.trajectory != header_->identity.trajectory || trace.step != step) return Err("is a trace of another run or step");
     for (const LogEntry& entry : log_ ? std::span<const LogEntry>(log_->entries()) : std::span<const LogEntry>()) {
       const bool differs = (entry.step == step && entry.state_root != trace.after) ||
@@ -363,11 +365,12 @@ class RunCheck {
     if (info->trajectory != header_->identity.trajectory || (settled_ && info->job != header_->identity.job)) {
       Damage(name, "is of another job");
     }
+    if (has_receipt_ && info->step != job_->steps) Damage(name, fmt::format("is of step {}, not of the last", info->step));
   }
 
   void CheckReceipt() {
     const std::string name = "receipt.json";
-    if (!Take(name)) return;
+    if (!Take(name) && !has_receipt_) return;
     const auto bytes = ReadFile(Path(name), kMaxSmallFile);
     if (!bytes) return DamageFrom(bytes.error(), name);
     const auto receipt = OpenReceipt(AsText(*bytes), header_->signer, Path(name));

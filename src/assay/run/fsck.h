@@ -14,6 +14,7 @@
 #include "assay/base/bytes.h"
 #include "assay/base/result.h"
 #include "assay/base/thread_pool.h"
+#include "assay/graph/program.h"
 #include "assay/merkle/key.h"
 #include "assay/merkle/sha256.h"
 
@@ -46,7 +47,8 @@ struct TraceSummary {
   Digest before{}, after{};  // state roots
 };
 // How traces are read, which a layer above knows; `what` names the file in errors.
-using TraceReader = std::function<Result<TraceSummary>(ByteSpan file, const VerifyKey& signer, std::string_view what)>;
+using TraceReader =
+    std::function<Result<TraceSummary>(ByteSpan file, const VerifyKey& signer, const Program& program, std::string_view what)>;
 
 // An error when `path` is no run's directory, when a process trains in it, or when a file cannot be read. Without `read_trace`, traces are
 // named as not checked.

@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::string_view kCheckpointFile = "checkpoint";
 constexpr std::uint64_t kMaxCheckpointBytes = 1 << 16;
-constexpr std::uint64_t kMaxEntries = std::uint64_t{1} << 32;  // a run has fewer than 2^32 steps
 constexpr std::uint64_t kMaxTileBytes = kTileWidth * 1024;
 
 std::vector<Bytes> Encoded(const std::vector<LogEntry>& entries) {
@@ -57,13 +56,14 @@ std::string LogOrigin(const VerifyKey& signer, const Digest& job) { return fmt::
 
 bool RunLog::Exists(const std::string& directory) { return assay::Exists(JoinPath(directory, kCheckpointFile)); }
 
-Result<RunLog> RunLog::Read(const std::string& directory, const VerifyKey& signer, const Digest& trajectory) {
+Result<RunLog> RunLog::Read(const std::string& directory, const VerifyKey& signer, const Digest& trajectory,
+                            std::uint64_t max_entries) {
   const std::string note_path = JoinPath(directory, kCheckpointFile);
   ASSAY_ASSIGN(const Bytes note, ReadFile(note_path, kMaxCheckpointBytes));
   RunLog log(trajectory);
   ASSAY_ASSIGN(log.checkpoint_, OpenCheckpoint({reinterpret_cast<const char*>(note.data()), note.size()}, signer, note_path));
-  if (log.checkpoint_.size > kMaxEntries) {
-    return Err("{}: says {} entries, expected at most {}", note_path, log.checkpoint_.size, kMaxEntries);
+  if (log.checkpoint_.size > max_entries) {
+    return Err("{}: says {} entries, expected at most {}", note_path, log.checkpoint_.size, max_entries);
   }
   std::vector<Bytes> encoded;
   for (const Bundle& bundle : Bundles(log.checkpoint_.size)) {

@@ -15,13 +15,16 @@
 
 namespace assay {
 
+inline constexpr std::uint64_t kMaxLogEntries = std::uint64_t{1} << 32;  // a run has fewer than 2^32 steps
+
 class RunLog {
  public:
   explicit RunLog(const Digest& trajectory) : trajectory_(trajectory) {}
 
   // Reads the log in `directory` as far as its checkpoint goes and checks all of it: signature, every tile, the tree, the chain. `origin`
-  // of the checkpoint is the caller's to judge.
-  static Result<RunLog> Read(const std::string& directory, const VerifyKey& signer, const Digest& trajectory);
+  // of the checkpoint is the caller's to judge. A log of more than `max_entries` is refused unread.
+  static Result<RunLog> Read(const std::string& directory, const VerifyKey& signer, const Digest& trajectory,
+                             std::uint64_t max_entries = kMaxLogEntries);
   // Whether `directory` has a checkpoint.
   static bool Exists(const std::string& directory);
 

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "assay/base/quote.h"
 #include "assay/merkle/dsse.h"
 
 namespace assay {
@@ -90,7 +91,7 @@ Result<Receipt> ParseStatement(std::string_view statement, std::string_view what
   if (!parsed.is_object()) return Err("{}: expected a JSON object, the statement of a receipt", what);
   const Reader in(parsed);
   if (in.Text("/predicateType") != kPredicateType) {
-    return Err("{}: predicateType is '{}', expected {}", what, in.Text("/predicateType"), kPredicateType);
+    return Err("{}: predicateType is {}, expected {}", what, Quote(in.Text("/predicateType")), kPredicateType);
   }
   Receipt receipt{.model = in.Hash("/subject/0/digest/sha256"),
                   .job = in.Hash("/predicate/job"),

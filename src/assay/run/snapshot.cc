@@ -1,8 +1,10 @@
 #include "assay/run/snapshot.h"
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 
+#include "assay/base/quote.h"
 #include "assay/model/import.h"
 
 namespace assay {
@@ -17,7 +19,9 @@ constexpr char kTrajectoryKey[] = "assay.trajectory_id";
 constexpr char kRootKey[] = "assay.state_root";
 constexpr char kLossKey[] = "assay.loss_bits";
 constexpr char kValidationKey[] = "assay.val_loss_bits";
+constexpr char kSignatureKey[] = "assay.signature";
 constexpr char kCheckKey[] = "assay.check";
+constexpr std::string_view kSignatureDomain = "assay/snapshot-signature/1\n";
 
 std::string FloatBits(float v) { return fmt::format("{:08x}", std::bit_cast<std::uint32_t>(v)); }
 
@@ -52,16 +56,24 @@ class MetadataReader {
     std::uint32_t value = 0;
     const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (failure != std::errc{} || end != text.data() + text.size()) {
-      return Err("{}: metadata {}: expected a step number, got '{}'", file_.what(), key, text);
+      return Err("{}: metadata {}: expected a step number, got {}", file_.what(), key, Quote(text));
     }
     return std::int64_t{value};
+  }
+  Result<Signature> Signed(const char* key) const {
+    ASSAY_ASSIGN(const std::string text, Text(key));
+    Signature signature{};
+    const auto bytes = FromHex(text);
+    if (!bytes || bytes->size() != signature.size()) return Err("{}: metadata {}: expected 128 hex digits", file_.what(), key);
+    std::copy(bytes->begin(), bytes->end(), signature.begin());
+    return signature;
   }
   Result<float> Float(const char* key) const {
     ASSAY_ASSIGN(const std::string text, Text(key));
     std::uint32_t bits = 0;
     const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), bits, 16);
     if (text.size() != 8 || failure != std::errc{} || end != text.data() + text.size()) {
-      return Err("{}: metadata {}: expected 8 hex digits, got '{}'", file_.what(), key, text);
+      return Err("{}: metadata {}: expected 8 hex digits, got {}", file_.what(), key, Quote(text));
     }
     return std::bit_cast<float>(bits);
   }
@@ -79,16 +91,32 @@ Result<std::vector<Tensor>> LoadState(const Safetensors& file, std::span<const S
   for (const StateSpec& spec : specs) {
     const StoredTensor* stored = file.Find(spec.name);
     if (stored == nullptr) return Err("{}: has no tensor {}", file.what(), spec.name);
-    ASSAY_ASSIGN(Tensor tensor, stored->Load());
-    if (tensor.type() != spec.type) {
-      return Err("{}: tensor {} is {}, expected {}", file.what(), spec.name, ToString(tensor.type()), ToString(spec.type));
+    // Before it is loaded: a file may claim any size.
+    if (!stored->Is(spec.type)) {
+      return Err("{}: tensor {} is {}{}, expected {}", file.what(), spec.name, Name(stored->type), ToString(stored->shape),
+                 ToString(spec.type));
     }
+    ASSAY_ASSIGN(Tensor tensor, stored->Load());
     state.push_back(std::move(tensor));
   }
   return state;
 }
 
 }  // namespace
+
+Bytes SignedMessage(const SnapshotInfo& info) {
+  ByteWriter out;
+  out.Raw(AsBytes(kSignatureDomain));
+  out.Raw(info.trajectory.bytes);
+  out.I64(info.step);
+  out.Raw(info.state_root.bytes);
+  out.F32(info.loss);
+  return out.Take();
+}
+
+bool IsSignedBy(const SnapshotInfo& info, const VerifyKey& key) {
+  return info.signature && key.Verify(SignedMessage(info), *info.signature);
+}
 
 Digest StateRootOf(std::span<const StateSpec> specs, std::span<const Tensor> state, ThreadPool& pool) {
   ASSAY_CHECK(specs.size() == state.size());
@@ -111,6 +139,7 @@ std::map<std::string, std::string> ToMetadata(const SnapshotInfo& info) {
   metadata[kRootKey] = info.state_root.hex();
   metadata[kLossKey] = FloatBits(info.loss);
   if (info.validation_loss) metadata[kValidationKey] = FloatBits(*info.validation_loss);
+  if (info.signature) metadata[kSignatureKey] = Hex(*info.signature);
   metadata[kCheckKey] = CheckOf(metadata);
   return metadata;
 }
@@ -119,7 +148,7 @@ Result<SnapshotInfo> SnapshotInfoOf(const Safetensors& file) {
   const MetadataReader in(file);
   ASSAY_ASSIGN(const std::string format, in.Text(kFormatKey));
   if (format != kSnapshotFormat && format != kWeightsFormat) {
-    return Err("{}: metadata {}: expected {}, got '{}'", file.what(), kFormatKey, kSnapshotFormat, format);
+    return Err("{}: metadata {}: expected {}, got {}", file.what(), kFormatKey, kSnapshotFormat, Quote(format));
   }
   SnapshotInfo info;
   info.weights_only = format == kWeightsFormat;
@@ -130,6 +159,9 @@ Result<SnapshotInfo> SnapshotInfoOf(const Safetensors& file) {
   ASSAY_ASSIGN(info.loss, in.Float(kLossKey));
   if (in.Has(kValidationKey)) {
     ASSAY_ASSIGN(info.validation_loss, in.Float(kValidationKey));
+  }
+  if (in.Has(kSignatureKey)) {
+    ASSAY_ASSIGN(info.signature, in.Signed(kSignatureKey));
   }
   ASSAY_ASSIGN(const std::string check, in.Text(kCheckKey));
   if (check != CheckOf(file.metadata())) return Err("{}: metadata is damaged: {} does not fit it", file.what(), kCheckKey);

@@ -13,6 +13,7 @@
 #include "assay/base/result.h"
 #include "assay/base/thread_pool.h"
 #include "assay/graph/program.h"
+#include "assay/merkle/key.h"
 #include "assay/merkle/tree.h"
 #include "assay/tensor/safetensors.h"
 #include "assay/tensor/tensor.h"
@@ -27,6 +28,7 @@ struct SnapshotInfo {
   Digest state_root{};                   // of the whole state
   float loss = 0;                        // of the last step
   std::optional<float> validation_loss;  // at this state, where it was evaluated
+  std::optional<Signature> signature{};  // of the run's signer: what binds a state that the log does not commit to
 
   friend bool operator==(const SnapshotInfo&, const SnapshotInfo&) = default;
 };
@@ -38,6 +40,10 @@ struct Snapshot {
 
 // `state` is parallel to `specs`.
 Digest StateRootOf(std::span<const StateSpec> specs, std::span<const Tensor> state, ThreadPool& pool);
+
+// What the signature is about.
+Bytes SignedMessage(const SnapshotInfo& info);
+bool IsSignedBy(const SnapshotInfo& info, const VerifyKey& key);
 
 std::map<std::string, std::string> ToMetadata(const SnapshotInfo& info);
 Result<SnapshotInfo> SnapshotInfoOf(const Safetensors& file);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 namespace assay {
 
@@ -16,7 +17,7 @@ Tensor::Tensor(TensorType type) : type_(type) {
   const std::size_t alignment = type_.bytes() >= 2 * kHugePage ? kHugePage : kAlignment;
   const std::size_t size = std::max<std::size_t>(1, (type_.bytes() + alignment - 1) / alignment) * alignment;
   data_.reset(std::aligned_alloc(alignment, size));
-  ASSAY_CHECK(data_ != nullptr);
+  if (data_ == nullptr) throw std::bad_alloc();  // as containers do; whoever asked for so much reports it
 #ifdef MADV_HUGEPAGE
   if (alignment == kHugePage) madvise(data_.get(), size, MADV_HUGEPAGE);  // a hint: failure changes nothing but speed
 #endif

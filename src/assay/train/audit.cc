@@ -1,6 +1,6 @@
 #include "assay/train/audit.h"
 
-#include <bit>
+#include <new>
 #include <utility>
 
 #include "assay/base/check.h"
@@ -45,8 +45,12 @@ class Auditor {
   // The starting state follows from the job alone, so it is always checked.
   std::optional<Stop> CheckStart() {
     if (const Status begun = replay_.Begin(); !begun) return Stop{{}, begun.error().message};
-    if (replay_.Root() == claims_.log.entries().front().state_root) return std::nullopt;
-    return Stop{ExplainStart(prepared_, claims_.log.entries().front(), pool_), {}};
+    const LogEntry& first = claims_.log.entries().front();
+    if (replay_.Root() != first.state_root) return Stop{ExplainStart(prepared_, first, pool_), {}};
+    if (first.batch_root != BatchRootOfSteps({}) || first.loss_bits != 0) {
+      return Stop{Refutation{.reason = "the log's first entry names a batch or a loss before the first step", .step = 0}, {}};
+    }
+    return std::nullopt;
   }
 
   std::optional<Stop> CheckSegment(const Segment& segment) {
@@ -61,8 +65,7 @@ class Auditor {
   // Gets the state after `step` steps from the nearest snapshot that the provider kept, and checks what lies between.
   std::optional<Stop> GoTo(std::int64_t step) {
     if (replay_.step() == step) return std::nullopt;
-    const auto loaded = replay_.Load(step);
-    if (!loaded) return Stop{Refutation{.reason = loaded.error().message, .step = step}, {}};
+    if (const Status loaded = replay_.Load(step); !loaded) return StopBy(loaded.error(), step);
     while (replay_.step() < step) {
       if (hooks_.should_stop && hooks_.should_stop()) return Stop{{}, "was interrupted"};
       if (auto stop = CheckStep()) return stop;
@@ -75,24 +78,56 @@ class Auditor {
     ++checked_;
     if (hooks_.on_step) hooks_.on_step(checked_, replay_.step(), outcome.loss);
     const auto entry = replay_.EntryHere();
-    if (!entry) return std::nullopt;
+    if (!entry) return CheckUncommitted();
     const ReplayedEntry mine = replay_.Entry(outcome);
     if (mine.state_root == entry->state_root && mine.batch_root == entry->batch_root && mine.loss_bits == entry->loss_bits) {
       return std::nullopt;
     }
     if (hooks_.on_note) hooks_.on_note(fmt::format("step {} differs; looking closer", entry->step));
-    return Stop{Explain(run_, replay_, mine, pool_), {}};
+    return Stop{Explained(entry->step, mine), {}};
+  }
+
+  // A closer look may need more memory than there is; that the step is false is known already.
+  Refutation Explained(std::int64_t step, const ReplayedEntry& mine) {
+    try {
+      return Explain(run_, replay_, mine, pool_);
+    } catch (const std::bad_alloc&) {
+      return {.reason = fmt::format("step {} gives another state (too little memory to look closer)", step), .step = step};
+    }
+  }
+
+  // A snapshot of a step that the log does not commit to is what an interrupted process left; it is signed for like the others.
+  std::optional<Stop> CheckUncommitted() const {
+    const std::string path = run_.SnapshotPath(replay_.step());
+    if (!Exists(path)) return std::nullopt;
+    const auto file = Safetensors::Open(path);
+    if (!file) return StopBy(file.error(), replay_.step());
+    const auto info = SnapshotInfoOf(*file);
+    if (!info) return StopBy(info.error(), replay_.step());
+    if (info->state_root == replay_.Root()) return std::nullopt;
+    return Stop{
+        Refutation{.reason = fmt::format("{}: is not the state after step {}", path, replay_.step()), .step = replay_.step()},
+        {}};
+  }
+
+  // What cannot be read here is undecided; what is not as it must be refutes the run.
+  static Stop StopBy(const Error& error, std::int64_t step) {
+    if (error.system) return {{}, error.message};
+    return {Refutation{.reason = error.message, .step = step}, {}};
   }
 
   // The weights that were delivered are those of the last state, which is at hand here or in the last snapshot.
   std::optional<Stop> CheckEnd() {
-    if (replay_.step() != prepared_.job.steps) {
-      const auto snapshot = ReadSnapshot(run_.SnapshotPath(prepared_.job.steps), prepared_.program.state, pool_);
-      if (!snapshot) return Stop{Refutation{.reason = snapshot.error().message, .step = prepared_.job.steps}, {}};
-      if (auto refuted = CheckWeights(run_, prepared_, snapshot->state)) return Stop{std::move(refuted), {}};
-      return std::nullopt;
+    const std::int64_t last = prepared_.job.steps;
+    State final_state;
+    if (replay_.step() != last) {
+      auto snapshot = ReadSnapshot(run_.SnapshotPath(last), prepared_.program.state, pool_);
+      if (!snapshot) return StopBy(snapshot.error(), last);
+      final_state = std::move(snapshot->state);
     }
-    if (auto refuted = CheckWeights(run_, prepared_, replay_.state())) return Stop{std::move(refuted), {}};
+    const auto checked = CheckWeights(run_, prepared_, claims_, replay_.step() == last ? replay_.state() : final_state);
+    if (!checked) return StopBy(checked.error(), last);
+    if (*checked) return Stop{**checked, {}};
     return std::nullopt;
   }
 
@@ -106,12 +141,12 @@ class Auditor {
 };
 
 // Every snapshot that was kept is one that an honest replay could start from.
-std::optional<Refutation> CheckSnapshotContents(const RunDirectory& run, const PreparedJob& prepared, ThreadPool& pool) {
+std::optional<Error> CheckSnapshotContents(const RunDirectory& run, const PreparedJob& prepared, ThreadPool& pool) {
   const auto steps = run.SnapshotSteps();
-  if (!steps) return Refutation{.reason = steps.error().message};
+  if (!steps) return steps.error();
   for (const std::int64_t step : *steps) {
     if (const auto snapshot = ReadSnapshot(run.SnapshotPath(step), prepared.program.state, pool); !snapshot) {
-      return Refutation{.reason = snapshot.error().message, .step = step};
+      return snapshot.error();
     }
   }
   return std::nullopt;
@@ -137,7 +172,7 @@ std::string_view Name(Verdict verdict) {
 AuditReport Audit(const RunDirectory& run, const PreparedJob& prepared, const AuditOptions& options, Backend& backend,
                   ThreadPool& pool, const AuditHooks& hooks) {
   AuditReport report;
-  auto checked = CheckClaims(run, prepared, options.expected, pool);
+  auto checked = CheckClaims(run, prepared, options.expected);
   if (!checked) {
     report.reason = checked.error().message;
     return report;
@@ -145,7 +180,7 @@ AuditReport Audit(const RunDirectory& run, const PreparedJob& prepared, const Au
   if (auto* refuted = std::get_if<Refutation>(&*checked)) return Refuted(std::move(report), std::move(*refuted));
   const Claims& claims = std::get<Claims>(*checked);
 
-  std::vector<Segment> segments = SegmentsOf(prepared.job.steps, claims.receipt.snapshot_every);
+  std::vector<Segment> segments = SegmentsOf(prepared.job.steps, prepared.job.snapshot.every);
   report.segments = static_cast<std::int64_t>(segments.size());
   const double percent = options.sample_percent.value_or(100);
   report.drawn = DrawSegments(claims.receipt_hash, options.nonce, report.segments, SampleSize(report.segments, percent));
@@ -163,7 +198,11 @@ AuditReport Audit(const RunDirectory& run, const PreparedJob& prepared, const Au
   }
   if (stop) return Refuted(std::move(report), *stop->refutation);
   if (!options.sample_percent) {
-    if (auto refuted = CheckSnapshotContents(run, prepared, pool)) return Refuted(std::move(report), std::move(*refuted));
+    if (const auto error = CheckSnapshotContents(run, prepared, pool)) {
+      if (!error->system) return Refuted(std::move(report), {.reason = error->message});
+      report.reason = error->message;
+      return report;
+    }
   }
   report.verdict = Verdict::kVerified;
   return report;

@@ -1,29 +1,29 @@
 #include "assay/train/claims.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "assay/merkle/tree.h"
-#include "assay/model/import.h"
+#include "assay/train/weights.h"
 
 namespace assay {
 namespace {
 
 constexpr std::uint64_t kMaxReceiptBytes = 1 << 16;
+constexpr std::uint64_t kMaxFixedBytes = std::uint64_t{1} << 30;
 
 std::optional<Refutation> Refute(std::string reason, std::optional<std::int64_t> step = std::nullopt) {
   return Refutation{.reason = std::move(reason), .step = step};
 }
 
-std::optional<Refutation> CheckIdentity(const RunDirectory& run, const PreparedJob& prepared, const Expectation& expected) {
-  if (const Status fixed = run.CheckFixedFiles(); !fixed) return Refute(fixed.error().message);
+// An error that says something about the run refutes it; one of this machine leaves it undecided.
+Result<std::optional<Refutation>> RefuteBy(const Error& error, std::optional<std::int64_t> step = std::nullopt) {
+  if (error.system) return tl::unexpected(error);
+  return Refute(error.message, step);
+}
+
+std::optional<Refutation> CheckIdentity(const RunDirectory& run, const PreparedJob& prepared) {
   const RunIdentity& id = run.identity();
-  if (expected.job && id.job != *expected.job) {
-    return Refute(
-        fmt::format("is a run of job {:.16}, not of the job that was asked for, {:.16}", id.job.hex(), expected.job->hex()));
-  }
-  if (expected.signer && run.signer() != *expected.signer) {
-    return Refute(fmt::format("is signed by {}, not by {}", run.signer().ToString(), expected.signer->ToString()));
-  }
   if (id.data != prepared.identity.data) {
     return Refute(fmt::format("was trained on another data set: its data root is {:.16}, that of the data here {:.16}",
                               id.data.hex(), prepared.identity.data.hex()));
@@ -61,7 +61,8 @@ std::optional<Refutation> CheckSchedule(const RunLog& log, const RunDirectory& r
   return std::nullopt;
 }
 
-std::optional<Refutation> CheckReceipt(const Receipt& receipt, const RunLog& log, const RunDirectory& run, const Job& job) {
+std::optional<Refutation> CheckReceipt(const Receipt& receipt, const RunLog& log, const RunDirectory& run, const Job& job,
+                                       bool own_job) {
   const RunIdentity& id = run.identity();
   if (receipt.job != id.job) {
     return Refute(fmt::format("the receipt is for another job, {:.16}, not for {:.16}", receipt.job.hex(), id.job.hex()));
@@ -72,7 +73,8 @@ std::optional<Refutation> CheckReceipt(const Receipt& receipt, const RunLog& log
       {"data", receipt.data == id.data},
       {"steps", receipt.steps == job.steps},
       {"commit_every", receipt.commit_every == job.commit_every},
-      {"snapshot_every", receipt.snapshot_every == job.snapshot.every},
+      // Not part of the job's identity: a provider may keep more or fewer snapshots than it was asked for.
+      {"snapshot_every", !own_job || receipt.snapshot_every == job.snapshot.every},
       {"log", receipt.log == log.checkpoint()},
       {"initial_state_root", receipt.initial_state_root == log.entries().front().state_root},
       {"final_state_root", receipt.final_state_root == log.entries().back().state_root},
@@ -85,13 +87,12 @@ std::optional<Refutation> CheckReceipt(const Receipt& receipt, const RunLog& log
 }
 
 // The metadata of every snapshot that is kept, against the log; the tensors are checked where a snapshot is used.
-std::optional<Refutation> CheckSnapshots(const RunDirectory& run, const RunLog& log, const Job& job) {
-  const auto steps = run.SnapshotSteps();
-  if (!steps) return Refute(steps.error().message);
-  for (const std::int64_t step : *steps) {
+Result<std::optional<Refutation>> CheckSnapshots(const RunDirectory& run, const RunLog& log, const Job& job) {
+  ASSAY_ASSIGN(const std::vector<std::int64_t> steps, run.SnapshotSteps());
+  for (const std::int64_t step : steps) {
     const std::string path = run.SnapshotPath(step);
     const auto file = Safetensors::Open(path);
-    if (!file) return Refute(file.error().message, step);
+    if (!file) return RefuteBy(file.error(), step);
     const auto info = SnapshotInfoOf(*file);
     if (!info) return Refute(info.error().message, step);
     if (info->step != step || info->trajectory != run.identity().trajectory || info->weights_only || step > job.steps) {
@@ -116,51 +117,75 @@ Result<PreparedJob> PrepareRun(const RunDirectory& run, const std::string& data_
   return Prepare(std::move(job), &pool);
 }
 
-Result<ClaimsOrRefutation> CheckClaims(const RunDirectory& run, const PreparedJob& prepared, const Expectation& expected,
-                                       ThreadPool&) {
-  if (auto refuted = CheckIdentity(run, prepared, expected)) return *std::move(refuted);
+Result<std::optional<Refutation>> CheckHeader(const RunDirectory& run, const Expectation& expected) {
+  const RunIdentity& id = run.identity();
+  if (expected.job && id.job != *expected.job) {
+    return Refute(
+        fmt::format("is a run of job {:.16}, not of the job that was asked for, {:.16}", id.job.hex(), expected.job->hex()));
+  }
+  if (expected.signer && run.signer() != *expected.signer) {
+    return Refute(fmt::format("is signed by {}, not by {}", run.signer().ToString(), expected.signer->ToString()));
+  }
+  if (const Status fixed = run.CheckFixedFiles(); !fixed) return RefuteBy(fixed.error());
+  ASSAY_ASSIGN(const Bytes job, ReadFile(JoinPath(run.path(), "job.bin"), kMaxFixedBytes));
+  ASSAY_ASSIGN(const Bytes program, ReadFile(JoinPath(run.path(), "program.bin"), kMaxFixedBytes));
+  if (JobId(job, program) != id.job) return Refute("job.bin and program.bin are not those of the job that it names");
+  return std::nullopt;
+}
+
+Result<ClaimsOrRefutation> CheckClaims(const RunDirectory& run, const PreparedJob& prepared, const Expectation& expected) {
+  const auto refuted_by = [](const Error& error) -> Result<ClaimsOrRefutation> {
+    if (error.system) return tl::unexpected(error);
+    return Refutation{.reason = error.message};
+  };
+  ASSAY_ASSIGN(auto refuted, CheckHeader(run, expected));
+  if (!refuted) refuted = CheckIdentity(run, prepared);
+  if (refuted) return *std::move(refuted);
   if (!Exists(run.receipt_path())) {
     return Err("{}: has no receipt: its training is not finished (assay train continues it)", run.path());
   }
-  ASSAY_ASSIGN(const Bytes file, ReadFile(run.receipt_path(), kMaxReceiptBytes));
-  const auto receipt = OpenReceipt({reinterpret_cast<const char*>(file.data()), file.size()}, run.signer(), run.receipt_path());
-  if (!receipt) return Refutation{.reason = receipt.error().message};
-  auto log = RunLog::Read(run.log_path(), run.signer(), run.identity().trajectory);
-  if (!log) return Refutation{.reason = log.error().message};
-  if (auto refuted = CheckSchedule(*log, run, prepared.job)) return *std::move(refuted);
-  if (auto refuted = CheckReceipt(*receipt, *log, run, prepared.job)) return *std::move(refuted);
-  if (auto refuted = CheckSnapshots(run, *log, prepared.job)) return *std::move(refuted);
-  const auto weights = MappedFile::Open(run.weights_path());
-  if (!weights) return Refutation{.reason = weights.error().message};
-  if (HashBytes(weights->bytes()) != receipt->model) {
-    return Refutation{.reason = fmt::format("{}: is not the file that the receipt names", run.weights_path())};
+  const auto file = ReadFile(run.receipt_path(), kMaxReceiptBytes);
+  if (!file) return refuted_by(file.error());
+  const auto receipt =
+      OpenReceipt({reinterpret_cast<const char*>(file->data()), file->size()}, run.signer(), run.receipt_path());
+  if (!receipt) return refuted_by(receipt.error());
+  const Job& job = prepared.job;
+  const auto entries = static_cast<std::uint64_t>(EntriesAfter(job.steps, job.commit_every, job.steps));
+  // One entry more than there should be is read, so that it can be named.
+  auto log = RunLog::Read(run.log_path(), run.signer(), run.identity().trajectory, entries + 1);
+  if (!log) return refuted_by(log.error());
+  refuted = CheckSchedule(*log, run, job);
+  if (!refuted) refuted = CheckReceipt(*receipt, *log, run, job, !expected.job);
+  if (!refuted) {
+    ASSAY_ASSIGN(refuted, CheckSnapshots(run, *log, job));
   }
-  return Claims{.log = std::move(*log), .receipt = *receipt, .receipt_hash = HashBytes(file)};
+  if (refuted) return *std::move(refuted);
+  return Claims{.log = std::move(*log), .receipt = *receipt, .receipt_hash = HashBytes(*file)};
 }
 
-std::optional<Refutation> CheckWeights(const RunDirectory& run, const PreparedJob& prepared, std::span<const Tensor> state) {
-  const std::string path = run.weights_path();
-  const auto file = Safetensors::Open(path);
-  if (!file) return Refute(file.error().message, prepared.job.steps);
-  const std::vector<StateSpec> model = ModelState(prepared.job.model);
-  if (file->tensors().size() != model.size()) {
-    return Refute(fmt::format("{}: has {} tensors, the model has {}", path, file->tensors().size(), model.size()),
-                  prepared.job.steps);
-  }
-  std::size_t at = 0;
-  for (const StateSpec& spec : model) {  // both lists are in name order, and the model's tensors are among the state's
-    while (prepared.program.state[at].name != spec.name) ++at;
-    const StoredTensor* stored = file->Find(spec.name);
-    if (stored == nullptr) return Refute(fmt::format("{}: has no tensor {}", path, spec.name), prepared.job.steps);
-    const ByteSpan truth = state[at].bytes();
-    if (stored->shape != spec.type.shape || stored->data.size() != truth.size()) {
-      return Refute(fmt::format("{}: {} is not of the model's shape", path, spec.name), prepared.job.steps);
-    }
-    const auto [mine, theirs] = std::ranges::mismatch(truth, stored->data);
-    if (mine == truth.end()) continue;
-    auto refuted = Refute(fmt::format("{}: {} is not what the training ended with", path, spec.name), prepared.job.steps);
-    refuted->leaf = static_cast<std::int64_t>(static_cast<std::size_t>(mine - truth.begin()) / kLeafBytes);
+Result<std::optional<Refutation>> CheckWeights(const RunDirectory& run, const PreparedJob& prepared, const Claims& claims,
+                                               std::span<const Tensor> state) {
+  const std::int64_t step = prepared.job.steps;
+  const LogEntry& last = claims.log.entries().back();
+  const auto file = Safetensors::Open(run.weights_path());
+  if (!file) return RefuteBy(file.error(), step);
+  const auto said = SnapshotInfoOf(*file);
+  if (!said) return RefuteBy(said.error(), step);
+  const SnapshotInfo info{.weights_only = true,
+                          .step = step,
+                          .job = prepared.identity.job,
+                          .trajectory = prepared.identity.trajectory,
+                          .state_root = last.state_root,
+                          .loss = std::bit_cast<float>(last.loss_bits),
+                          .validation_loss = said->validation_loss};
+  if (const auto difference = CompareWeights(*file, WeightsOf(prepared, state), info)) {
+    auto refuted = Refute(fmt::format("{}: {}", run.weights_path(), difference->what), step);
+    refuted->leaf = difference->leaf;
     return refuted;
+  }
+  // Last, when its size is known to be that of the model.
+  if (HashBytes(file->bytes()) != claims.receipt.model) {
+    return Refute(fmt::format("{}: is not the file that the receipt names", run.weights_path()), step);
   }
   return std::nullopt;
 }

@@ -39,14 +39,19 @@ struct Claims {
 
 using ClaimsOrRefutation = std::variant<Claims, Refutation>;
 
+// What can be said before the job is opened, which may be a hostile one: who signs, for which job, and that the job's encodings are those of its id.
+// An error: cannot be decided here.
+Result<std::optional<Refutation>> CheckHeader(const RunDirectory& run, const Expectation& expected);
+
 // The run's own job, with the data at `data_path` when that is not empty. An error: cannot be loaded here.
 Result<PreparedJob> PrepareRun(const RunDirectory& run, const std::string& data_path, ThreadPool& pool);
 
-// `prepared` is the job of the run as this machine understands it.
-Result<ClaimsOrRefutation> CheckClaims(const RunDirectory& run, const PreparedJob& prepared, const Expectation& expected,
-                                       ThreadPool& pool);
+// `prepared` is the job as this machine understands it: the run's own, or the one that was asked for.
+Result<ClaimsOrRefutation> CheckClaims(const RunDirectory& run, const PreparedJob& prepared, const Expectation& expected);
 
-// Whether model.safetensors holds the model's tensors of this final state; otherwise what differs.
-std::optional<Refutation> CheckWeights(const RunDirectory& run, const PreparedJob& prepared, std::span<const Tensor> state);
+// Whether model.safetensors is byte for byte what training writes for this final state; otherwise what differs. The validation loss in its metadata is taken
+// as it is: what it was computed on is not committed to.
+Result<std::optional<Refutation>> CheckWeights(const RunDirectory& run, const PreparedJob& prepared, const Claims& claims,
+                                               std::span<const Tensor> state);
 
 }  // namespace assay

@@ -92,7 +92,7 @@ class Explanation {
     const std::string path = run_.TracePath(step);
     const auto file = MappedFile::Open(path);
     if (!file) return std::nullopt;
-    const auto claimed = OpenTrace(file->bytes(), run_.signer(), path);
+    const auto claimed = OpenTrace(file->bytes(), run_.signer(), replay_.prepared().program, path);
     if (!claimed) return std::nullopt;
     if (claimed->trajectory != replay_.prepared().identity.trajectory || claimed->step != step) return std::nullopt;
     const Trace mine = TraceStep(replay_.stepper(), replay_.state(), step - 1, pool_);

@@ -31,9 +31,8 @@ void AddMeasuredRate(std::vector<Guess>& guesses, const StepPlan& plan, std::spa
     if (std::ranges::equal(mine, theirs)) continue;  // moments do not depend on the rate
     for (std::size_t i = 0; i < mine.size() && ratios.size() < 4096; ++i) {
       const double change = static_cast<double>(mine[i]) - static_cast<double>(old[i]);
-      if (std::abs(change) > 1e-5 * std::abs(static_cast<double>(old[i]))) {
-        ratios.push_back((static_cast<double>(theirs[i]) - static_cast<double>(old[i])) / change);
-      }
+      const double ratio = (static_cast<double>(theirs[i]) - static_cast<double>(old[i])) / change;
+      if (std::abs(change) > 1e-5 * std::abs(static_cast<double>(old[i])) && std::isfinite(ratio)) ratios.push_back(ratio);
     }
   }
   if (ratios.empty()) return;

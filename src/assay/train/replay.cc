@@ -21,8 +21,9 @@ Status Replay::Load(std::int64_t step) {
   ASSAY_ASSIGN(const std::vector<std::int64_t> steps, run_.SnapshotSteps());
   for (auto at = steps.rbegin(); at != steps.rend(); ++at) {
     if (*at > step || !IsCommitted(*at, job.commit_every, job.steps)) continue;
-    ASSAY_ASSIGN(Snapshot snapshot, ReadSnapshot(run_.SnapshotPath(*at), prepared().program.state, pool_));
     const auto index = static_cast<std::size_t>(EntriesAfter(*at, job.commit_every, job.steps) - 1);
+    if (index >= log_.entries().size()) continue;
+    ASSAY_ASSIGN(Snapshot snapshot, ReadSnapshot(run_.SnapshotPath(*at), prepared().program.state, pool_));
     const Digest& said = log_.entries()[index].state_root;
     if (snapshot.info.state_root != said) {
       return Err("step {}: the snapshot's state root is {:.16}, the log says {:.16}", *at, snapshot.info.state_root.hex(),

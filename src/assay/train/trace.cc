@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::string_view kTag = "assay/trace/1";
 constexpr std::string_view kDomain = "assay/trace-signature/1\n";
-constexpr std::size_t kSmallestNode = 1;  // a node without outputs is one byte
 
 std::vector<Digest> LeafHashes(ByteSpan content, ThreadPool& pool) {
   std::vector<Digest> leaves(CountLeaves(content.size()));
@@ -38,17 +37,46 @@ Result<Digest> ReadDigest(ByteReader& in) {
   return digest;
 }
 
-Result<TraceOutput> ReadOutput(ByteReader& in, std::string_view what) {
+// The nodes' outputs, as the program has them.
+std::vector<std::vector<TensorType>> OutputTypesOf(const Program& program) {
+  const StepNodes nodes(program);
+  std::vector<std::vector<TensorType>> types;
+  types.reserve(nodes.size());
+  for (std::size_t n = 0; n < nodes.size(); ++n) types.push_back(nodes.OutputTypes(n));
+  return types;
+}
+
+// Tag, trajectory, step, two roots and the number of nodes; then the nodes.
+std::size_t BodyBytes(const std::vector<std::vector<TensorType>>& types) {
+  std::size_t bytes = 4 + kTag.size() + 32 + 8 + 32 + 32 + 4;
+  for (const auto& outputs : types) {
+    ++bytes;
+    for (const TensorType& type : outputs) bytes += 8 + 32 * CountLeaves(type.bytes());
+  }
+  return bytes;
+}
+
+Result<TraceOutput> ReadOutput(ByteReader& in, const TensorType& type, std::string_view what) {
   TraceOutput output;
   ASSAY_ASSIGN(output.bytes, in.U64());
-  const std::uint64_t leaves = CountLeaves(output.bytes);
-  if (leaves > in.remaining() / 32) return Err("{}: names an output of {} bytes without its hashes", what, output.bytes);
-  output.leaves.reserve(leaves);
-  for (std::uint64_t i = 0; i < leaves; ++i) {
+  if (output.bytes != type.bytes()) return Err("{}: has an output of {} bytes, expected {}", what, output.bytes, type.bytes());
+  output.leaves.reserve(CountLeaves(output.bytes));
+  for (std::size_t i = 0; i < CountLeaves(output.bytes); ++i) {
     ASSAY_ASSIGN(const Digest leaf, ReadDigest(in));
     output.leaves.push_back(leaf);
   }
   return output;
+}
+
+Status CheckSignature(ByteSpan body, ByteSpan tail, const VerifyKey& key, std::string_view what) {
+  ByteReader in(tail, what);
+  ASSAY_ASSIGN(const std::string signer, in.String());
+  ASSAY_ASSIGN(const ByteSpan bytes, in.Raw(std::tuple_size_v<Signature>));
+  ASSAY_TRY(in.End());
+  Signature signature;
+  std::copy(bytes.begin(), bytes.end(), signature.begin());
+  if (signer != key.id() || !key.Verify(MessageOf(body), signature)) return Err("{}: is not signed by {}", what, key.id());
+  return {};
 }
 
 Bytes EncodeBody(const Trace& trace) {
@@ -80,8 +108,13 @@ Bytes SignTrace(const Trace& trace, const SigningKey& key) {
   return out.Take();
 }
 
-Result<Trace> OpenTrace(ByteSpan file, const VerifyKey& key, std::string_view what) {
-  ByteReader in(file, what);
+Result<Trace> OpenTrace(ByteSpan file, const VerifyKey& key, const Program& program, std::string_view what) {
+  const std::vector<std::vector<TensorType>> types = OutputTypesOf(program);
+  const std::size_t size = BodyBytes(types), tail = 4 + key.id().size() + std::tuple_size_v<Signature>;
+  if (file.size() != size + tail)
+    return Err("{}: has {} bytes, a trace of this program has {}", what, file.size(), size + tail);
+  ASSAY_TRY(CheckSignature(file.first(size), file.subspan(size), key, what));
+  ByteReader in(file.first(size), what);
   ASSAY_ASSIGN(const std::string tag, in.String());
   if (tag != kTag) return Err("{}: expected a trace ({})", what, kTag);
   Trace trace;
@@ -89,30 +122,23 @@ Result<Trace> OpenTrace(ByteSpan file, const VerifyKey& key, std::string_view wh
   ASSAY_ASSIGN(trace.step, in.I64());
   ASSAY_ASSIGN(trace.before, ReadDigest(in));
   ASSAY_ASSIGN(trace.after, ReadDigest(in));
-  ASSAY_ASSIGN(const std::uint32_t nodes, in.U32());
-  if (nodes > in.remaining() / kSmallestNode) return Err("{}: says {} nodes, which do not fit", what, nodes);
-  for (std::uint32_t n = 0; n < nodes; ++n) {
-    ASSAY_ASSIGN(const std::uint8_t outputs, in.U8());
+  ASSAY_ASSIGN(const std::uint32_t count, in.U32());
+  if (count != types.size()) return Err("{}: has {} nodes, the program has {}", what, count, types.size());
+  for (const auto& outputs : types) {
+    ASSAY_ASSIGN(const std::uint8_t number, in.U8());
+    if (number != outputs.size()) return Err("{}: has a node with {} outputs, expected {}", what, number, outputs.size());
     std::vector<TraceOutput>& node = trace.nodes.emplace_back();
-    for (std::uint8_t k = 0; k < outputs; ++k) {
-      ASSAY_ASSIGN(TraceOutput output, ReadOutput(in, what));
+    for (const TensorType& type : outputs) {
+      ASSAY_ASSIGN(TraceOutput output, ReadOutput(in, type, what));
       node.push_back(std::move(output));
     }
   }
-  const ByteSpan body = file.first(file.size() - in.remaining());
-  ASSAY_ASSIGN(const std::string signer, in.String());
-  ASSAY_ASSIGN(const ByteSpan bytes, in.Raw(std::tuple_size_v<Signature>));
   ASSAY_TRY(in.End());
-  Signature signature;
-  std::copy(bytes.begin(), bytes.end(), signature.begin());
-  if (signer != key.id() || !key.Verify(MessageOf(body), signature)) return Err("{}: is not signed by {}", what, key.id());
   return trace;
 }
 
-TraceRecorder::TraceRecorder(const Program& program, ThreadPool& pool) : pool_(pool) {
-  const StepNodes nodes(program);
-  for (std::size_t n = 0; n < nodes.size(); ++n) types_.push_back(nodes.OutputTypes(n));
-  nodes_.resize(nodes.size());
+TraceRecorder::TraceRecorder(const Program& program, ThreadPool& pool) : types_(OutputTypesOf(program)), pool_(pool) {
+  nodes_.resize(types_.size());
 }
 
 TraceSink TraceRecorder::sink() {

@@ -29,8 +29,8 @@ struct Trace {
 };
 
 Bytes SignTrace(const Trace& trace, const SigningKey& key);
-// Checks the signature and that this is what SignTrace writes. Counts are bounded by the bytes received.
-Result<Trace> OpenTrace(ByteSpan file, const VerifyKey& key, std::string_view what);
+// Checks size and signature before anything is read, and that it is of the nodes and outputs of this program.
+Result<Trace> OpenTrace(ByteSpan file, const VerifyKey& key, const Program& program, std::string_view what);
 
 // Collects a trace while a traced step runs: its sink is to be handed to Stepper::RunTraced.
 class TraceRecorder {

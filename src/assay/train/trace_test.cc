@@ -51,16 +51,36 @@ TEST_F(TraceTest, RoundTripsAndRefusesEveryFlippedByte) {
   ASSERT_EQ(trace.nodes.size(), nodes.size());
   for (std::size_t n = 0; n < nodes.size(); ++n) EXPECT_FALSE(trace.nodes[n].empty()) << nodes.Describe(n);
   const Bytes file = SignTrace(trace, key_);
-  const auto opened = OpenTrace(file, key_.verify_key(), "t");
+  const auto opened = OpenTrace(file, key_.verify_key(), prepared_.program, "t");
   ASSERT_TRUE(opened) << opened.error().message;
   EXPECT_EQ(*opened, trace);
   for (std::size_t i = 0; i < file.size(); i += 7) {
     Bytes bad = file;
     bad[i] ^= 1;
-    EXPECT_FALSE(OpenTrace(bad, key_.verify_key(), "t")) << i;
-    EXPECT_FALSE(OpenTrace(ByteSpan(file).first(i), key_.verify_key(), "t")) << i;
+    EXPECT_FALSE(OpenTrace(bad, key_.verify_key(), prepared_.program, "t")) << i;
+    EXPECT_FALSE(OpenTrace(ByteSpan(file).first(i), key_.verify_key(), prepared_.program, "t")) << i;
   }
-  EXPECT_FALSE(OpenTrace(file, SigningKey::Generate("test").verify_key(), "t"));
+  EXPECT_FALSE(OpenTrace(file, SigningKey::Generate("test").verify_key(), prepared_.program, "t"));
+}
+
+TEST_F(TraceTest, OnlyTracesOfTheProgramAreRead) {
+  Trace trace = Run(0);
+  const auto refused = [&](const Trace& other) {
+    return !OpenTrace(SignTrace(other, key_), key_.verify_key(), prepared_.program, "t");
+  };
+  Trace longer = trace;
+  longer.nodes.emplace_back();
+  EXPECT_TRUE(refused(longer));
+  Trace shorter = trace;
+  shorter.nodes.pop_back();
+  EXPECT_TRUE(refused(shorter));
+  Trace shifted = trace;  // as many bytes, another shape
+  ASSERT_GE(trace.nodes[0].size(), 1u);
+  std::swap(shifted.nodes[0], shifted.nodes[1]);
+  if (shifted != trace &&
+      (shifted.nodes[0].size() != trace.nodes[0].size() || shifted.nodes[0][0].bytes != trace.nodes[0][0].bytes)) {
+    EXPECT_TRUE(refused(shifted));
+  }
 }
 
 TEST_F(TraceTest, TracedAndFastStepsEndInTheSameState) {

@@ -1,15 +1,16 @@
 #include "assay/train/trainer.h"
 
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <utility>
 
-#include "assay/model/import.h"
 #include "assay/run/events.h"
 #include "assay/run/receipt.h"
 #include "assay/train/committer.h"
 #include "assay/train/evaluate.h"
 #include "assay/train/stepper.h"
+#include "assay/train/weights.h"
 
 namespace assay {
 namespace {
@@ -86,25 +87,35 @@ class Session {
     if (snapshot) {
       info_ = snapshot->info;
       info_.job = prepared_.identity.job;
+      info_.validation_loss.reset();  // nothing commits to it
       state_ = std::move(snapshot->state);
       saved_ = true;
+      // Those that were passed over would stay behind in a run that is signed for.
+      ASSAY_TRY(run_.RemoveSnapshotsAfter(info_.step));
       return committer_.Resume(info_.step, stepper_);
     }
+    ASSAY_TRY(run_.RemoveSnapshotsAfter(0));
     ASSAY_ASSIGN(state_, StartingState(prepared_));
     info_.job = prepared_.identity.job;
     info_.trajectory = prepared_.identity.trajectory;
     return committer_.Begin(state_);
   }
 
-  // A snapshot to go on from is one whose entries the log has; at a committed step its root is the entry's.
+  // A snapshot to go on from is one whose entries the log has. At a committed step its root and loss are the entry's, at any other it is signed.
   Status CheckAgainstLog(const SnapshotInfo& info) const {
     const std::vector<LogEntry>& entries = committer_.log().entries();
     const auto needed = static_cast<std::size_t>(EntriesAfter(info.step, job_.commit_every, job_.steps));
     if (entries.size() < needed) return Err("the log has {} entries, step {} needs {}", entries.size(), info.step, needed);
     const LogEntry& entry = entries[needed - 1];
-    if (entry.step == info.step && entry.state_root != info.state_root) {
+    if (entry.step != info.step) {
+      if (!IsSignedBy(info, run_.signer()))
+        return Err("is of a step that the log does not have and not signed by {}", run_.signer().id());
+      return {};
+    }
+    if (entry.state_root != info.state_root) {
       return Err("state root is {}, the log says {}", info.state_root.hex(), entry.state_root.hex());
     }
+    if (info.step > 0 && entry.loss_bits != std::bit_cast<std::uint32_t>(info.loss)) return Err("loss is not the log's");
     return {};
   }
 
@@ -166,6 +177,7 @@ class Session {
     // The log goes first: a snapshot is only worth something where the log commits to what led to it.
     ASSAY_TRY(committer_.log().Write(run_.log_path(), LogOrigin(run_.signer(), prepared_.identity.job), key_));
     info_.state_root = StateRootHere();
+    info_.signature = key_.Sign(SignedMessage(info_));
     ASSAY_TRY(WriteSnapshot(run_.SnapshotPath(info_.step), prepared_.program.state, state_, info_));
     saved_ = true;
     return run_.Prune(info_.step, job_.snapshot.keep);
@@ -179,23 +191,28 @@ class Session {
 
   // Leaves a completed run complete: also when the process died between the last snapshot and here.
   Status Finish() {
+    if (saved_ && HasReceipt()) return {};
     if (!info_.validation_loss) ASSAY_TRY(EvaluateNow());
     ASSAY_TRY(Save());
-    if (HasReceipt()) return {};
     ASSAY_TRY(WriteWeights());
     ASSAY_ASSIGN(const Receipt receipt, MakeReceipt());
     return WriteFileAtomic(run_.receipt_path(), AsBytes(SignReceipt(receipt, key_)));
   }
 
   // Whether the receipt on disk is the one to write, for the weights on disk.
-  bool HasReceipt() const {
+  bool HasReceipt() {
     if (!Exists(run_.receipt_path()) || !Exists(run_.weights_path())) return false;
     const auto file = ReadFile(run_.receipt_path(), kMaxReceiptBytes);
     if (!file) return false;
     const auto found =
         OpenReceipt({reinterpret_cast<const char*>(file->data()), file->size()}, run_.signer(), run_.receipt_path());
     const auto expected = MakeReceipt();
-    return found && expected && *found == *expected;
+    if (!found || !expected || *found != *expected) return false;
+    const auto weights = Safetensors::Open(run_.weights_path());
+    const auto info = weights ? SnapshotInfoOf(*weights) : Result<SnapshotInfo>(tl::unexpected(weights.error()));
+    if (!info) return false;
+    info_.validation_loss = info->validation_loss;  // signed for
+    return true;
   }
 
   // For the weights on disk.
@@ -219,19 +236,13 @@ class Session {
   }
 
   Status WriteWeights() const {
-    std::vector<TensorRef> weights;
-    const std::vector<StateSpec> model = ModelState(job_.model);
-    std::size_t next = 0;
-    for (const StateSpec& spec : model) {  // both lists are in name order, and the model's tensors are among the state's
-      while (prepared_.program.state[next].name != spec.name) ++next;
-      weights.push_back({spec.name, &state_[next]});
-    }
-    return WriteSafetensors(run_.weights_path(), weights, ToMetadata(WeightsInfo()));
+    return WriteSafetensors(run_.weights_path(), WeightsOf(prepared_, state_), ToMetadata(WeightsInfo()));
   }
 
   SnapshotInfo WeightsInfo() const {
     SnapshotInfo info = info_;
     info.weights_only = true;
+    info.signature.reset();
     return info;
   }
 

@@ -1,0 +1,39 @@
+#include "assay/train/weights.h"
+
+#include <algorithm>
+
+#include "assay/model/import.h"
+
+namespace assay {
+
+std::vector<TensorRef> WeightsOf(const PreparedJob& prepared, std::span<const Tensor> state) {
+  std::vector<TensorRef> weights;
+  std::size_t at = 0;
+  for (const StateSpec& spec : ModelState(prepared.job.model)) {
+    // Both lists are in name order, and the model's tensors are among the state's.
+    while (prepared.program.state[at].name != spec.name) ++at;
+    weights.push_back({prepared.program.state[at].name, &state[at]});
+  }
+  return weights;
+}
+
+std::optional<WeightsDifference> CompareWeights(const Safetensors& file, std::span<const TensorRef> weights,
+                                                const SnapshotInfo& info) {
+  for (const TensorRef& weight : weights) {
+    const StoredTensor* stored = file.Find(weight.name);
+    if (stored == nullptr) return WeightsDifference{fmt::format("has no tensor {}", weight.name)};
+    if (!stored->Is(weight.tensor->type())) return WeightsDifference{fmt::format("{} is not of the model's type", weight.name)};
+    const ByteSpan truth = weight.tensor->bytes();
+    const auto [mine, theirs] = std::ranges::mismatch(truth, stored->data);
+    if (mine != truth.end()) {
+      return WeightsDifference{fmt::format("{} is not what the training ended with", weight.name),
+                               static_cast<std::int64_t>(static_cast<std::size_t>(mine - truth.begin()) / kLeafBytes)};
+    }
+  }
+  if (file.tensors().size() != weights.size()) return WeightsDifference{"has tensors that the model has not"};
+  if (file.metadata() != ToMetadata(info)) return WeightsDifference{"its metadata is not that of the run"};
+  if (!file.IsCanonical()) return WeightsDifference{"its header is not as training writes it"};
+  return std::nullopt;
+}
+
+}  // namespace assay
