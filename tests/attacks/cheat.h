@@ -1,7 +1,7 @@
-// Dishonest trainers. A cheat is a handful of hooks into a training loop that does everything else as an honest one would and commits to
-// whatever comes out: signatures, chain, tiles, snapshots, weights and receipt of the run that it leaves agree with each other and with the job that was
-// asked for, unless disagreeing is the cheat. What a state was trained on is lied about where that is harder to find out: batch roots are the expected
-// ones.
+// Dishonest trainers. A cheat is a handful of hooks into a training loop that does everything else as an honest one would and
+// commits to whatever comes out: signatures, chain, tiles, snapshots, weights and receipt of the run that it leaves agree with
+// each other and with the job that was asked for, unless disagreeing is the cheat. What a state was trained on is lied about
+// where that is harder to find out: batch roots are the expected ones.
 //
 // Each cheat is one file; table.cc lists them all with what an audit must report. Not synchronised.
 #pragma once

@@ -1,5 +1,5 @@
-// Every cheat is refuted by a full audit, which names what the table says: with every step committed, with one in five, at different steps of
-// two jobs.
+// Every cheat is refuted by a full audit, which names what the table says: with every step committed, with one in five, at
+// different steps of two jobs.
 #include <algorithm>
 #include <set>
 

@@ -1,4 +1,5 @@
-# The programs as people run them: `cheat` leaves runs that an independent verifier finds consistent, and `assay audit` says what is false about them.
+# The programs as people run them: `cheat` leaves runs that an independent verifier finds consistent, and `assay audit` says what
+# is false about them.
 . "$(dirname "$0")/../e2e/lib.sh"
 cheat=$2 node=$3
 verify=tests/independent/verify.mjs
@@ -25,20 +26,26 @@ sed -e 's/^steps = .*/steps = 12/' $job >"$work/job.toml"
 printf '[snapshot]\nevery = 4\n' >>"$work/job.toml"
 run_cheat() { "$cheat" "$1" "$work/job.toml" --out "$work/$1" --at "$2" >"$work/$1.out" || fail "cheat $1"; }
 
+# is_consistent NAME: an independent verifier finds nothing wrong with the run that a cheat has left.
+is_consistent() {
+  "$node" $verify "$work/$1" "$key.pub" >"$work/out" 2>&1 || fail "the run of $1 is inconsistent: $(cat "$work/out")"
+}
+
 names=$("$cheat" --list | sed -n 's/^\([a-z-]\{1,\}\) .*/\1/p')
 [ "$(echo "$names" | wc -l)" -ge 20 ] || fail "cheat --list: $("$cheat" --list)"
-[ "$("$cheat" --list | grep -c '^ *audit: ')" -eq "$(echo "$names" | wc -l)" ] || fail "cheat --list does not say what the audit must report"
+[ "$("$cheat" --list | grep -c '^ *audit: ')" -eq "$(echo "$names" | wc -l)" ] ||
+  fail "cheat --list does not say what the audit must report"
 
 run_cheat wrong-learning-rate 8
-"$node" $verify "$work/wrong-learning-rate" "$key.pub" >"$work/out" 2>&1 || fail "a run with a wrong learning rate is inconsistent: $(cat "$work/out")"
+is_consistent wrong-learning-rate
 refutes wrong-learning-rate 8 'used lr 0.5, the job says 0.05'
 
 run_cheat stolen-model 8
-"$node" $verify "$work/stolen-model" "$key.pub" >"$work/out" 2>&1 || fail "a stolen model's run is inconsistent: $(cat "$work/out")"
+is_consistent stolen-model
 refutes stolen-model 1 'another state'
 
 run_cheat flipped-bit 7
-"$node" $verify "$work/flipped-bit" "$key.pub" >"$work/out" 2>&1 || fail "a run with a flipped bit is inconsistent: $(cat "$work/out")"
+is_consistent flipped-bit
 refutes flipped-bit 7 'differs first'
 for key_name in node leaf; do
   [ "$(echo "$last" | field $key_name)" = "$(sed -n "s/^$key_name  *//p" "$work/flipped-bit.out")" ] ||
@@ -51,7 +58,8 @@ run_cheat forged-receipt 8
 refutes forged-receipt null 'does not fit the payload'
 run_cheat impostor 8
 refutes impostor null 'is signed by'
-"$assay" audit "$work/impostor" --job "$work/job.toml" --quiet >"$work/out" || fail "an impostor's training is right: $(cat "$work/out")"
+"$assay" audit "$work/impostor" --job "$work/job.toml" --quiet >"$work/out" ||
+  fail "an impostor's training is right: $(cat "$work/out")"
 run_cheat other-job 8
 refutes other-job null 'not of the job that was asked for'
 

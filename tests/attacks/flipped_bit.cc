@@ -41,8 +41,8 @@ class Tampering {
   Tampering(const Setting& setting, Stepper& stepper, const State& before, const StepPlan& plan)
       : setting_(setting), stepper_(stepper), before_(before), plan_(plan), target_(LargestGradient(program().micro)) {}
 
-  // A bit of the gradient can vanish when microbatches are added or moments updated; this tries the largest elements of the gradient's second
-  // half until one changes the state. Leaves the state and the trace of that step.
+  // A bit of the gradient can vanish when microbatches are added or moments updated; this tries the largest elements of the
+  // gradient's second half until one changes the state. Leaves the state and the trace of that step.
   Result<StepOutcome> Run(State& state, Trace& trace) {
     StepOutcome outcome = stepper_.Run(state, plan_);
     const Digest honest = RootOf(state);

@@ -22,8 +22,8 @@ Result<Signed> FindSignature(const std::string& file, std::string_view before) {
   return found;
 }
 
-// Writes the file that `sign` makes for a key, in the name of `key` and with the signature of `forger`. A note's signature has the hash of
-// its key before it, which is public: it stays that of `key`.
+// Writes the file that `sign` makes for a key, in the name of `key` and with the signature of `forger`. A note's signature has
+// the hash of its key before it, which is public: it stays that of `key`.
 Status Forge(const std::string& path, const SigningKey& key, const SigningKey& forger, std::string_view before,
              const std::function<std::string(const SigningKey&)>& sign) {
   std::string file = sign(key);

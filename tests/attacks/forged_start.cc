@@ -19,8 +19,8 @@ void MatchRanks(std::span<const float> model, std::span<float> values) {
 
 }  // namespace
 
-// Every tensor has exactly the values of a proper start, so no test of their distribution finds anything; but they lie where somebody else's trained model
-// has its small and large ones, and training leads back to that model.
+// Every tensor has exactly the values of a proper start, so no test of their distribution finds anything; but they lie where
+// somebody else's trained model has its small and large ones, and training leads back to that model.
 Result<Hooks> ForgedStart(const Setting& setting) {
   return Hooks{.start = [&setting](State& state) -> Status {
     ASSAY_ASSIGN(const State foreign, ForeignModel(setting));

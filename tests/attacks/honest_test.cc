@@ -1,5 +1,5 @@
-// No false alarm: honest runs on all sorts of machines, interrupted, taken up again, lengthened, always pass. Twenty of them, or as many as
-// ASSAY_HONEST_RUNS says. Run i is the same on every machine that has the same sets of kernels.
+// No false alarm: honest runs on all sorts of machines, interrupted, taken up again, lengthened, always pass. Twenty of them, or
+// as many as ASSAY_HONEST_RUNS says. Run i is the same on every machine that has the same sets of kernels.
 #include <algorithm>
 #include <cstdlib>
 #include <random>

@@ -1,4 +1,5 @@
-// A sampled audit refutes a run exactly when it draws a bad segment, and over many nonces draws one as often as ChanceOfCatching says.
+// A sampled audit refutes a run exactly when it draws a bad segment, and over many nonces draws one as often as ChanceOfCatching
+// says.
 #include <algorithm>
 #include <cmath>
 #include <random>

@@ -18,8 +18,9 @@ void Interpolate(const PreparedJob& prepared, const State& from, const State& to
 
 }  // namespace
 
-// The thief has a trained model and no training. It starts properly, takes the weights in a straight line to the stolen ones, and runs each step for
-// its loss and moments alone, as if the learning rate had all but vanished: every loss is one that the state before it gives, and they fall.
+// The thief has a trained model and no training. It starts properly, takes the weights in a straight line to the stolen ones, and
+// runs each step for its loss and moments alone, as if the learning rate had all but vanished: every loss is one that the state
+// before it gives, and they fall.
 Result<Hooks> StolenModel(const Setting& setting) {
   ASSAY_ASSIGN(State stolen, ForeignModel(setting));
   ASSAY_ASSIGN(State start, StartingState(setting.prepared));

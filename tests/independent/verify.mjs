@@ -1,12 +1,14 @@
 #!/usr/bin/env node
-// Verifies a finished run directory with nothing but Node's standard library. Written from docs/formats/{run,log,receipt,state}.md and
-// docs/JOBS.md ("Identity") alone: it shares no code with Assay, so where both agree, the pages say enough and mean what they say.
+// Verifies a finished run directory with nothing but Node's standard library. Written from
+// docs/formats/{run,log,receipt,state}.md and docs/JOBS.md ("Identity") alone: it shares no code with Assay, so where both agree,
+// the pages say enough and mean what they say.
 //
 //   node verify.mjs RUN KEY.pub [PROOF.json]     PROOF.json: what `assay log RUN --prove STEP --json` printed
 //
-// Checked: id, job.bin, program.bin and job.toml; the signed checkpoint; every entry and tile, the chain, the root, inclusion proofs of
-// up to 50 entries; the receipt; every snapshot's tensors against the log; model.safetensors against both. Not checked: whether
-// the training was done as the job says, which takes a replay (`assay audit`). Exit status 0, or 1 with one line that says what is wrong.
+// Checked: id, job.bin, program.bin and job.toml; the signed checkpoint; every entry and tile, the chain, the root, inclusion
+// proofs of up to 50 entries; the receipt; every snapshot's tensors against the log; model.safetensors against both. Not checked:
+// whether the training was done as the job says, which takes a replay (`assay audit`). Exit status 0, or 1 with one line that
+// says what is wrong.
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -289,7 +291,8 @@ function checkReceipt(run, key, id, job, {checkpoint, entries}) {
   const what = path.join(run, 'receipt.json');
   const type = 'application/vnd.in-toto+json';
   const file = readFile(what).toString('latin1');
-  const match = /^\{"payload":"([^"]*)","payloadType":"([^"]*)","signatures":\[\{"keyid":"([^"]*)","sig":"([^"]*)"\}\]\}\n$/.exec(file);
+  const form = /^\{"payload":"([^"]*)","payloadType":"([^"]*)","signatures":\[\{"keyid":"([^"]*)","sig":"([^"]*)"\}\]\}\n$/;
+  const match = form.exec(file);
   need(match && match[2] === type, `${what}: not a DSSE envelope of type ${type}`);
   need(match[3] === key.id, `${what}: signed by ${match[3]}, expected ${key.id}`);
   const payload = base64(match[1], what);
@@ -408,7 +411,8 @@ function main([run, keyFile, proofFile]) {
   checkReceipt(run, key, id, job, log);
   const {last, count} = checkSnapshots(run, id, job, log);
   checkModel(run, id, job, log, last);
-  console.log(`${run}: verified: job ${id.job}, ${job.steps} steps, ${log.entries.length} entries, ${count} snapshots, signed by ${key.id}`);
+  const counts = `${job.steps} steps, ${log.entries.length} entries, ${count} snapshots`;
+  console.log(`${run}: verified: job ${id.job}, ${counts}, signed by ${key.id}`);
 }
 
 try {

@@ -1,4 +1,5 @@
-# Trains small runs, verifies them with verify.mjs, then damages or swaps one thing after the other: each time the verifier must notice.
+# Trains small runs, verifies them with verify.mjs, then damages or swaps one thing after the other: each time the verifier must
+# notice.
 . "$(dirname "$0")/../e2e/lib.sh"
 node=$2
 [ -x "$node" ] || fail "node is not installed; scripts/bootstrap.sh build installs it"
@@ -17,7 +18,8 @@ notices() {
   verify "$@"
   status=$?
   [ $status -eq 1 ] || fail "$what: verify.mjs exited with $status, expected 1; it said: $(cat "$work/out" "$work/err")"
-  [ "$(wc -l <"$work/err")" -eq 1 ] && grep -Eq "^verify: .*($pattern)" "$work/err" || fail "$what: verify.mjs said: $(cat "$work/err"); expected /$pattern/"
+  [ "$(wc -l <"$work/err")" -eq 1 ] && grep -Eq "^verify: .*($pattern)" "$work/err" ||
+    fail "$what: verify.mjs said: $(cat "$work/err"); expected /$pattern/"
 }
 # copy: a fresh copy of the first run in $work/copy.
 copy() { rm -rf "$work/copy" && cp -r "$work/run" "$work/copy"; }
@@ -28,7 +30,8 @@ flip() {
   printf "$(printf '\\%03o' $((byte ^ 1)))" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
 }
 
-# More than 256 entries: two levels of tiles. A last step off the grid. A language model with several snapshots. A run that was continued.
+# More than 256 entries: two levels of tiles. A last step off the grid. A language model with several snapshots. A run that was
+# continued.
 train "$work/run" examples/mlp.toml --steps 300 >"$work/json" || fail "$(cat "$work/stderr")"
 sed 's/^every = 1$/every = 7/' examples/mlp.toml >"$work/grid.toml"
 printf '[snapshot]\nevery = 14\n' >>"$work/grid.toml"
