@@ -20,6 +20,7 @@ constexpr Target kTargets[] = {
     {"run", RunRun, RunSeeds},
     {"safetensors", RunSafetensors, SafetensorsSeeds},
     {"tokens", RunTokens, TokensSeeds},
+    {"trace", RunTrace, TraceSeeds},
 };
 
 }  // namespace

@@ -44,6 +44,7 @@ void RunRange(ByteSpan input);
 void RunRun(ByteSpan input);
 void RunSafetensors(ByteSpan input);
 void RunTokens(ByteSpan input);
+void RunTrace(ByteSpan input);
 std::vector<Bytes> BpeTextSeeds();
 std::vector<Bytes> BpeVocabularySeeds();
 std::vector<Bytes> BundleSeeds();
@@ -60,5 +61,6 @@ std::vector<Bytes> RangeSeeds();
 std::vector<Bytes> RunSeeds();
 std::vector<Bytes> SafetensorsSeeds();
 std::vector<Bytes> TokensSeeds();
+std::vector<Bytes> TraceSeeds();
 
 }  // namespace assay::fuzz
