@@ -70,12 +70,13 @@ class Training {
 
   Status Save(std::int64_t step, float loss) {
     ASSAY_TRY(committer_.log().Write(run_.log_path(), LogOrigin(run_.signer(), prepared_.identity.job), key_));
-    const SnapshotInfo info{.step = step,
-                            .job = prepared_.identity.job,
-                            .trajectory = prepared_.identity.trajectory,
-                            .state_root = StateRootOf(prepared_.program.state, state_, pool_),
-                            .loss = loss,
-                            .validation_loss = std::nullopt};
+    SnapshotInfo info{.step = step,
+                      .job = prepared_.identity.job,
+                      .trajectory = prepared_.identity.trajectory,
+                      .state_root = StateRootOf(prepared_.program.state, state_, pool_),
+                      .loss = loss,
+                      .validation_loss = std::nullopt};
+    info.signature = key_.Sign(SignedMessage(info));
     ASSAY_TRY(WriteSnapshot(run_.SnapshotPath(step), prepared_.program.state, state_, info));
     return run_.Prune(step, prepared_.job.snapshot.keep);
   }

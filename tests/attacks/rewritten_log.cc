@@ -16,6 +16,7 @@ Status RewriteSnapshot(const Setting& setting, const RunDirectory& run, std::int
   const std::vector<StateSpec>& specs = setting.prepared.program.state;
   ASSAY_ASSIGN(Snapshot snapshot, ReadSnapshot(path, specs, setting.pool));
   snapshot.info.loss = BetterThan(snapshot.info.loss);
+  snapshot.info.signature = setting.key.Sign(SignedMessage(snapshot.info));
   return WriteSnapshot(path, specs, snapshot.state, snapshot.info);
 }
 

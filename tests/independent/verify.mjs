@@ -367,8 +367,16 @@ function checkMetadata(file, metadata, expected) {
   }
 }
 
+// The signer answers for a snapshot itself, too: the log says nothing about the steps between its entries.
+function checkSignature(file, key, {step, trajectory_id: trajectory, state_root: state}, metadata) {
+  const message = Buffer.concat([Buffer.from('assay/snapshot-signature/1\n'), Buffer.from(trajectory, 'hex'), u64(step),
+                                 Buffer.from(state, 'hex'), Buffer.from(metadata['assay.loss_bits'], 'hex').reverse()]);
+  const signature = Buffer.from(metadata['assay.signature'] ?? '', 'hex');
+  need(key.verifies(message, signature), `${file}: bad signature of ${key.id}`);
+}
+
 // Every snapshot; returns the last one's tensors.
-function checkSnapshots(run, id, job, {entries}) {
+function checkSnapshots(run, key, id, job, {entries}) {
   const folder = path.join(run, 'snapshots');
   const names = fs.readdirSync(folder).filter((name) => /^step-[0-9]{10}\.safetensors$/.test(name)).sort();
   let last;
@@ -379,6 +387,7 @@ function checkSnapshots(run, id, job, {entries}) {
                       state_root: hex(stateRoot(tensors))};
     const entry = entries.find((candidate) => candidate.step === step);
     checkMetadata(file, metadata, expected);
+    checkSignature(file, key, expected, metadata);
     if (entry) need(hex(entry.stateRoot) === expected.state_root, `${file}: its state root is not the log's of step ${step}`);
     if (entry && step > 0) checkMetadata(file, metadata, {loss_bits: entry.lossBits});
     if (step === job.steps) last = tensors;
@@ -409,7 +418,7 @@ function main([run, keyFile, proofFile]) {
   const log = checkLog(run, key, id, job);
   if (proofFile) checkProof(proofFile, key, log);
   checkReceipt(run, key, id, job, log);
-  const {last, count} = checkSnapshots(run, id, job, log);
+  const {last, count} = checkSnapshots(run, key, id, job, log);
   checkModel(run, id, job, log, last);
   const counts = `${job.steps} steps, ${log.entries.length} entries, ${count} snapshots`;
   console.log(`${run}: verified: job ${id.job}, ${counts}, signed by ${key.id}`);

@@ -39,6 +39,8 @@ train "$work/grid" "$work/grid.toml" --steps 40 >"$work/json" || fail "$(cat "$w
 train "$work/gpt2" examples/gpt2-tiny.toml --steps 6 >"$work/json" || fail "$(cat "$work/stderr")"
 train "$work/continued" "$work/grid.toml" --steps 10 >"$work/json" || fail "$(cat "$work/stderr")"
 train "$work/continued" "$work/grid.toml" --steps 17 >"$work/json" || fail "$(cat "$work/stderr")"
+between=snapshots/step-0000000010.safetensors  # the longer run's log has no entry for it
+[ -f "$work/continued/$between" ] || fail "no $between in a run that was continued from there"
 for run in run grid gpt2 continued; do passes "$work/$run" "$key.pub"; done
 
 # Proofs that the program prints: the first and last entry, some between, of trees of different shapes.
@@ -84,6 +86,12 @@ copy && cp "$work/run/snapshots/step-0000000200.safetensors" "$work/copy/snapsho
 notices "a snapshot of another step" "assay.step is 200" "$work/copy" "$key.pub"
 ASSAY_KEY=$work/other train "$work/foreign" examples/mlp.toml --steps 300 >"$work/json" || fail "$(cat "$work/stderr")"
 passes "$work/foreign" "$work/other.pub"
+for steps in 10 17; do
+  ASSAY_KEY=$work/other train "$work/foreign-continued" "$work/grid.toml" --steps $steps >"$work/json" ||
+    fail "$(cat "$work/stderr")"
+done
+cp "$work/foreign-continued/$between" "$work/continued/$between"
+notices "a snapshot that another key signed" "bad signature" "$work/continued" "$key.pub"
 copy && cp "$work/foreign/receipt.json" "$work/copy"
 notices "a receipt that another key signed" "signed by .*, expected" "$work/copy" "$key.pub"
 copy && cp -r "$work/foreign/log" "$work/copy"
