@@ -42,6 +42,8 @@ class SigningKey {
   static SigningKey Generate(std::string name);             // from the system's randomness; the name must be one
   static Result<SigningKey> Parse(std::string_view text);   // PRIVATE+KEY+NAME+HASH+DATA, without a line end
   SigningKey(std::string name, const ed25519::Seed& seed);  // a key of known bytes, for tests; the name must be one
+  SigningKey(const SigningKey&) = delete;                   // one seed, one place
+  SigningKey& operator=(const SigningKey&) = delete;
   SigningKey(SigningKey&& other) noexcept;
   SigningKey& operator=(SigningKey&& other) noexcept;
   ~SigningKey();

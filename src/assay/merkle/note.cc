@@ -105,7 +105,7 @@ std::string SignCheckpoint(const Checkpoint& checkpoint, const SigningKey& key) 
 Result<Checkpoint> OpenCheckpoint(std::string_view note, const VerifyKey& key, std::string_view what) {
   if (note.size() > kMaxNoteBytes) return Err("{}: has {} bytes, expected at most {}", what, note.size(), kMaxNoteBytes);
   std::string_view rest = note;
-  ASSAY_ASSIGN(const Checkpoint checkpoint, ParseText(rest, what));
+  ASSAY_ASSIGN(Checkpoint checkpoint, ParseText(rest, what));
   const std::string_view text = note.substr(0, note.size() - rest.size() - 1);
   bool found = false;
   do {
