@@ -154,8 +154,8 @@ Result<Bytes> ReadFile(const std::string& path, std::uint64_t max_bytes) {
 Result<std::uint64_t> ReadThrough(const std::string& path) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) return CannotRead(path, "open");
-  ASSAY_TRY(PlainSize(file.get(), path));
-  Bytes buffer(std::size_t{1} << 18);
+  ASSAY_ASSIGN(const std::uint64_t expected, PlainSize(file.get(), path));
+  Bytes buffer(std::min<std::uint64_t>(expected + 1, std::uint64_t{1} << 18));
   std::uint64_t size = 0;
   for (;;) {
     const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());

@@ -18,11 +18,6 @@ struct FsckOptions {
   bool json = false;
 };
 
-Result<TraceSummary> ReadTrace(ByteSpan file, const VerifyKey& signer, const Program& program, std::string_view what) {
-  ASSAY_ASSIGN(const Trace trace, OpenTrace(file, signer, program, what));
-  return TraceSummary{.trajectory = trace.trajectory, .step = trace.step, .before = trace.before, .after = trace.after};
-}
-
 void Print(const std::string& run, const FsckReport& report) {
   for (const Finding& finding : report.findings) fmt::print("{}: {}\n", finding.file, finding.problem);
   const auto damaged = std::ranges::count_if(report.findings, &Finding::damage);
@@ -35,7 +30,7 @@ void Print(const std::string& run, const FsckReport& report) {
 
 Result<int> RunFsck(const FsckOptions& options) {
   ThreadPool pool(std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
-  ASSAY_ASSIGN(const FsckReport report, Fsck(options.run, pool, ReadTrace));
+  ASSAY_ASSIGN(const FsckReport report, Fsck(options.run, pool, SummarizeTrace));
   if (options.json) {
     OrderedJson findings = OrderedJson::array();
     for (const Finding& finding : report.findings) {

@@ -64,6 +64,11 @@ std::int64_t StepOfEntry(std::int64_t index, std::int64_t commit_every, std::int
   return index > steps / commit_every ? steps : index * commit_every;
 }
 
+std::int64_t ReachOf(std::int64_t entries, std::int64_t commit_every, std::int64_t steps) {
+  if (entries >= EntriesAfter(steps, commit_every, steps)) return steps;
+  return std::min(entries * commit_every, steps) - 1;
+}
+
 Digest BatchRootOfSteps(std::span<const Digest> batch_roots) {
   std::vector<Digest> leaves;
   leaves.reserve(batch_roots.size());

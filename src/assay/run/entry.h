@@ -35,6 +35,9 @@ std::int64_t EntriesAfter(std::int64_t step, std::int64_t commit_every, std::int
 // The step of entry `index`.
 std::int64_t StepOfEntry(std::int64_t index, std::int64_t commit_every, std::int64_t steps);
 
+// The last step that a log of its first `entries` entries leads up to: one more would need the next entry. -1 when there are none.
+std::int64_t ReachOf(std::int64_t entries, std::int64_t commit_every, std::int64_t steps);
+
 // The batch root of an entry: the tree over its steps' own batch roots.
 Digest BatchRootOfSteps(std::span<const Digest> batch_roots);
 

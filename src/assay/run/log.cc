@@ -24,23 +24,6 @@ std::vector<Bytes> Encoded(const std::vector<LogEntry>& entries) {
 
 std::string ParentOf(const std::string& path) { return path.substr(0, path.find_last_of('/')); }
 
-// Removes, for good, the tiles that a log of `size` entries does not have: partial ones of earlier sizes, and temporaries.
-Status RemoveOthers(const std::string& directory, std::uint64_t size) {
-  if (!IsDirectory(JoinPath(directory, "tile"))) return {};
-  const std::vector<std::string> paths = TilePaths(size);
-  const std::set<std::string> needed(paths.begin(), paths.end());
-  std::set<std::string> changed;
-  ASSAY_ASSIGN(const std::vector<std::string> present, ListTree(JoinPath(directory, "tile")));
-  for (const std::string& name : present) {
-    const std::string path = JoinPath("tile", name);
-    if (needed.contains(path)) continue;
-    ASSAY_TRY(RemoveFile(JoinPath(directory, path)));
-    changed.insert(ParentOf(JoinPath(directory, path)));
-  }
-  for (const std::string& parent : changed) ASSAY_TRY(SyncDirectory(parent));
-  return {};
-}
-
 Status CheckTiles(const std::string& directory, std::span<const Bytes> entries) {
   for (const TileFile& tile : NewTiles(entries, 0)) {
     const std::string path = JoinPath(directory, tile.path);
@@ -48,6 +31,17 @@ Status CheckTiles(const std::string& directory, std::span<const Bytes> entries) 
     if (found != tile.content) return Err("{}: is not the tile of the log's entries", path);
   }
   return {};
+}
+
+// Of entries whose root is not the checkpoint's, the bundle whose hashes are others than its tile has; the directory when there is none.
+std::string StrangeBundle(const std::string& directory, std::span<const Bytes> entries) {
+  const std::vector<TileFile> tiles = NewTiles(entries, 0);  // those of level 0 come first, one for each bundle
+  const std::vector<Bundle> bundles = Bundles(entries.size());
+  for (std::size_t i = 0; i < bundles.size(); ++i) {
+    const auto found = ReadFile(JoinPath(directory, tiles[i].path), kMaxTileBytes);
+    if (found && *found != tiles[i].content) return JoinPath(directory, bundles[i].path);
+  }
+  return directory;
 }
 
 }  // namespace
@@ -82,7 +76,8 @@ Result<RunLog> RunLog::Read(const std::string& directory, const VerifyKey& signe
     }
   }
   if (log.root() != log.checkpoint_.root) {
-    return Err("{}: the entries' root is {}, the checkpoint says {}", directory, log.root().hex(), log.checkpoint_.root.hex());
+    return Err("{}: the entries' root is {}, the checkpoint says {}", StrangeBundle(directory, encoded), log.root().hex(),
+               log.checkpoint_.root.hex());
   }
   ASSAY_TRY(CheckTiles(directory, encoded));
   log.written_ = log.entries_.size();
@@ -125,7 +120,23 @@ Status RunLog::Write(const std::string& directory, const std::string& origin, co
     checkpoint_ = next;
     written_ = entries_.size();
   }
-  return RemoveOthers(directory, checkpoint_.size);
+  return Tidy(directory);
+}
+
+Status RunLog::Tidy(const std::string& directory) const {
+  if (!IsDirectory(JoinPath(directory, "tile"))) return {};
+  const std::vector<std::string> paths = TilePaths(checkpoint_.size);
+  const std::set<std::string> needed(paths.begin(), paths.end());
+  std::set<std::string> changed;
+  ASSAY_ASSIGN(const std::vector<std::string> present, ListTree(JoinPath(directory, "tile")));
+  for (const std::string& name : present) {
+    const std::string path = JoinPath("tile", name);
+    if (needed.contains(path)) continue;
+    ASSAY_TRY(RemoveFile(JoinPath(directory, path)));
+    changed.insert(ParentOf(JoinPath(directory, path)));
+  }
+  for (const std::string& parent : changed) ASSAY_TRY(SyncDirectory(parent));
+  return {};
 }
 
 }  // namespace assay

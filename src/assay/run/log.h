@@ -39,8 +39,10 @@ class RunLog {
   void Append(const LogEntry& entry);  // its `previous` must be the last entry's hash
   void Truncate(std::size_t size);     // drops the entries from `size` on; on disk once Write is called
 
-  // Writes what is not on disk yet, then the checkpoint, then removes the tiles that it does not need, for good.
+  // Writes what is not on disk yet, then the checkpoint, then tidies up.
   Status Write(const std::string& directory, const std::string& origin, const SigningKey& key);
+  // Removes, for good, the tiles that the checkpoint does not need: partial ones of other sizes, and temporaries.
+  Status Tidy(const std::string& directory) const;
 
  private:
   Digest trajectory_;

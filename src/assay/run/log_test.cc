@@ -44,6 +44,13 @@ TEST(LogEntry, ScheduleIsTheGridAndTheLastStep) {
         EXPECT_EQ(EntriesAfter(step, every, steps), static_cast<std::int64_t>(entries.size()))
             << every << " " << step << "/" << steps;
       }
+      for (std::int64_t size = 0; size <= static_cast<std::int64_t>(entries.size()); ++size) {
+        std::int64_t reach = -1;
+        for (std::int64_t step = 0; step <= steps; ++step) {
+          if (EntriesAfter(step, every, steps) <= size) reach = step;
+        }
+        EXPECT_EQ(ReachOf(size, every, steps), reach) << every << " " << size << "/" << steps;
+      }
       for (std::size_t i = 0; i < entries.size(); ++i) {
         EXPECT_EQ(StepOfEntry(static_cast<std::int64_t>(i), every, steps), entries[i]) << every << " " << i << "/" << steps;
       }

@@ -137,6 +137,11 @@ Result<Trace> OpenTrace(ByteSpan file, const VerifyKey& key, const Program& prog
   return trace;
 }
 
+Result<TraceSummary> SummarizeTrace(ByteSpan file, const VerifyKey& key, const Program& program, std::string_view what) {
+  ASSAY_ASSIGN(const Trace trace, OpenTrace(file, key, program, what));
+  return TraceSummary{.trajectory = trace.trajectory, .step = trace.step, .before = trace.before, .after = trace.after};
+}
+
 TraceRecorder::TraceRecorder(const Program& program, ThreadPool& pool) : types_(OutputTypesOf(program)), pool_(pool) {
   nodes_.resize(types_.size());
 }

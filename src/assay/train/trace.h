@@ -9,6 +9,7 @@
 
 #include "assay/base/thread_pool.h"
 #include "assay/merkle/key.h"
+#include "assay/run/fsck.h"
 #include "assay/train/stepper.h"
 
 namespace assay {
@@ -31,6 +32,9 @@ struct Trace {
 Bytes SignTrace(const Trace& trace, const SigningKey& key);
 // Checks size and signature before anything is read, and that it is of the nodes and outputs of this program.
 Result<Trace> OpenTrace(ByteSpan file, const VerifyKey& key, const Program& program, std::string_view what);
+
+// The same, down to what Fsck compares with the rest of a run.
+Result<TraceSummary> SummarizeTrace(ByteSpan file, const VerifyKey& key, const Program& program, std::string_view what);
 
 // Collects a trace while a traced step runs: its sink is to be handed to Stepper::RunTraced.
 class TraceRecorder {

@@ -32,13 +32,17 @@ Result<RunLog> OpenLog(const PreparedJob& prepared, const RunDirectory& run, con
              StepOfEntry(static_cast<std::int64_t>(fitting), prepared.job.commit_every, prepared.job.steps)) {
     ++fitting;
   }
-  if (log.checkpoint().origin == origin && fitting == log.entries().size()) return log;
+  if (log.checkpoint().origin == origin && fitting == log.entries().size()) {
+    ASSAY_TRY(log.Tidy(run.log_path()));
+    return log;
+  }
   if (log.checkpoint().origin == origin) {
     return Err("{}: entry {} is of step {}, which this job does not commit there", run.log_path(), fitting,
                log.entries()[fitting].step);
   }
-  // Snapshots that the shorter log does not cover go first, so that none is ever without its log.
-  ASSAY_TRY(run.RemoveSnapshotsAfter(prepared.job.steps));
+  // Snapshots that this log does not lead up to go first, so that none is ever without its log.
+  const std::int64_t reach = ReachOf(static_cast<std::int64_t>(fitting), prepared.job.commit_every, prepared.job.steps);
+  ASSAY_TRY(run.RemoveSnapshotsAfter(reach));
   log.Truncate(fitting);
   ASSAY_TRY(log.Write(run.log_path(), origin, key));
   return log;
@@ -60,6 +64,8 @@ class Session {
         committer_(prepared, std::move(log), pool) {}
 
   Result<TrainOutcome> Run() {
+    // Also where no step is left to run: with a receipt, a torn record would be damage.
+    if (!Exists(run_.receipt_path())) ASSAY_TRY(RepairEvents(run_.events_path()));
     ASSAY_TRY(Begin());
     const std::int64_t first = info_.step;
     if (hooks_.on_start) hooks_.on_start(first);
@@ -121,7 +127,6 @@ class Session {
 
   // Runs the steps that are left; true when it was asked to stop before the last.
   Result<bool> Loop() {
-    ASSAY_TRY(RepairEvents(run_.events_path()));
     ASSAY_ASSIGN(events_, EventWriter::Create(run_.events_path(), info_.step));
     while (info_.step < job_.steps) {
       if (hooks_.should_stop && hooks_.should_stop()) {
