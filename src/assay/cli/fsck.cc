@@ -18,8 +18,14 @@ struct FsckOptions {
   bool json = false;
 };
 
+// A finding is one line, whatever somebody called a file.
+std::string OneLine(std::string text) {
+  std::ranges::replace_if(text, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
+  return text;
+}
+
 void Print(const std::string& run, const FsckReport& report) {
-  for (const Finding& finding : report.findings) fmt::print("{}: {}\n", finding.file, finding.problem);
+  for (const Finding& finding : report.findings) fmt::print("{}: {}\n", OneLine(finding.file), OneLine(finding.problem));
   const auto damaged = std::ranges::count_if(report.findings, &Finding::damage);
   fmt::print("{}: {}: {} files, {} bytes", run, Name(report.verdict), report.files,
              Grouped(static_cast<std::int64_t>(report.bytes)));

@@ -182,6 +182,7 @@ Result<std::optional<Snapshot>> RunDirectory::NewestSnapshot(std::span<const Sta
     if (*step > max_step) continue;
     const std::string path = SnapshotPath(*step);
     auto snapshot = ReadSnapshot(path, specs, pool);
+    if (!snapshot && snapshot.error().system) return tl::unexpected(snapshot.error());
     if (!snapshot) {
       note(fmt::format("{}; passing over this snapshot", snapshot.error().message));
     } else if (snapshot->info.step != *step || snapshot->info.trajectory != identity().trajectory) {

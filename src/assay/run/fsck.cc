@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "assay/base/file.h"
@@ -13,6 +12,7 @@
 #include "assay/ops/table.h"
 #include "assay/run/directory.h"
 #include "assay/run/events.h"
+#include "assay/run/fsck_files.h"
 #include "assay/run/fsck_tensors.h"
 #include "assay/run/log.h"
 #include "assay/run/receipt.h"
@@ -40,11 +40,11 @@ std::optional<Digest> WeightsIn(ByteSpan job_bin) {
 
 class RunCheck {
  public:
-  RunCheck(std::string path, ThreadPool& pool, const TraceReader& read_trace)
-      : path_(std::move(path)), pool_(pool), read_trace_(read_trace) {}
+  RunCheck(FsckFiles files, ThreadPool& pool, const TraceReader& read_trace)
+      : files_(std::move(files)), pool_(pool), read_trace_(read_trace) {}
 
-  Result<FsckReport> Run() {
-    ASSAY_TRY(TakeInventory());
+  FsckReport Run() {
+    has_receipt_ = files_.Has("receipt.json") || IsDirectory(Path("receipt.json"));
     CheckLock();
     const bool identified = CheckId();
     if (identified) {
@@ -57,47 +57,15 @@ class RunCheck {
       CheckReceipt();
     }
     NameTheRest(identified);
-    const bool damaged = std::ranges::any_of(report_.findings, &Finding::damage);
-    report_.verdict = damaged ? FsckVerdict::kDamaged : has_receipt_ ? FsckVerdict::kWhole : FsckVerdict::kUnfinished;
-    return std::move(report_);
+    return files_.Report(has_receipt_);
   }
 
  private:
-  void Damage(std::string_view file, std::string problem) {
-    report_.findings.push_back({std::string(file), std::move(problem)});
-  }
-  void Note(std::string_view file, std::string_view problem) {
-    report_.findings.push_back({.file = std::string(file), .problem = std::string(problem), .damage = false});
-  }
-  // For errors that begin with the path of the file at fault.
-  void DamageFrom(const Error& error, std::string_view file) {
-    std::string_view text = error.message;
-    const std::string prefix = JoinPath(path_, "");
-    if (!text.starts_with(prefix)) return Damage(file, error.message);
-    text.remove_prefix(prefix.size());
-    const std::size_t colon = std::min(text.find(": "), text.size());
-    Damage(text.substr(0, colon), std::string(text.substr(std::min(colon + 2, text.size()))));
-  }
-  std::string Path(std::string_view file) const { return JoinPath(path_, file); }
-  bool Has(const std::string& file) const { return all_.contains(file); }
-  // Whether the file is there; it is then accounted for.
-  bool Take(const std::string& file) {
-    rest_.erase(file);
-    return Has(file);
-  }
-
-  Status TakeInventory() {
-    ASSAY_ASSIGN(const std::vector<std::string> files, ListTree(path_));
-    for (const std::string& file : files) {
-      ASSAY_ASSIGN(const std::uint64_t size, ReadThrough(Path(file)));
-      report_.bytes += size;
-      all_.insert(file);
-    }
-    report_.files = all_.size();
-    rest_ = all_;
-    has_receipt_ = Has("receipt.json") || IsDirectory(Path("receipt.json"));
-    return {};
-  }
+  std::string Path(std::string_view file) const { return files_.Path(file); }
+  void Damage(std::string_view file, std::string_view problem) { files_.Damage(file, problem); }
+  void DamageFrom(const Error& error, std::string_view file) { files_.DamageFrom(error, file); }
+  void Note(std::string_view file, std::string_view problem) { files_.Note(file, problem); }
+  bool Take(const std::string& file) { return files_.Take(file); }
 
   void CheckLock() {
     if (!Take("lock")) return;
@@ -118,13 +86,12 @@ class RunCheck {
       }
       return header_.has_value();
     }
-    std::set<std::string> strange = rest_;
-    std::erase_if(strange, [](const std::string& file) {
+    const auto created = [](const std::string& file) {
       return IsTemporaryName(file) || file == "job.toml" || file == "job.bin" || file == "program.bin";
-    });
-    if (strange.empty()) {
+    };
+    if (std::ranges::all_of(files_.rest(), created)) {
       Note("id", "is not there yet: the creation of the run was interrupted");
-      rest_.clear();
+      files_.TakeAll("");
     } else {
       Damage("id", "is missing");
     }
@@ -211,11 +178,11 @@ class RunCheck {
     auto log = RunLog::Read(Path("log"), header_->signer, header_->identity.trajectory);
     if (!log) {
       // Which tiles it needs is not known then.
-      std::erase_if(rest_, [](const std::string& file) { return file.starts_with("log/tile/"); });
+      files_.TakeAll("log/tile/");
       return DamageFrom(log.error(), checkpoint);
     }
     log_ = std::move(*log);
-    for (const std::string& tile : TilePaths(log_->entries().size())) rest_.erase("log/" + tile);
+    for (const std::string& tile : TilePaths(log_->entries().size())) Take("log/" + tile);
     const auto note = ReadFile(Path(checkpoint), kMaxSmallFile);
     if (note && std::ranges::count(*note, '\n') > 5) Note(checkpoint, "carries signatures of others, which are not checked");
     CheckOrigin();
@@ -225,8 +192,9 @@ class RunCheck {
   // A log that a run of another number of steps left is taken over when training goes on.
   void CheckOrigin() {
     const std::string& origin = log_->checkpoint().origin;
-    log_is_current_ = settled_ && origin == LogOrigin(header_->signer, header_->identity.job);
-    if (log_is_current_ || (!settled_ && !has_receipt_)) return;
+    const bool ours = origin == LogOrigin(header_->signer, header_->identity.job);
+    log_is_current_ = ours && settled_;
+    if (ours) return;
     const std::string prefix = header_->signer.name() + "/";
     const bool other_length = origin.starts_with(prefix) && Digest::FromHex(origin.substr(prefix.size())).has_value();
     if (other_length && !has_receipt_) {
@@ -254,11 +222,10 @@ class RunCheck {
   std::vector<std::int64_t> SnapshotsHere() const {
     constexpr std::string_view kFolder = "snapshots/";
     std::vector<std::int64_t> steps;
-    for (const std::string& file : all_) {
-      if (!file.starts_with(kFolder)) continue;
-      if (const auto step = SnapshotStep(std::string_view(file).substr(kFolder.size()))) steps.push_back(*step);
+    for (const std::string& file :
+         files_.Below(kFolder, [](std::string_view name) { return SnapshotStep(name).has_value(); })) {
+      steps.push_back(*SnapshotStep(std::string_view(file).substr(kFolder.size())));
     }
-    std::ranges::sort(steps);
     return steps;
   }
   static std::string SnapshotFile(std::int64_t step) { return fmt::format("snapshots/step-{:010}.safetensors", step); }
@@ -301,11 +268,7 @@ class RunCheck {
   }
 
   void CheckEvents() {
-    std::vector<std::string> files;
-    for (const std::string& file : all_) {
-      constexpr std::string_view kFolder = "events/";
-      if (file.starts_with(kFolder) && IsEventFileName(std::string_view(file).substr(kFolder.size()))) files.push_back(file);
-    }
+    const std::vector<std::string> files = files_.Below("events/", IsEventFileName);
     for (const std::string& file : files) CheckEventFile(file, file == files.back());
   }
 
@@ -327,13 +290,11 @@ class RunCheck {
 
   void CheckTraces() {
     constexpr std::string_view kFolder = "traces/";
-    for (const std::string& file : all_) {
-      const auto step = file.starts_with(kFolder) ? TraceStepOf(std::string_view(file).substr(kFolder.size())) : std::nullopt;
-      if (!step) continue;
+    for (const std::string& file : files_.Below(kFolder, [](std::string_view name) { return TraceStepOf(name).has_value(); })) {
       Take(file);
       if (!read_trace_) {
         Note(file, "not checked");
-      } else if (const Status good = CheckTrace(file, *step); !good) {
+      } else if (const Status good = CheckTrace(file, *TraceStepOf(std::string_view(file).substr(kFolder.size()))); !good) {
         DamageFrom(good.error(), file);
       }
     }
@@ -399,7 +360,7 @@ class RunCheck {
   }
 
   void NameTheRest(bool identified) {
-    for (const std::string& file : rest_) {
+    for (const std::string& file : files_.rest()) {
       if (IsTemporaryName(std::string_view(file).substr(file.rfind('/') + 1))) {
         Note(file, kLeftover);
       } else if (!identified) {
@@ -412,12 +373,9 @@ class RunCheck {
     }
   }
 
-  std::string path_;
+  FsckFiles files_;
   ThreadPool& pool_;
   const TraceReader& read_trace_;
-  FsckReport report_;
-  std::set<std::string> all_;
-  std::set<std::string> rest_;  // what no check has accounted for
   bool has_receipt_ = false;
   std::optional<RunHeader> header_;
   std::optional<RunHeader> next_;
@@ -452,7 +410,8 @@ Result<FsckReport> Fsck(const std::string& path, ThreadPool& pool, const TraceRe
     ASSAY_ASSIGN(lock, FileLock::TryShare(file));
     if (!lock) return Err("{}: a process is training in this directory; check again when it is done", path);
   }
-  return RunCheck(path, pool, read_trace).Run();
+  ASSAY_ASSIGN(FsckFiles files, FsckFiles::List(path));
+  return RunCheck(std::move(files), pool, read_trace).Run();
 }
 
 }  // namespace assay

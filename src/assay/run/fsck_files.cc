@@ -1,0 +1,53 @@
+#include "assay/run/fsck_files.h"
+
+#include <algorithm>
+
+namespace assay {
+
+Result<FsckFiles> FsckFiles::List(const std::string& directory) {
+  FsckFiles files(directory);
+  ASSAY_ASSIGN(const std::vector<std::string> names, ListTree(directory));
+  for (const std::string& name : names) {
+    ASSAY_ASSIGN(const std::uint64_t size, ReadThrough(files.Path(name)));
+    files.report_.bytes += size;
+  }
+  files.report_.files = names.size();
+  files.all_.insert(names.begin(), names.end());
+  files.rest_ = files.all_;
+  return files;
+}
+
+bool FsckFiles::Take(const std::string& file) {
+  rest_.erase(file);
+  return Has(file);
+}
+
+void FsckFiles::TakeAll(std::string_view prefix) {
+  std::erase_if(rest_, [&](const std::string& file) { return file.starts_with(prefix); });
+}
+
+void FsckFiles::Damage(std::string_view file, std::string_view problem) {
+  report_.findings.push_back({.file = std::string(file), .problem = std::string(problem), .damage = true});
+}
+
+void FsckFiles::Note(std::string_view file, std::string_view problem) {
+  report_.findings.push_back({.file = std::string(file), .problem = std::string(problem), .damage = false});
+}
+
+void FsckFiles::DamageFrom(const Error& error, std::string_view file) {
+  std::string_view text = error.message;
+  const std::string prefix = Path("");
+  if (!text.starts_with(prefix)) return Damage(file, text);
+  text.remove_prefix(prefix.size());
+  const std::size_t colon = std::min(text.find(": "), text.size());
+  Damage(text.substr(0, colon), text.substr(std::min(colon + 2, text.size())));
+}
+
+FsckReport FsckFiles::Report(bool has_receipt) const {
+  FsckReport report = report_;
+  const bool damaged = std::ranges::any_of(report.findings, &Finding::damage);
+  report.verdict = damaged ? FsckVerdict::kDamaged : has_receipt ? FsckVerdict::kWhole : FsckVerdict::kUnfinished;
+  return report;
+}
+
+}  // namespace assay
