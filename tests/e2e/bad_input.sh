@@ -30,6 +30,7 @@ bad_job 'bad.toml' 's/^\[model\]/[model/'
 bad_job 'bad.toml.*model.kind.*expected' 's/^kind = "mlp"/kind = "perceptron"/'
 bad_job 'heads' 's/^heads = .*/heads = 5/' examples/gpt2-tiny.toml
 bad_job 'sequence|context' 's/^sequence = .*/sequence = 4000/' examples/gpt2-tiny.toml
+bad_job 'snapshot.every.*multiple of commit.every' '/^every = 1$/c every = 4\n[snapshot]\nevery = 6'
 head -c 300 /dev/urandom >"$work/bad.toml"
 refuses 'bad.toml' "$assay" train "$work/bad.toml" --out "$work/run"
 : >"$work/bad.toml"
@@ -66,12 +67,28 @@ refuses "holds 'precious' but no run" "$assay" train $job --out "$work/full"
   flock 9
   refuses 'another process is training' "$assay" train $job --out "$work/mlp" --steps 6
 ) || exit 1
+(
+  exec 9>>"$work/mlp/lock"
+  flock 9
+  refuses 'a process is training in this directory' "$assay" fsck "$work/mlp"
+) || exit 1
+"$assay" keygen --out "$work/other.key" --name other >/dev/null
+refuses 'is signed by e2e\+.*, not by other\+' "$assay" train $job --out "$work/mlp" --steps 5 --key "$work/other.key"
+refuses 'missing.key: .*No such file' "$assay" train $job --out "$work/run" --key "$work/missing.key"
 echo junk >"$work/mlp/id"
 refuses 'mlp/id: ' "$assay" show "$work/mlp"
+refuses 'mlp/id: ' "$assay" train $job --out "$work/mlp" --steps 5
+"$assay" fsck "$work/mlp" >"$work/out"
+[ $? -eq 1 ] || fail "fsck without an id: $(cat "$work/out")"
+grep -q '^id: ' "$work/out" || fail "fsck without an id: $(cat "$work/out")"
 
 # The other commands.
 refuses 'no such run' "$assay" show "$work/nowhere"
 refuses 'is not a run directory' "$assay" show "$work/full"
+refuses 'is not a run directory' "$assay" fsck "$work/full"
+refuses 'no such run directory' "$assay" fsck "$work/nowhere"
+refuses 'no such run directory' "$assay" fsck $job
+refuses 'run is required' "$assay" fsck
 refuses 'garbage.safetensors' "$assay" show "$work/garbage.safetensors"
 refuses 'No such file' "$assay" eval "$work/nowhere"
 refuses 'name the weights to use with --weights' "$assay" eval $job

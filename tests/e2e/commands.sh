@@ -36,6 +36,26 @@ snapshot=$run/snapshots/step-0000000020.safetensors
 "$assay" show "$snapshot" | grep -q "^state root   $root (checked)\$" || fail "show $snapshot"
 "$assay" show "$run/model.safetensors" | grep -q "^state root   $root (of the whole state)\$" || fail "show model.safetensors"
 
+# fsck finds nothing, and then what is put in its way.
+"$assay" fsck "$run" >"$work/out" || fail "fsck: $(cat "$work/out")"
+grep -Eqx "$run: whole: [0-9]+ files, [0-9,]+ bytes" "$work/out" || fail "fsck: $(cat "$work/out")"
+"$assay" fsck "$run" --json >"$work/out" || fail "fsck --json: $(cat "$work/out")"
+grep -Eqx '\{"verdict":"whole","files":[0-9]+,"bytes":[0-9]+,"findings":\[\]\}' "$work/out" || fail "fsck --json: $(cat "$work/out")"
+"$assay" trace "$run" --step 3 >/dev/null || fail "trace"
+"$assay" fsck "$run" | grep -q ': whole: ' || fail "fsck with a trace: $("$assay" fsck "$run")"
+cp -r "$run" "$work/damaged"
+printf 'X' | dd of="$work/damaged/traces/step-0000000003.trace" bs=1 seek=200 conv=notrunc status=none
+printf 'X' | dd of="$work/damaged/model.safetensors" bs=1 seek=9000 conv=notrunc status=none
+rm "$work/damaged/job.bin"
+touch "$work/damaged/notes" "$work/damaged/log/.checkpoint.1-0.assay-tmp"
+"$assay" fsck "$work/damaged" >"$work/out"
+[ $? -eq 1 ] || fail "fsck of a damaged run did not exit with 1: $(cat "$work/out")"
+for line in 'traces/step-0000000003.trace: ' 'model.safetensors: ' 'receipt.json: says model.safetensors ' 'job.bin: is missing' \
+  'notes: is not a file of a run' 'log/.checkpoint.1-0.assay-tmp: left by an interrupted write' "$work/damaged: damaged: .*; 4 problems"; do
+  grep -q "^$line" "$work/out" || fail "fsck of a damaged run does not say '$line': $(cat "$work/out")"
+done
+[ "$("$assay" fsck "$work/damaged" --json | tail -n1 | field verdict)" = damaged ] || fail "fsck --json of a damaged run"
+
 # A snapshot that was tampered with fails verification: status 1.
 cp "$snapshot" "$work/tampered.safetensors"
 printf 'X' | dd of="$work/tampered.safetensors" bs=1 seek=$(($(stat -c %s "$snapshot") - 1)) conv=notrunc status=none
@@ -46,7 +66,7 @@ grep -q WRONG "$work/out" || fail "show of a tampered snapshot: $(cat "$work/out
 "$assay" bench $job --steps 2 | grep -q '^matmul ' || fail "bench"
 "$assay" bench $job --steps 2 --json | grep -q '"step_seconds_best":' || fail "bench --json"
 "$assay" --help | grep -q train || fail "--help"
-for command in train eval sample show bench log keygen version; do
+for command in train fsck eval sample show bench log keygen version; do
   "$assay" $command --help >"$work/out" || fail "$command --help"
   grep -q Usage "$work/out" || fail "$command --help: $(cat "$work/out")"
 done

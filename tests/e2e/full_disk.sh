@@ -4,18 +4,18 @@
 job=examples/gpt2-tiny.toml
 root=$(train "$work/whole" $job | field state_root)
 
-# Valid snapshots, or none at all, are all that may be left.
+# What is left is a run that is sound and not finished.
 check_left() {
   no_leftovers "$1"
-  for snapshot in "$1"/snapshots/*.safetensors "$1"/model.safetensors; do
-    [ -e "$snapshot" ] || continue
-    "$assay" show "$snapshot" >/dev/null || fail "half-written: $snapshot"
-  done
+  "$assay" fsck "$1" --json >"$work/fsck" || fail "left behind: $(cat "$work/fsck")"
+  [ "$(field verdict <"$work/fsck")" = unfinished ] || fail "left behind: $(cat "$work/fsck")"
 }
 goes_on() {
   local json
   json=$(train "$1" $job) || fail "going on: $(cat "$work/stderr")"
   [ "$(echo "$json" | field state_root)" = "$root" ] || fail "going on gave $json, expected root $root"
+  cmp "$work/whole/receipt.json" "$1/receipt.json" || fail "going on gave another receipt"
+  "$assay" fsck "$1" | grep -q ': whole: ' || fail "after going on: $("$assay" fsck "$1")"
 }
 
 # The state of this job is some 500 KiB: a limit of 64 KiB lets the small files through and stops the first snapshot.

@@ -24,16 +24,20 @@ for signal in INT TERM; do
   grep -Eq "^assay: interrupted after step [0-9]+ of $steps; continue with: assay train $job --out $out\$" "$work/stderr" ||
     fail "SIG$signal: it said: $(cat "$work/stderr")"
   [ "$(ls "$out/snapshots" | wc -l)" -ge 1 ] || fail "SIG$signal: no snapshot was written"
-  [ ! -e "$out/model.safetensors" ] || fail "SIG$signal: an unfinished run has final weights"
+  [ ! -e "$out/model.safetensors" ] && [ ! -e "$out/receipt.json" ] || fail "SIG$signal: an unfinished run has final weights or a receipt"
+  "$assay" fsck "$out" >"$work/fsck" && grep -q ': unfinished: ' "$work/fsck" || fail "SIG$signal: $(cat "$work/fsck")"
   json=$(train "$out" $job --steps $steps) || fail "continuing: $(cat "$work/stderr")"
   [ "$(echo "$json" | field state_root)" = "$root" ] || fail "continuing after SIG$signal: $json, expected root $root"
   [ "$(echo "$json" | field resumed_from)" -gt 0 ] || fail "continuing after SIG$signal began anew: $json"
+  cmp "$work/whole/receipt.json" "$out/receipt.json" || fail "continuing after SIG$signal gave another receipt"
+  "$assay" fsck "$out" >"$work/fsck" && grep -q ': whole: ' "$work/fsck" || fail "continuing after SIG$signal: $(cat "$work/fsck")"
 done
 
 # A finished run is recognised: same result, nothing trained.
 json=$(train "$work/INT" $job --steps $steps)
 [ "$(echo "$json" | field resumed_from)" -eq $steps ] || fail "a finished run was trained again: $json"
 [ "$(echo "$json" | field state_root)" = "$root" ] || fail "a finished run reports $json"
+cmp "$work/whole/receipt.json" "$work/INT/receipt.json" || fail "a finished run has another receipt after it was looked at"
 
 # A second Ctrl-C does not wait for the step to end. One step of this job takes the reference kernels seconds.
 set -m
