@@ -98,6 +98,7 @@ class Session {
       saved_ = true;
       // Those that were passed over would stay behind in a run that is signed for.
       ASSAY_TRY(run_.RemoveSnapshotsAfter(info_.step));
+      ASSAY_TRY(run_.Prune(info_.step, job_.snapshot.keep));  // the killed process may not have come to it
       return committer_.Resume(info_.step, stepper_);
     }
     ASSAY_TRY(run_.RemoveSnapshotsAfter(0));
