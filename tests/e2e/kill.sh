@@ -44,7 +44,7 @@ while [ $kills -lt "$wanted" ]; do
   while killed "$run"; do
     kills=$((kills + 1))
     sound "$run"
-    [ -e "$run/snapshots/step-0000000002.safetensors" ] || early=$((early + 1))
+    [ -n "$(ls "$run/snapshots" 2>/dev/null)" ] || early=$((early + 1))
     [ $((RANDOM % 2)) -eq 0 ] || break
   done
   json=$(train "$run" "$job" --steps $steps) || fail "taking up run $runs after $kills kills: $(cat "$work/stderr")"
