@@ -21,7 +21,9 @@ constexpr std::string_view kPrivatePrefix = "PRIVATE+KEY+";
 constexpr std::uint8_t kEd25519Type = 1;
 constexpr std::uint64_t kMaxKeyFile = 1024;
 
-void Wipe(std::span<std::uint8_t> secret) { ::explicit_bzero(secret.data(), secret.size()); }
+void Wipe(std::span<std::uint8_t> secret) {
+  if (!secret.empty()) ::explicit_bzero(secret.data(), secret.size());
+}
 
 // NAME+HASH+DATA taken apart; DATA decoded and without its type byte.
 struct KeyText {

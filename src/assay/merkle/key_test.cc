@@ -65,8 +65,8 @@ TEST(Key, NoOtherTextIsAKey) {
     EXPECT_FALSE(VerifyKey::Parse(std::string(text).insert(i, 1, text[i]))) << i;
   }
   for (const std::string& other :
-       {std::string(), std::string("+"), std::string("++"), text + "\n", " " + text, text + "=", text + "AAAA",
-        std::string("example.org/Trainer_1.a-b+5236F2F0+AQOhB7/zzhC+HXDdGOdLwJln5NYwm6UNXx3chmQSVTG4")}) {
+       {std::string(), std::string("+"), std::string("++"), std::string("a+12345678+"), text + "\n", " " + text, text + "=",
+        text + "AAAA", std::string("example.org/Trainer_1.a-b+5236F2F0+AQOhB7/zzhC+HXDdGOdLwJln5NYwm6UNXx3chmQSVTG4")}) {
     EXPECT_FALSE(VerifyKey::Parse(other)) << other;
   }
 }
@@ -83,6 +83,7 @@ TEST(Key, NoOtherTextIsAPrivateKey) {
     EXPECT_FALSE(SigningKey::Parse(std::string(text).erase(i, 1))) << i;
   }
   EXPECT_FALSE(SigningKey::Parse(text + "\n"));
+  EXPECT_FALSE(SigningKey::Parse("PRIVATE+KEY+a+12345678+"));
   EXPECT_FALSE(SigningKey::Parse(kPublic));
 }
 
