@@ -1,8 +1,9 @@
-// What a run directory holds beside tensors: its header, log entries, the statement of its receipt, and the metadata of its snapshots.
+// What a run directory holds beside tensors: its header, log entries, events, the statement of its receipt, and the metadata of its snapshots.
 #include <algorithm>
 
 #include "assay/base/check.h"
 #include "assay/run/entry.h"
+#include "assay/run/events.h"
 #include "assay/run/identity.h"
 #include "assay/run/receipt.h"
 #include "assay/run/snapshot.h"
@@ -17,6 +18,10 @@ void RunRun(ByteSpan input) {
   if (entry) ASSAY_CHECK(std::ranges::equal(Encode(*entry), input));
   const auto receipt = ParseStatement(AsText(input), "receipt");
   if (receipt) ASSAY_CHECK(ToStatement(*receipt) == AsText(input));
+  const EventScan scan = ScanEvents(input);
+  ASSAY_CHECK(scan.whole <= input.size());
+  const EventScan good = ScanEvents(input.first(scan.whole));
+  ASSAY_CHECK(good.whole == scan.whole && good.records == scan.records && good.last_step == scan.last_step && !good.torn);
   const auto file = Safetensors::Parse(input, "file");
   if (!file) return;
   const auto info = SnapshotInfoOf(*file);
@@ -53,8 +58,13 @@ std::vector<Bytes> RunSeeds() {
                         .final_state_root = digest,
                         .loss_bits = 0x3f800000,
                         .signer = signer.ToString()};
+  ByteWriter events;
+  const Scalar loss{"loss", 2.0f};
+  for (const Bytes& event : {EncodeVersionEvent(1.5), EncodeRestartEvent(1.5, 300), EncodeScalarEvent(1.5, 301, {&loss, 1})}) {
+    events.Raw(FrameRecord(event));
+  }
   return {ToBytes(Encode(header)), EncodeSafetensors({&ref, 1}, ToMetadata(info)).value(), Encode(entry),
-          ToBytes(ToStatement(receipt))};
+          ToBytes(ToStatement(receipt)), events.Take()};
 }
 
 }  // namespace assay::fuzz

@@ -1,4 +1,6 @@
 // Safetensors files.
+#include <algorithm>
+
 #include "assay/base/check.h"
 #include "assay/tensor/safetensors.h"
 #include "fuzz/targets.h"
@@ -29,6 +31,7 @@ void RunSafetensors(ByteSpan input) {
   ASSAY_CHECK(encoded.has_value());
   const auto again = Safetensors::Parse(*encoded, "again");
   ASSAY_CHECK(again.has_value() && again->tensors().size() == refs.size());
+  ASSAY_CHECK(file->IsCanonical() == std::ranges::equal(*encoded, input));
 }
 
 std::vector<Bytes> SafetensorsSeeds() {

@@ -282,8 +282,11 @@ const StoredTensor* Safetensors::Find(std::string_view name) const {
 
 bool Safetensors::IsCanonical() const {
   std::vector<HeaderRow> rows;
-  for (const StoredTensor& tensor : tensors_)
-    rows.push_back({tensor.name, Name(tensor.type), tensor.shape.dims(), tensor.data.size()});
+  for (const StoredTensor& tensor : tensors_) {
+    const TypeRow& type = Row(tensor.type);
+    if (tensor.name.empty() || !type.ours || SizeOf(*type.ours) != type.size) return false;  // others may write such, we do not
+    rows.push_back({tensor.name, type.name, tensor.shape.dims(), tensor.data.size()});
+  }
   // The header holds the offsets, so that one of the same bytes says that the data lies where it would be written.
   const Bytes front = Front(Header(rows, metadata_));
   return front.size() <= bytes_.size() && std::equal(front.begin(), front.end(), bytes_.begin());

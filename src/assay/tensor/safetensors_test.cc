@@ -60,6 +60,8 @@ TEST(Safetensors, KnowsItsOwnBytes) {
   EXPECT_FALSE(canonical(header + padding + std::string(8, ' ')));
   EXPECT_FALSE(canonical("{" + b + "," + a + "}" + padding));
   EXPECT_FALSE(canonical(R"({"__metadata__":{},)" + a + "," + b + "}"));
+  EXPECT_FALSE(canonical(R"({"":{"data_offsets":[0,6],"dtype":"U8","shape":[6]}} )"));
+  EXPECT_FALSE(canonical(R"({"a":{"data_offsets":[0,6],"dtype":"F16","shape":[3]}})"));
   EXPECT_FALSE(canonical(R"({"\u0061":{"data_offsets":[0,4],"dtype":"F32","shape":[1]},)" + b + "}"));
   EXPECT_FALSE(canonical(
       R"({"a":{"data_offsets":[2,6],"dtype":"F32","shape":[1]},"b":{"data_offsets":[0,2],"dtype":"U16","shape":[1]}})"));
