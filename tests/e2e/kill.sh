@@ -1,5 +1,5 @@
-# Trainings that are killed with SIGKILL at random moments leave sound runs, and taken up again end in the receipt, the log and the weights of one
-# that was not. ASSAY_KILLS says how many kills there are to be (25), ASSAY_SEED which moments. The promise is 200:
+# Trainings that are killed with SIGKILL at random moments leave sound runs, and taken up again end in the receipt, the log and the
+# weights of one that was not. ASSAY_KILLS says how many kills there are to be (25), ASSAY_SEED which moments. The promise is 200:
 #   ASSAY_KILLS=200 bash tests/e2e/kill.sh build/release/assay
 . "$(dirname "$0")/lib.sh"
 wanted=${ASSAY_KILLS:-25}

@@ -1,8 +1,8 @@
 // Disk: what may be left of a directory after a power cut.
 //
-// The model: a file's data is safe once the file was synced, a directory's entries once the directory was. Of everything since, anything may
-// be there or not: later data without earlier, a name without its data, a removal undone, a write in part. A rename within a directory is done or not
-// done. Not synchronised.
+// The model: a file's data is safe once the file was synced, a directory's entries once the directory was. Of everything since,
+// anything may be there or not: later data without earlier, a name without its data, a removal undone, a write in part. A rename
+// within a directory is done or not done. Not synchronised.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// Every call of a training that opens, writes, syncs, renames or removes a file is made to fail, once and from then on, with EIO and ENOSPC: the
-// training ends with status 2 and one line that names a file, tries nothing again, and what it leaves goes on to the same receipt.
+// Every call of a training that opens, writes, syncs, renames or removes a file is made to fail, once and from then on, with EIO
+// and ENOSPC: the training ends with status 2 and one line that names a file, tries nothing again, and what it leaves goes on to
+// the same receipt.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,9 +1,10 @@
-// A library to preload (LD_PRELOAD) that stands between a process and its files below one directory. It counts the calls that open, change or
-// sync such files and can make one fail, or all from one on, cut a write short, or kill the process; and it can record what was done.
+// A library to preload (LD_PRELOAD) that stands between a process and its files below one directory. It counts the calls that open,
+// change or sync such files and can make one fail, or all from one on, cut a write short, or kill the process; and it can record
+// what was done.
 //
 //   ASSAY_IO_ROOT    the directory, absolute
-//   ASSAY_IO_FAULT   CALL:WHAT[:on]  the call with this number, from 1; WHAT is EIO, ENOSPC, short (half of a write is done) or kill; `on`: and all
-//                    that follow it
+//   ASSAY_IO_FAULT   CALL:WHAT[:on]  the call with this number, from 1; WHAT is EIO, ENOSPC, short (half of a write is done) or
+//                    kill; `on`: and all that follow it
 //   ASSAY_IO_REPORT  a file to which a line "NUMBER NAME PATH" is appended for each call
 //   ASSAY_IO_RECORD  a file to which what was done is appended (operations.h)
 //

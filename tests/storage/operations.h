@@ -1,7 +1,8 @@
-// What the interposed library records: every operation of a process that changes files below one directory, in order, with its data.
+// What the interposed library records: every operation of a process that changes files below one directory, in order, with its
+// data.
 //
-// A record is u8 kind, u32 handle, u64 offset, u32 length and bytes of a path, u32 length and bytes of a second path or of data; little-endian. The
-// records of several processes may follow each other: each begins with kStart.
+// A record is u8 kind, u32 handle, u64 offset, u32 length and bytes of a path, u32 length and bytes of a second path or of data;
+// little-endian. The records of several processes may follow each other: each begins with kStart.
 #pragma once
 
 #include <cstdint>

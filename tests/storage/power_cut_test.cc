@@ -1,6 +1,6 @@
-// Power cuts: trainings that were recorded call by call are cut after every call, with all, nothing or an arbitrary part of what was not synced
-// there. Whatever is left must be the old run or the new one: Fsck never calls it damaged nor wrongly whole, and training ends in the
-// receipt of the training that was not cut.
+// Power cuts: trainings that were recorded call by call are cut after every call, with all, nothing or an arbitrary part of what
+// was not synced there. Whatever is left must be the old run or the new one: Fsck never calls it damaged nor wrongly whole, and
+// training ends in the receipt of the training that was not cut.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -108,8 +108,8 @@ class PowerCutTest : public testing::Test {
   std::size_t verdicts_[3] = {}, drawn_ = 0, calls_ = 0;
 };
 
-// A history with everything that changes a run: it is created, killed, taken up, continued to more steps, killed again, cut down to fewer, and
-// worded otherwise.
+// A history with everything that changes a run: it is created, killed, taken up, continued to more steps, killed again, cut down to
+// fewer, and worded otherwise.
 const std::vector<Phase>& FixedHistory() {
   static const std::vector<Phase> history = {{Workload::kFive, 60}, {Workload::kFive, 0},        {Workload::kNine, 20},
                                              {Workload::kNine, 75}, {Workload::kFive, 14},       {Workload::kNine, 0},

@@ -1,5 +1,5 @@
-// A small training that the storage tests interrupt, cut and damage: its jobs, its key, what it must end in, and ways to run it, in this process and
-// in one of its own.
+// A small training that the storage tests interrupt, cut and damage: its jobs, its key, what it must end in, and ways to run it, in
+// this process and in one of its own.
 #pragma once
 
 #include <cstdint>

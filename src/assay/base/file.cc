@@ -22,7 +22,8 @@ constexpr std::string_view kTemporarySuffix = ".assay-tmp";
 // The text of the current errno, in the words of the C library.
 std::string Reason() { return std::generic_category().message(errno); }
 
-// An error about a file that could not be read. That it is not there, or not a file, says something about it; all else about this machine.
+// An error about a file that could not be read. That it is not there, or not a file, says something about it; all else about this
+// machine.
 tl::unexpected<Error> CannotRead(const std::string& path, std::string_view doing) {
   const bool system = errno != ENOENT && errno != ENOTDIR && errno != EISDIR && errno != ELOOP && errno != ENAMETOOLONG;
   return tl::unexpected<Error>(Error{fmt::format("{}: cannot {}: {}", path, doing, Reason()), system});
@@ -104,8 +105,8 @@ Status FillAndRename(Descriptor& file, const std::string& temporary, const std::
   return Err("{}: cannot rename into place: {}", path, Reason());
 }
 
-// Calls `on_directory` with the path of every directory from `path` down, and `on_file` with that of everything else, relative and behind
-// `prefix`.
+// Calls `on_directory` with the path of every directory from `path` down, and `on_file` with that of everything else, relative and
+// behind `prefix`.
 Status VisitTree(const std::string& path, const std::string& prefix,
                  const std::function<Status(const std::string&)>& on_directory,
                  const std::function<void(const std::string&)>& on_file) {

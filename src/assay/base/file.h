@@ -125,8 +125,8 @@ Status RenameDurably(const std::string& from, const std::string& to);  // within
 Status TruncateDurably(const std::string& path, std::uint64_t size);   // cuts the file off, and syncs it
 // What has been created, renamed and removed in the directory so far is there after a power cut.
 Status SyncDirectory(const std::string& path);
-// The same for the directory, those below it, and the one that it lies in, where that may be read: makes good what a process that was killed
-// did not come to.
+// The same for the directory, those below it, and the one that it lies in, where that may be read: makes good what a process that
+// was killed did not come to.
 Status SyncTree(const std::string& path);
 bool Exists(const std::string& path);
 bool IsDirectory(const std::string& path);

@@ -1,6 +1,6 @@
 // The run directory: one provider's execution of one job (docs/formats/run.md).
 //
-//   id                what is being trained and who signs for it: comes last when a run is created, so a directory with it is complete
+//   id                what is being trained and who signs for it: comes last when a run is created
 //   id.next           the id to come, while the files that it names are being written
 //   job.toml          the job, for people and for `assay eval`, `sample`, `show` and `audit`
 //   job.bin           its canonical encoding
@@ -13,7 +13,8 @@
 //   receipt.json      the signed commitment to the finished run: written last of all
 //   lock              held while a process trains here
 //
-// Every file but the event files is written whole or not at all. Not synchronised; the lock keeps other processes out while training.
+// Every file but the event files is written whole or not at all. Not synchronised; the lock keeps other processes out while
+// training.
 #pragma once
 
 #include <cstdint>
@@ -40,9 +41,10 @@ struct RunContent {
 
 class RunDirectory {
  public:
-  // Creates the directory, or opens one that has the same trajectory (a longer or shorter run of the same job continues it) and the same
-  // signer, and locks it. Refuses directories of other jobs or signers and directories that hold anything else. A receipt of what changes is
-  // removed first, with the weights of another number of steps. What a killed process left is removed, and what it did not sync is synced.
+  // Creates the directory, or opens one that has the same trajectory (a longer or shorter run of the same job continues it) and the
+  // same signer, and locks it. Refuses directories of other jobs or signers and directories that hold anything else. A receipt of
+  // what changes is removed first, with the weights of another number of steps. What a killed process left is removed, and what it
+  // did not sync is synced.
   static Result<RunDirectory> OpenForTraining(const std::string& path, const RunContent& content, const VerifyKey& signer);
   // For reading; takes no lock.
   static Result<RunDirectory> Open(const std::string& path);
@@ -61,8 +63,8 @@ class RunDirectory {
   std::string SnapshotPath(std::int64_t step) const;
 
   Result<std::vector<std::int64_t>> SnapshotSteps() const;  // ascending
-  // The newest snapshot of at most `max_step` that passes every check and that `accept`, where there is one, has nothing against; others are told to `note` and passed
-  // over.
+  // The newest snapshot of at most `max_step` that passes every check and that `accept`, where there is one, has nothing against;
+  // others are told to `note` and passed over.
   Result<std::optional<Snapshot>> NewestSnapshot(std::span<const StateSpec> specs, std::int64_t max_step, ThreadPool& pool,
                                                  const std::function<Status(const SnapshotInfo&)>& accept,
                                                  const std::function<void(const std::string&)>& note) const;

@@ -1,7 +1,7 @@
 // TensorBoard event files: TFRecord frames around Event protocol buffers that carry scalars (docs/formats/run.md).
 //
-// One writer per file; each call reaches the operating system before it returns, so a killed run loses no finished record. A file appears with
-// its first records; what a power cut takes is of what was written after the last Sync. Not synchronised.
+// One writer per file; each call reaches the operating system before it returns, so a killed run loses no finished record. A file
+// appears with its first records; what a power cut takes is of what was written after the last Sync. Not synchronised.
 #pragma once
 
 #include <cstdint>
@@ -48,8 +48,8 @@ struct EventScan {
 };
 EventScan ScanEvents(ByteSpan file);
 
-// Cuts off what an interrupted process left after the last good record of the newest file in `directory`, and syncs the file, so that
-// no other but the newest ever ends in such a rest. A file without any good record is left alone.
+// Cuts off what an interrupted process left after the last good record of the newest file in `directory`, and syncs the file, so
+// that no other but the newest ever ends in such a rest. A file without any good record is left alone.
 Status RepairEvents(const std::string& directory);
 
 }  // namespace assay

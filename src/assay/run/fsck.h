@@ -1,8 +1,8 @@
 // Fsck: whether a run directory is whole, down to every byte, without its data set and without repeating any of its steps
 // (docs/formats/run.md).
 //
-// What a kill or a power cut can leave is told from damage: it is named, and training goes on from it. Nothing is written. While it looks, it shares
-// the run's lock, so that no training changes what it reads. Not synchronised.
+// What a kill or a power cut can leave is told from damage: it is named, and training goes on from it. Nothing is written. While it
+// looks, it shares the run's lock, so that no training changes what it reads. Not synchronised.
 #pragma once
 
 #include <cstdint>
@@ -50,8 +50,8 @@ struct TraceSummary {
 using TraceReader =
     std::function<Result<TraceSummary>(ByteSpan file, const VerifyKey& signer, const Program& program, std::string_view what)>;
 
-// An error when `path` is no run's directory, when a process trains in it, or when a file cannot be read. Without `read_trace`, traces are
-// named as not checked.
+// An error when `path` is no run's directory, when a process trains in it, or when a file cannot be read. Without `read_trace`,
+// traces are named as not checked.
 Result<FsckReport> Fsck(const std::string& path, ThreadPool& pool, const TraceReader& read_trace);
 
 }  // namespace assay

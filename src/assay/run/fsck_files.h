@@ -1,4 +1,5 @@
-// What Fsck keeps account of: the files of a directory, which of them some check has answered for, and what was found. Not synchronised.
+// What Fsck keeps account of: the files of a directory, which of them some check has answered for, and what was found. Not
+// synchronised.
 #pragma once
 
 #include <set>

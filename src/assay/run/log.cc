@@ -33,7 +33,8 @@ Status CheckTiles(const std::string& directory, std::span<const Bytes> entries) 
   return {};
 }
 
-// Of entries whose root is not the checkpoint's, the bundle whose hashes are others than its tile has; the directory when there is none.
+// Of entries whose root is not the checkpoint's, the bundle whose hashes are others than its tile has; the directory when there is
+// none.
 std::string StrangeBundle(const std::string& directory, std::span<const Bytes> entries) {
   const std::vector<TileFile> tiles = NewTiles(entries, 0);  // those of level 0 come first, one for each bundle
   const std::vector<Bundle> bundles = Bundles(entries.size());

@@ -1,7 +1,7 @@
 // RunLog: the append-only log of one run, in memory, and its files under RUN/log (docs/formats/log.md).
 //
-// Entries form a chain from the trajectory id; Append keeps it. Write leaves the old checkpoint with all its tiles or the new one with all of
-// its own, whenever it is interrupted. Not synchronised.
+// Entries form a chain from the trajectory id; Append keeps it. Write leaves the old checkpoint with all its tiles or the new one
+// with all of its own, whenever it is interrupted. Not synchronised.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ class RunLog {
  public:
   explicit RunLog(const Digest& trajectory) : trajectory_(trajectory) {}
 
-  // Reads the log in `directory` as far as its checkpoint goes and checks all of it: signature, every tile, the tree, the chain. `origin`
-  // of the checkpoint is the caller's to judge. A log of more than `max_entries` is refused unread.
+  // Reads the log in `directory` as far as its checkpoint goes and checks all of it: signature, every tile, the tree, the chain.
+  // `origin` of the checkpoint is the caller's to judge. A log of more than `max_entries` is refused unread.
   static Result<RunLog> Read(const std::string& directory, const VerifyKey& signer, const Digest& trajectory,
                              std::uint64_t max_entries = kMaxLogEntries);
   // Whether `directory` has a checkpoint.

@@ -19,8 +19,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kMaxReceiptBytes = 1 << 16;
 
-// The log that a run goes on with: what is on disk as far as it fits this job's schedule. A job with another number of steps may leave out the
-// last entry of the shorter one; what is on disk then has to follow before anything is appended.
+// The log that a run goes on with: what is on disk as far as it fits this job's schedule. A job with another number of steps may
+// leave out the last entry of the shorter one; what is on disk then has to follow before anything is appended.
 Result<RunLog> OpenLog(const PreparedJob& prepared, const RunDirectory& run, const SigningKey& key) {
   RunLog log(prepared.identity.trajectory);
   if (!RunLog::Exists(run.log_path())) return log;
@@ -108,7 +108,8 @@ class Session {
     return committer_.Begin(state_);
   }
 
-  // A snapshot to go on from is one whose entries the log has. At a committed step its root and loss are the entry's, at any other it is signed.
+  // A snapshot to go on from is one whose entries the log has. At a committed step its root and loss are the entry's, at any other
+  // it is signed.
   Status CheckAgainstLog(const SnapshotInfo& info) const {
     const std::vector<LogEntry>& entries = committer_.log().entries();
     const auto needed = static_cast<std::size_t>(EntriesAfter(info.step, job_.commit_every, job_.steps));
