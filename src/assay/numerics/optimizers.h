@@ -2,7 +2,6 @@
 // elements of a call. Pure; thread safe.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 
 #include "assay/numerics/functions.h"
@@ -13,10 +12,6 @@ struct SgdScalars {
   float factor, weight_decay, momentum, damped, minus_lr;
   bool nesterov;
 };
-
-inline SgdScalars MakeSgdScalars(float momentum, float dampening, float weight_decay, bool nesterov, float lr, float factor) {
-  return {factor, weight_decay, momentum, 1.0f - dampening, -lr, nesterov};
-}
 
 struct AdamScalars {
   float factor;
@@ -29,26 +24,8 @@ struct AdamScalars {
   float minus_lr1;  // -(lr / (1 - beta1^step))
 };
 
-// adamw when `decoupled`, else adam.
-inline AdamScalars MakeAdamScalars(float beta1, float beta2, float eps, float weight_decay, bool decoupled, float lr,
-                                   float factor, std::int64_t step) {
-  const float exponent = static_cast<float>(step);
-  const float c1 = 1.0f - PowScalar(beta1, exponent);
-  const float c2 = 1.0f - PowScalar(beta2, exponent);
-  return {.factor = factor,
-          .coupled_decay = decoupled ? 0.0f : weight_decay,
-          .shrink = 1.0f - lr * weight_decay,
-          .decoupled = decoupled && weight_decay != 0,
-          .beta1 = beta1,
-          .beta2 = beta2,
-          .rest1 = 1.0f - beta1,
-          .rest2 = 1.0f - beta2,
-          .root2 = std::sqrt(c2),
-          .eps = eps,
-          .minus_lr1 = -(lr / c1)};
-}
-
 #define ASSAY_NUMERICS_INLINE inline
+#include "assay/numerics/optimizer_scalars.inc"
 #include "assay/numerics/optimizers.inc"
 #undef ASSAY_NUMERICS_INLINE
 

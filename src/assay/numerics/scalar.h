@@ -1,5 +1,5 @@
 // The scalar arithmetic policy. Functions of numerics/ are templates over a policy P that supplies a float type and the few
-// operations the contract allows; the SIMD policy (simd-inl.h) and later the device's supply the same names, so each function has one source.
+// operations the contract allows; the SIMD policy (simd-inl.h) and the GPU's (device-inl.h) supply the same names, so each function has one source.
 #pragma once
 
 #include <bit>
@@ -67,6 +67,10 @@ struct Scalar {
   static M LtI(I a, I b) { return a < b; }
   static F ToFloat(I a) { return static_cast<float>(a); }  // round to nearest even
   static I ToIntExact(F a) { return static_cast<I>(a); }   // |a| < 2^31 and a is an integer
+
+  static double SqrtDouble(double a) { return std::sqrt(a); }
+  static std::uint64_t BitsOfDouble(double a) { return std::bit_cast<std::uint64_t>(a); }
+  static double DoubleFromBits(std::uint64_t a) { return std::bit_cast<double>(a); }
 
   static F Max(F a, F b) { return numerics::Max(a, b); }
   static F Canonical(F a) { return CanonicalNan(a); }

@@ -16,18 +16,18 @@ struct AttentionGeometry {
   float scale = 0, dropout = 0;
   std::uint32_t stream = 0;
 
-  std::int64_t group() const { return hq / hkv; }  // query heads per key head
-  std::int64_t KeyHead(std::int64_t h) const { return h / group(); }
+  constexpr std::int64_t group() const { return hq / hkv; }  // query heads per key head
+  constexpr std::int64_t KeyHead(std::int64_t h) const { return h / group(); }
   // Query i sees keys [0, Visible(i)); at least one.
-  std::int64_t Visible(std::int64_t i) const { return causal ? i + tk - tq + 1 : tk; }
+  constexpr std::int64_t Visible(std::int64_t i) const { return causal ? i + tk - tq + 1 : tk; }
   // Key j is seen by queries [FirstQuery(j), tq).
-  std::int64_t FirstQuery(std::int64_t j) const { return causal ? std::max<std::int64_t>(0, j - (tk - tq)) : 0; }
+  constexpr std::int64_t FirstQuery(std::int64_t j) const { return causal ? std::max<std::int64_t>(0, j - (tk - tq)) : 0; }
 
-  std::int64_t QueryRow(std::int64_t b, std::int64_t i, std::int64_t h) const { return ((b * tq + i) * hq + h) * d; }
-  std::int64_t KeyRow(std::int64_t b, std::int64_t j, std::int64_t h) const { return ((b * tk + j) * hkv + h) * d; }
-  std::int64_t Lse(std::int64_t b, std::int64_t h, std::int64_t i) const { return (b * hq + h) * tq + i; }
+  constexpr std::int64_t QueryRow(std::int64_t b, std::int64_t i, std::int64_t h) const { return ((b * tq + i) * hq + h) * d; }
+  constexpr std::int64_t KeyRow(std::int64_t b, std::int64_t j, std::int64_t h) const { return ((b * tk + j) * hkv + h) * d; }
+  constexpr std::int64_t Lse(std::int64_t b, std::int64_t h, std::int64_t i) const { return (b * hq + h) * tq + i; }
   // Of the probability of key j for query i, as its random draw counts it.
-  std::int64_t Element(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const { return Lse(b, h, i) * tk + j; }
+  constexpr std::int64_t Element(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const { return Lse(b, h, i) * tk + j; }
 };
 
 // `q` and `k` are the types of inputs 0 and 1 of either op.

@@ -14,8 +14,8 @@ struct Conv2dGeometry {
   std::int64_t oh = 0, ow = 0;
   std::int64_t stride = 1, pad = 0, groups = 1;
 
-  std::int64_t group_c() const { return c / groups; }
-  std::int64_t group_o() const { return o / groups; }
+  constexpr std::int64_t group_c() const { return c / groups; }
+  constexpr std::int64_t group_o() const { return o / groups; }
 };
 
 inline Conv2dGeometry GeometryOfConv2d(const Attrs& attrs, const Shape& x, const Shape& weights) {

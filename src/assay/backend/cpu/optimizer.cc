@@ -12,8 +12,8 @@ namespace assay::cpu::HWY_NAMESPACE {
 
 void Elements_sgd(const KernelArgs& args, std::int64_t begin, std::int64_t end) {
   const Attrs& a = args.attrs();
-  const numerics::SgdScalars scalars =
-      numerics::MakeSgdScalars(a.Float(0), a.Float(1), a.Float(2), a.Int(3) != 0, *args.In<float>(3), *args.In<float>(4));
+  const numerics::SgdScalars scalars = numerics::MakeSgdScalars<numerics::Scalar>(
+      a.Float(0), a.Float(1), a.Float(2), a.Int(3) != 0, *args.In<float>(3), *args.In<float>(4));
   const float* p_in = args.In<float>(0);
   const float* g_in = args.In<float>(1);
   const float* m_in = args.In<float>(2);
@@ -38,8 +38,8 @@ void Elements_sgd(const KernelArgs& args, std::int64_t begin, std::int64_t end) 
 HWY_INLINE void Adam(const KernelArgs& args, std::int64_t begin, std::int64_t end, bool decoupled) {
   const Attrs& a = args.attrs();
   const numerics::AdamScalars scalars =
-      numerics::MakeAdamScalars(a.Float(0), a.Float(1), a.Float(2), a.Float(3), decoupled, *args.In<float>(4),
-                                *args.In<float>(5), *args.In<std::int64_t>(6));
+      numerics::MakeAdamScalars<numerics::Scalar>(a.Float(0), a.Float(1), a.Float(2), a.Float(3), decoupled, *args.In<float>(4),
+                                                  *args.In<float>(5), *args.In<std::int64_t>(6));
   const float* p_in = args.In<float>(0);
   const float* g_in = args.In<float>(1);
   const float* m_in = args.In<float>(2);

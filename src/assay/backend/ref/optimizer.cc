@@ -12,8 +12,8 @@ using numerics::Scalar;
 void Adam(const KernelArgs& args, int output, Range range, bool decoupled) {
   const Attrs& a = args.attrs();
   const numerics::AdamScalars scalars =
-      numerics::MakeAdamScalars(a.Float(0), a.Float(1), a.Float(2), a.Float(3), decoupled, *args.In<float>(4),
-                                *args.In<float>(5), *args.In<std::int64_t>(6));
+      numerics::MakeAdamScalars<numerics::Scalar>(a.Float(0), a.Float(1), a.Float(2), a.Float(3), decoupled, *args.In<float>(4),
+                                                  *args.In<float>(5), *args.In<std::int64_t>(6));
   float* out = args.Out<float>(static_cast<std::size_t>(output));
   for (std::int64_t i = range.begin; i < range.end; ++i) {
     float p = args.In<float>(0)[i], m = args.In<float>(2)[i], v = args.In<float>(3)[i];
@@ -26,8 +26,8 @@ void Adam(const KernelArgs& args, int output, Range range, bool decoupled) {
 
 void Ref_sgd(const KernelArgs& args, int output, Range range) {
   const Attrs& a = args.attrs();
-  const numerics::SgdScalars scalars =
-      numerics::MakeSgdScalars(a.Float(0), a.Float(1), a.Float(2), a.Int(3) != 0, *args.In<float>(3), *args.In<float>(4));
+  const numerics::SgdScalars scalars = numerics::MakeSgdScalars<numerics::Scalar>(
+      a.Float(0), a.Float(1), a.Float(2), a.Int(3) != 0, *args.In<float>(3), *args.In<float>(4));
   float* out = args.Out<float>(static_cast<std::size_t>(output));
   for (std::int64_t i = range.begin; i < range.end; ++i) {
     float p = args.In<float>(0)[i], m = args.In<float>(2)[i];
