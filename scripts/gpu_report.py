@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""Turns measurements taken on a GPU into docs/results/GPU-DATE.json and .md.
+
+Usage: gpu_report.py FOLDER [--date YYYY-MM-DD] [--out FOLDER]. Reads every file of the folder, in order of name. A line that is a
+JSON object with "section" and "name" is a record; any other line is passed over, so that whole outputs can be given. Of timings
+with the same section, name, precision, variant and step the last counts; conformance and equality are all kept, so that none can
+hide a failure. Beside "section" and "name" a record has
+
+  machine      (name: of the GPU) anything else is shown as it is: driver, cuda, torch, ...
+  conformance  cases, failed: an op's outputs compared with the reference's, bit for bit; against (optional)
+  equality     steps, root, expected (state roots at the end of a training, here and elsewhere), against (which machine or backend)
+  matmul, conv ours, theirs (speeds in one unit), unit, peer; target (optional, of ours / theirs)
+  step         step_ms; allocated_bytes (optional): our training step
+  peer         precision, variant, step_ms, allocated_bytes, reserved_bytes, or error: bench/peer_torch_gpu.py prints these
+  hash         bytes, ms
+  kernel       ms, calls: where a step's time goes; of (optional, which step)
+
+A step is compared with each of the peers of its name; ratios are speeds, ours over theirs, so that more than 1 is faster.
+"""
+
+import argparse
+import datetime
+import json
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def read(folder):
+    """The records of all files."""
+    records = {}
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        for line in path.read_bytes().decode("utf-8", "replace").splitlines():
+            if not line.startswith("{"):
+                continue
+            try:
+                record = json.loads(line)
+            except ValueError:
+                continue
+            if "section" in record and "name" in record:
+                all_count = record["section"] in ("conformance", "equality")
+                kind = [str(record.get(key, "")) for key in ("section", "name", "precision", "variant", "of")]
+                records[(*kind, len(records) if all_count else None)] = record
+    return list(records.values())
+
+
+def number(value, digits=3):
+    return "" if value is None else f"{value:,.{digits}f}"
+
+
+def gib(value):
+    return "" if value is None else f"{value / 2**30:.2f}"
+
+
+def table(title, header, rows):
+    """A section of the page, or nothing where there are no rows. Columns whose heading begins with > are aligned to the right."""
+    if not rows:
+        return []
+    rule = ["---:" if name.startswith(">") else "---" for name in header]
+    lines = [[name.lstrip(">") for name in header], rule, *rows]
+    return ["", f"## {title}", "", *("| " + " | ".join(str(cell) for cell in cells) + " |" for cells in lines)]
+
+
+def conformance(records):
+    rows = [[r["name"], r["cases"], r["failed"], r.get("against", "reference")] for r in records]
+    return table("Conformance: outputs equal bit for bit", ["op", ">cases", ">unequal", "against"], rows)
+
+
+def equality(records):
+    rows = []
+    for r in records:
+        verdict = "equal" if r["root"] == r["expected"] else "DIFFERENT"
+        rows.append([r["name"], r["steps"], r.get("against", ""), f"`{r['root'][:16]}`", verdict])
+    return table("Trainings: the state root at the end", ["job", ">steps", "against", "root", ""], rows)
+
+
+def speeds(title, records):
+    rows = [[r["name"], number(r["ours"], 1), number(r["theirs"], 1), r["unit"], r["peer"], number(r["ours"] / r["theirs"]),
+             number(r.get("target"), 2)] for r in records]
+    return table(title, ["shape", ">ours", ">theirs", "unit", "peer", ">ratio", ">target"], rows)
+
+
+def steps(ours, peers):
+    mine = {r["name"]: r for r in ours}
+    rows, memory = [], []
+    for peer in peers:
+        what = [peer["name"], peer["precision"], peer["variant"]]
+        if "error" in peer:
+            rows.append([*what, "failed", "", ""])
+            continue
+        ms = mine.get(peer["name"], {}).get("step_ms")
+        used = mine.get(peer["name"], {}).get("allocated_bytes")
+        rows.append([*what, number(peer["step_ms"], 2), number(ms, 2), number(ms and peer["step_ms"] / ms)])
+        ratio = number(used and peer["allocated_bytes"] / used)
+        memory.append([*what, gib(peer["allocated_bytes"]), gib(peer["reserved_bytes"]), gib(used), ratio])
+    named = {peer["name"] for peer in peers}
+    rows += [[r["name"], "", "", "", number(r["step_ms"], 2), ""] for r in ours if r["name"] not in named]
+    peer = ["step", "precision", "PyTorch"]
+    return [*table("Training steps", [*peer, ">theirs (ms)", ">ours (ms)", ">ratio"], rows),
+            *table("Peak memory of a step (GiB)", [*peer, ">allocated", ">reserved", ">ours", ">allocated / ours"], memory)]
+
+
+def hashing(records):
+    rows = [[r["name"], f"{r['bytes']:,}", number(r["ms"], 4), number(r["bytes"] / r["ms"] / 1e6, 1)] for r in records]
+    return table("Hashing", ["what", ">bytes", ">ms", ">GB/s"], rows)
+
+
+def kernels(records, most=20):
+    rows = []
+    for step in dict.fromkeys(r.get("of", "") for r in records):
+        part = sorted((r for r in records if r.get("of", "") == step), key=lambda r: -r["ms"])
+        total = sum(r["ms"] for r in part)
+        rows += [[step, r["name"], r["calls"], number(r["ms"]), f"{100 * r['ms'] / total:.1f} %"] for r in part[:most]]
+    return table("Slowest kernels", ["step", "kernel", ">calls", ">ms", ">share"], rows)
+
+
+def page(title, records):
+    by = {}
+    for record in records:
+        by.setdefault(record["section"], []).append(record)
+
+    def of(section):
+        return by.get(section, [])
+
+    facts = {key: value for r in of("machine") for key, value in r.items() if key not in ("section", "name")}
+    lines = [f"# {title}", "", "Written by scripts/gpu_report.py. Ratios are speeds, ours over theirs.", ""]
+    lines += [f"- {key}: {value}" for key, value in facts.items()]
+    lines += conformance(of("conformance")) + equality(of("equality"))
+    lines += speeds("Matrix multiplication", of("matmul")) + speeds("Convolution", of("conv"))
+    lines += steps(of("step"), of("peer")) + hashing(of("hash")) + kernels(of("kernel"))
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--date", default=datetime.date.today().isoformat())
+    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "docs" / "results")
+    options = parser.parse_args()
+    records = read(options.folder)
+    machines = list(dict.fromkeys(r["name"] for r in records if r["section"] == "machine"))
+    if len(machines) != 1:
+        sys.exit(f"gpu_report: {options.folder}: expected records of one machine, got {machines or 'none'}")
+    options.out.mkdir(parents=True, exist_ok=True)
+    gpu = re.sub(r"[^a-z0-9]+", "-", machines[0].lower().removeprefix("nvidia ")).strip("-")
+    base = options.out / f"{gpu}-{options.date}"
+    records_text = ",\n".join(" " + json.dumps(record) for record in records)
+    base.with_name(base.name + ".json").write_text(f"[\n{records_text}\n]\n")
+    base.with_name(base.name + ".md").write_text(page(f"{machines[0]}, {options.date}", records))
+    print(f"gpu_report: {len(records)} records, {base}.md")
+
+
+if __name__ == "__main__":
+    main()
