@@ -1,0 +1,452 @@
+// attention_grad: a thread block owns a tile of keys of one key head and walks the queries that see them, ascending, heads of the group
+// outermost, so that dk and dv are chains in its registers. dq of a tile of queries passes from block to block in ascending order of keys:
+// a block takes it up where the block of the tile before put it down, and a counter for each tile of queries says how many are done. Blocks
+// take their tiles in the order in which they start, tiles of lower keys first, so that a block waits only for blocks that have started.
+//
+// Half of the threads (side 0) compute scores and dv, the other half (side 1) the gradients of probabilities and dk; each side turns half
+// of the pairs into p' and ds, and all of them compute dq. Every sum over d, keys or queries is one chain, ascending.
+#include <algorithm>
+
+#include "assay/backend/cuda/attention-inl.h"
+#include "assay/backend/cuda/kernels.h"
+
+namespace assay::cuda {
+namespace attention {
+namespace {
+
+struct Backward {
+  Geometry g;
+  Dropout dropout;
+  const float* q;
+  const float* k;
+  const float* v;
+  const float* o;
+  const float* lse;
+  const float* output_gradient;
+  const std::uint32_t* rng;
+  float* dq;
+  float* dk;
+  float* dv;
+  float* delta;  // as lse
+  int* started;  // blocks
+  int* done;     // [batch, hq, tiles of queries]: tiles of keys that dq contains
+  std::int64_t counters;
+};
+
+constexpr int kDeltaWarps = 8, kDeltaRows = 4;
+
+// delta = rowdot(do, o), a warp for each row in turn; and the counters' start at 0.
+__global__ void __launch_bounds__(32 * kDeltaWarps) DeltaKernel(const Backward a) {
+  const Geometry& g = a.g;
+  const std::int64_t thread = blockIdx.x * std::int64_t{32 * kDeltaWarps} + threadIdx.x;
+  for (std::int64_t k = thread; k < a.counters; k += gridDim.x * std::int64_t{32 * kDeltaWarps}) a.started[k] = 0;
+  const int lane = static_cast<int>(threadIdx.x % 32), d = static_cast<int>(g.d);
+  const std::int64_t rows = g.batch * g.tq * g.hq, first = thread / 32 * kDeltaRows;
+  float lanes[kDeltaRows] = {};
+#pragma unroll
+  for (int r = 0; r < kDeltaRows; ++r) {
+    if (first + r >= rows) continue;
+    const std::int64_t at = (first + r) * d;
+    for (int c = lane; c < d; c += 32) lanes[r] = __fmaf_rn(a.output_gradient[at + c], a.o[at + c], lanes[r]);
+  }
+#pragma unroll
+  for (int r = 0; r < kDeltaRows; ++r) {
+#pragma unroll
+    for (int h = 16; h > 0; h /= 2) lanes[r] = __fadd_rn(lanes[r], __shfl_xor_sync(0xffffffffu, lanes[r], h));
+    const std::int64_t row = first + r;
+    if (lane == 0 && row < rows) a.delta[g.Lse(row / (g.tq * g.hq), row % g.hq, row / g.hq % g.tq)] = lanes[r];
+  }
+}
+
+// kWidth: d, or at least d. kTile: keys and queries of a tile, 32 or 64. kR: queries of a thread in the scores, keys in dk and dv.
+template <int kWidth_, int kTile_, int kR_>
+struct BackwardShape {
+  static constexpr int kWidth = kWidth_, kTile = kTile_, kR = kR_;
+  static constexpr int kHalf = kR / 2;  // rows of a thread that it turns into ds, and its queries in dq
+  static constexpr int kSideThreads = 8 * kTile / kR;
+  static constexpr int kThreads = 2 * kSideThreads;
+  static constexpr int kN = kTile / 32;  // fours of keys of a thread
+  static constexpr int kQuad = kR < 4 ? kR : 4;
+  static constexpr int kRowTwist = kQuad;   // of q and do; keys and values are read as columns, four rows at a time
+  static constexpr int kPairTwist = kHalf;  // of p' and ds, which dq reads by kHalf rows
+  static constexpr int kBytes = 4 * (4 * kTile * kWidth + 2 * kTile * kTile);
+  static constexpr int kBlocks = kBytes <= 113 * 1024 && kThreads <= 128 ? 2 : 1;
+
+  // Row r of a thread of row y of its side's grid.
+  static __device__ constexpr int Row(int y, int r) { return kQuad * y + r % kQuad + kQuad * (kTile / kR) * (r / kQuad); }
+  // Where four floats of a row of p' or ds begin.
+  static __device__ constexpr int Pair(int row, int unit) { return row * kTile + 4 * (unit ^ (row / kPairTwist % 8)); }
+};
+
+__device__ __forceinline__ int AcquireCounter(const int* counter) {
+  int value;
+  asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(value) : "l"(counter) : "memory");
+  return value;
+}
+__device__ __forceinline__ void ReleaseCounter(int* counter, int value) {
+  __threadfence();
+  asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(counter), "r"(value) : "memory");
+}
+
+// Four columns of a row of a result; what lies outside the row is left alone.
+__device__ __forceinline__ void LoadColumns(float (&to)[4], const float* row, int column, int d) {
+  if (d % 4 == 0) {
+    if (column < d) {
+      const float4 x = __ldcg(reinterpret_cast<const float4*>(row + column));
+      to[0] = x.x, to[1] = x.y, to[2] = x.z, to[3] = x.w;
+    }
+  } else {
+#pragma unroll
+    for (int c = 0; c < 4; ++c) {
+      if (column + c < d) to[c] = __ldcg(row + column + c);
+    }
+  }
+}
+__device__ __forceinline__ void StoreColumns(float* row, int column, int d, const float (&from)[4]) {
+  float x[4];
+#pragma unroll
+  for (int c = 0; c < 4; ++c) x[c] = Device::Canonical(from[c]);
+  if (d % 4 == 0) {
+    if (column < d) Store4(row + column, x);
+  } else {
+#pragma unroll
+    for (int c = 0; c < 4; ++c) {
+      if (column + c < d) row[column + c] = x[c];
+    }
+  }
+}
+
+template <class Shape, bool kExact, bool kDropout>
+__global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) BackwardKernel(const Backward a) {
+  constexpr int kWidth = Shape::kWidth, kTile = Shape::kTile, kR = Shape::kR, kHalf = Shape::kHalf, kN = Shape::kN;
+  constexpr int kC = kWidth / 32;
+  const Geometry& g = a.g;
+  extern __shared__ float4 shared[];
+  float* const ks = reinterpret_cast<float*>(shared);
+  float* const vs = ks + kTile * kWidth;
+  float* const qs = vs + kTile * kWidth;
+  float* const gs = qs + kTile * kWidth;  // do
+  float* const ps = gs + kTile * kWidth;
+  float* const ds = ps + kTile * kTile;
+
+  const int d = kExact ? kWidth : static_cast<int>(g.d);
+  const int side = static_cast<int>(threadIdx.x) / Shape::kSideThreads;
+  const int x = static_cast<int>(threadIdx.x) % 8, y = static_cast<int>(threadIdx.x) % Shape::kSideThreads / 8;
+  const int query_y = static_cast<int>(threadIdx.x) / 8;  // in dq
+
+  const std::int64_t heads = g.batch * g.hkv;
+  std::int64_t work = blockIdx.x;
+  if (g.tk > kTile) {
+    __shared__ int ticket;
+    if (threadIdx.x == 0) ticket = atomicAdd(a.started, 1);
+    __syncthreads();
+    work = ticket;
+  }
+  const int key_tile = static_cast<int>(work / heads);
+  const std::int64_t b = work % heads / g.hkv, key_head = work % heads % g.hkv;
+  const std::int64_t first_key = key_tile * std::int64_t{kTile};
+  const std::int64_t query_tiles = (g.tq + kTile - 1) / kTile;
+  const std::int64_t first_tile = g.FirstQuery(first_key) / kTile;
+
+  const auto load_queries = [&](std::int64_t h, std::int64_t tile) {
+    const std::int64_t first = tile * kTile, at = g.QueryRow(b, first, h), stride = g.hq * g.d;
+    const int count = static_cast<int>(std::min<std::int64_t>(g.tq - first, kTile));
+    LoadTile<kWidth, kTile, Shape::kThreads, Shape::kRowTwist, 8>(qs, a.q + at, stride, count, d);
+    LoadTile<kWidth, kTile, Shape::kThreads, Shape::kRowTwist, 8>(gs, a.output_gradient + at, stride, count, d);
+  };
+  {
+    const std::int64_t at = g.KeyRow(b, first_key, key_head), stride = g.hkv * g.d;
+    const int count = static_cast<int>(std::min<std::int64_t>(g.tk - first_key, kTile));
+    LoadTile<kWidth, kTile, Shape::kThreads, 4, 8>(ks, a.k + at, stride, count, d);
+    LoadTile<kWidth, kTile, Shape::kThreads, 4, 8>(vs, a.v + at, stride, count, d);
+  }
+
+  const float* const left_rows = (side == 0 ? qs : gs) + Shape::Row(y, 0) * kWidth;  // of the first product
+  const float* const right_rows = (side == 0 ? ks : vs) + 4 * x * kWidth;
+  const float* const weights = side == 0 ? ps : ds;  // of the second product
+  const float* const rows = side == 0 ? gs : qs;
+  float* const given = side == 0 ? ps : ds;  // where a side leaves the half of its products that the other takes
+  float* const taken = side == 0 ? ds : ps;
+  const int first_given = side == 0 ? kHalf : 0, first_kept = side == 0 ? 0 : kHalf;
+
+  float sum[kR][kC][4] = {};  // dv or dk
+  int* published = nullptr;   // the counter of the tile whose dq was stored last
+
+  std::int64_t h = key_head * g.group();
+  const std::int64_t last_head = h + g.group() - 1;
+  std::int64_t tile = first_tile;
+  load_queries(h, tile);
+  for (bool more = true; more;) {
+    const std::int64_t first = tile * kTile;
+    const int queries = static_cast<int>(std::min<std::int64_t>(g.tq - first, kTile));
+    int* const counter = a.done + (b * g.hq + h) * query_tiles + tile;
+    const bool masked = queries < kTile || first_key + kTile > g.Visible(first);
+    WaitForCopies();
+    __syncthreads();
+    if (threadIdx.x == 0 && published != nullptr) ReleaseCounter(published, key_tile + 1);
+    published = counter;
+
+    float lse[kHalf], delta[kHalf];
+#pragma unroll
+    for (int r = 0; r < kHalf; ++r) {
+      const int row = Shape::Row(y, 0) + (side == 0 ? Shape::Row(0, r) : Shape::Row(0, r + kHalf));
+      const std::int64_t at = g.Lse(b, h, first + row);
+      lse[r] = row < queries ? a.lse[at] : 0.0f;
+      delta[r] = row < queries ? a.delta[at] : 0.0f;
+    }
+
+    float t[kR][kN][4] = {};
+    {
+      const auto product = [&](int unit, int count) {
+        float left[kR][4];
+#pragma unroll
+        for (int r = 0; r < kR; ++r) Load4(left[r], left_rows + Shape::Row(0, r) * kWidth + 4 * (unit ^ (y % 8)));
+#pragma unroll
+        for (int n = 0; n < kN; ++n) {
+#pragma unroll
+          for (int c = 0; c < 4; ++c) {
+            float right[4];
+            Load4(right, right_rows + (c + 32 * n) * kWidth + 4 * (unit ^ x));
+#pragma unroll
+            for (int e = 0; e < 4; ++e) {
+              if (e < count) {
+#pragma unroll
+                for (int r = 0; r < kR; ++r) t[r][n][c] = __fmaf_rn(left[r][e], right[e], t[r][n][c]);
+              }
+            }
+          }
+        }
+      };
+#pragma unroll 2
+      for (int unit = 0; unit < d / 4; ++unit) product(unit, 4);
+      if (!kExact && d % 4 != 0) product(d / 4, d % 4);
+    }
+
+    // Each side gives the products of half of its rows and takes the other side's of the other half.
+#pragma unroll
+    for (int r = 0; r < kHalf; ++r) {
+#pragma unroll
+      for (int n = 0; n < kN; ++n) {
+        float give[4];
+#pragma unroll
+        for (int c = 0; c < 4; ++c) {
+          give[c] = side == 0 ? t[r + kHalf][n][c] : t[r][n][c];
+          t[r][n][c] = side == 0 ? t[r][n][c] : t[r + kHalf][n][c];
+        }
+        Store4(given + Shape::Pair(Shape::Row(y, 0) + Shape::Row(0, r + first_given), x + 8 * n), give);
+      }
+    }
+    __syncthreads();
+#pragma unroll
+    for (int r = 0; r < kHalf; ++r) {
+      const int row = Shape::Row(y, 0) + Shape::Row(0, r + first_kept);
+#pragma unroll
+      for (int n = 0; n < kN; ++n) {
+        float other[4], keep[4];
+        Load4(other, taken + Shape::Pair(row, x + 8 * n));
+        if (kDropout && (kExact || g.dropout > 0)) {
+          Mask(a.dropout, a.rng).Keep(g.Element(b, h, first + row, first_key + 4 * x + 32 * n), keep);
+        }
+        float p[4], gradient[4], score[4], top;
+#pragma unroll
+        for (int c = 0; c < 4; ++c) {
+          score[c] = __fsub_rn(__fmul_rn(side == 0 ? t[r][n][c] : other[c], g.scale), lse[r]);
+          gradient[c] = side == 0 ? other[c] : t[r][n][c];
+          p[c] = ExpSmall(score[c]);
+          top = c == 0 ? score[0] : fmaxf(top, score[c]);
+        }
+        if (top > 40.0f) {
+#pragma unroll
+          for (int c = 0; c < 4; ++c) p[c] = nd::Exp<Device>(score[c]);
+        }
+#pragma unroll
+        for (int c = 0; c < 4; ++c) {
+          const bool drops = kDropout && (kExact || g.dropout > 0);
+          const float dp = drops ? __fmul_rn(gradient[c], keep[c]) : gradient[c];
+          gradient[c] = __fmul_rn(__fmul_rn(p[c], __fsub_rn(dp, delta[r])), g.scale);
+          p[c] = drops ? __fmul_rn(p[c], keep[c]) : p[c];
+        }
+        Store4(ps + Shape::Pair(row, x + 8 * n), p);
+        Store4(ds + Shape::Pair(row, x + 8 * n), gradient);
+      }
+    }
+    if (threadIdx.x == 0 && key_tile > 0) {
+      while (AcquireCounter(counter) < key_tile) {
+      }
+    }
+    __syncthreads();
+
+    float dq[kHalf][kC][4] = {};
+    float* const dq_rows = a.dq + g.QueryRow(b, first, h);
+    if (key_tile > 0) {
+#pragma unroll
+      for (int r = 0; r < kHalf; ++r) {
+        const int row = kHalf * query_y + r;
+        if (row >= queries) continue;
+#pragma unroll
+        for (int n = 0; n < kC; ++n) LoadColumns(dq[r][n], dq_rows + row * (g.hq * g.d), 4 * (x + 8 * n), d);
+      }
+    }
+
+    // dv and dk.
+    {
+      const auto product = [&](int i, const auto& takes) {
+        float w[kR], column[kC][4];
+        if constexpr (kR >= 4) {
+#pragma unroll
+          for (int n = 0; n < kR / 4; ++n) {
+            float four[4];
+            Load4(four, weights + Shape::Pair(i, y + 8 * n));
+#pragma unroll
+            for (int c = 0; c < 4; ++c) w[4 * n + c] = four[c];
+          }
+        } else {
+#pragma unroll
+          for (int r = 0; r < kR; ++r) w[r] = weights[Shape::Pair(i, kR * y / 4) + (kR * y + r) % 4];
+        }
+#pragma unroll
+        for (int n = 0; n < kC; ++n) Load4(column[n], rows + i * kWidth + 4 * ((x ^ (i / Shape::kRowTwist % 8)) + 8 * n));
+#pragma unroll
+        for (int r = 0; r < kR; ++r) {
+          if (takes(r)) {
+#pragma unroll
+            for (int c = 0; c < 4 * kC; ++c) sum[r][c / 4][c % 4] = __fmaf_rn(w[r], column[c / 4][c % 4], sum[r][c / 4][c % 4]);
+          }
+        }
+      };
+      if (!masked) {
+#pragma unroll 4
+        for (int i = 0; i < kTile; ++i) product(i, [](int) { return true; });
+      } else {
+        int from[kR];
+#pragma unroll
+        for (int r = 0; r < kR; ++r) {
+          const std::int64_t query = g.FirstQuery(first_key + Shape::Row(y, 0) + Shape::Row(0, r)) - first;
+          from[r] = static_cast<int>(std::min<std::int64_t>(std::max<std::int64_t>(query, 0), kTile));
+        }
+#pragma unroll 1
+        for (int i = 0; i < queries; ++i) product(i, [&](int r) { return i >= from[r]; });
+      }
+    }
+    __syncthreads();
+    if (++tile == query_tiles) {
+      tile = first_tile;
+      more = ++h <= last_head;
+    }
+    if (more) load_queries(h, tile);
+
+    // dq.
+    {
+      const auto product = [&](int unit, const auto& takes) {
+        float w[kHalf][4];
+#pragma unroll
+        for (int r = 0; r < kHalf; ++r) Load4(w[r], ds + (kHalf * query_y + r) * kTile + 4 * (unit ^ (query_y % 8)));
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+#pragma unroll
+          for (int n = 0; n < kC; ++n) {
+            float column[4];
+            Load4(column, ks + (4 * unit + e) * kWidth + 4 * ((x ^ (unit % 8)) + 8 * n));
+#pragma unroll
+            for (int r = 0; r < kHalf; ++r) {
+              if (takes(r, 4 * unit + e)) {
+#pragma unroll
+                for (int c = 0; c < 4; ++c) dq[r][n][c] = __fmaf_rn(w[r][e], column[c], dq[r][n][c]);
+              }
+            }
+          }
+        }
+      };
+      if (!masked) {
+#pragma unroll 2
+        for (int unit = 0; unit < kTile / 4; ++unit) product(unit, [](int, int) { return true; });
+      } else {
+        int limit[kHalf];
+#pragma unroll
+        for (int r = 0; r < kHalf; ++r) {
+          const std::int64_t i = std::min<std::int64_t>(first + kHalf * query_y + r, g.tq - 1);
+          limit[r] = static_cast<int>(std::min<std::int64_t>(g.Visible(i) - first_key, kTile));
+        }
+#pragma unroll 1
+        for (int unit = 0; unit < kTile / 4; ++unit) product(unit, [&](int r, int j) { return j < limit[r]; });
+      }
+#pragma unroll
+      for (int r = 0; r < kHalf; ++r) {
+        const int row = kHalf * query_y + r;
+        if (row >= queries) continue;
+#pragma unroll
+        for (int n = 0; n < kC; ++n) StoreColumns(dq_rows + row * (g.hq * g.d), 4 * (x + 8 * n), d, dq[r][n]);
+      }
+    }
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) ReleaseCounter(published, key_tile + 1);
+
+  float* const out = side == 0 ? a.dv : a.dk;
+#pragma unroll
+  for (int r = 0; r < kR; ++r) {
+    const std::int64_t j = first_key + Shape::Row(y, 0) + Shape::Row(0, r);
+    if (j >= g.tk) continue;
+#pragma unroll
+    for (int n = 0; n < kC; ++n) StoreColumns(out + g.KeyRow(b, j, key_head), 4 * (x + 8 * n), d, sum[r][n]);
+  }
+}
+
+template <class Shape, bool kExact, bool kDropout>
+void Launch(Backward a, Context& context) {
+  const Geometry& g = a.g;
+  const std::int64_t rows = g.batch * g.hq * g.tq, query_tiles = (g.tq + Shape::kTile - 1) / Shape::kTile;
+  a.counters = 1 + g.batch * g.hq * query_tiles;
+  a.delta = static_cast<float*>(context.Scratch(static_cast<std::size_t>(4 * (rows + a.counters))));
+  a.started = reinterpret_cast<int*>(a.delta + rows);
+  a.done = a.started + 1;
+  const std::int64_t per_block = kDeltaWarps * kDeltaRows;
+  DeltaKernel<<<static_cast<unsigned>((rows + per_block - 1) / per_block), 32 * kDeltaWarps, 0, context.stream()>>>(a);
+  CheckLaunch("attention_grad");
+
+  const auto kernel = BackwardKernel<Shape, kExact, kDropout>;
+  Check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Shape::kBytes), "attention_grad");
+  const std::int64_t blocks = g.batch * g.hkv * ((g.tk + Shape::kTile - 1) / Shape::kTile);
+  kernel<<<static_cast<unsigned>(blocks), Shape::kThreads, Shape::kBytes, context.stream()>>>(a);
+  CheckLaunch("attention_grad");
+}
+
+// `Large` where its tiles are enough to fill the device, `Small` elsewhere.
+template <class Large, class Small>
+void Choose(const Backward& a, Context& context) {
+  const std::int64_t blocks = a.g.batch * a.g.hkv * ((a.g.tk + Large::kTile - 1) / Large::kTile);
+  const bool large = blocks >= 2 * context.multiprocessors() && Large::kBytes <= context.max_shared_bytes();
+  if (a.g.d != Large::kWidth) return Launch<Small, false, true>(a, context);
+  if (a.g.dropout > 0) return large ? Launch<Large, true, true>(a, context) : Launch<Small, true, true>(a, context);
+  return large ? Launch<Large, true, false>(a, context) : Launch<Small, true, false>(a, context);
+}
+
+}  // namespace
+}  // namespace attention
+
+void Run_attention_grad(const KernelArgs& args, Context& context) {
+  using namespace attention;
+  const Geometry g = ops::GeometryOfAttention(args.attrs(), args.in_type(0).shape, args.in_type(1).shape);
+  const Backward a{.g = g,
+                   .dropout = Dropout(g),
+                   .q = args.In<float>(0),
+                   .k = args.In<float>(1),
+                   .v = args.In<float>(2),
+                   .o = args.In<float>(3),
+                   .lse = args.In<float>(4),
+                   .output_gradient = args.In<float>(5),
+                   .rng = args.In<std::uint32_t>(6),
+                   .dq = args.Out<float>(0),
+                   .dk = args.Out<float>(1),
+                   .dv = args.Out<float>(2),
+                   .delta = nullptr,
+                   .started = nullptr,
+                   .done = nullptr,
+                   .counters = 0};
+  if (a.g.d <= 32) return Choose<BackwardShape<32, 64, 8>, BackwardShape<32, 64, 4>>(a, context);
+  if (a.g.d <= 64) return Choose<BackwardShape<64, 64, 8>, BackwardShape<64, 64, 4>>(a, context);
+  if (a.g.d <= 128) return Choose<BackwardShape<128, 64, 4>, BackwardShape<128, 32, 2>>(a, context);
+  return Launch<BackwardShape<256, 32, 2>, false, true>(a, context);
+}
+
+}  // namespace assay::cuda
