@@ -22,8 +22,10 @@ add_library(assay_options INTERFACE)
 target_include_directories(assay_options INTERFACE ${PROJECT_SOURCE_DIR}/src)
 # The numeric contract: no contraction, no value-changing optimisation. Every target of ours is compiled with these.
 target_compile_options(assay_options INTERFACE
-  -ffp-contract=off -fno-fast-math
-  -Wall -Wextra -Wconversion -Wshadow -Werror)
+  $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off -fno-fast-math -Wall -Wextra -Wconversion -Wshadow -Werror>
+  # fmt would do without constexpr under nvcc, which its own code does not survive.
+  $<$<COMPILE_LANGUAGE:CUDA>:--fmad=false --ftz=false --prec-div=true --prec-sqrt=true --expt-relaxed-constexpr -DFMT_USE_CONSTEXPR=1
+    -Xcompiler=-ffp-contract=off,-Wall>)
 target_link_libraries(assay_options INTERFACE tl::expected fmt::fmt Threads::Threads)
 if(ASSAY_FUZZ)  # coverage for the fuzzer in everything that the targets reach
   target_compile_options(assay_options INTERFACE -fsanitize=fuzzer-no-link)
@@ -33,7 +35,7 @@ endif()
 # targets left out). A layer sees only the layers it names.
 function(assay_layer name)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS *.cc)
+  file(GLOB sources CONFIGURE_DEPENDS *.cc *.cu)
   list(FILTER sources EXCLUDE REGEX "_(test|bench|fuzz)\\.cc$")
   set(visibility PUBLIC)
   if(sources)
@@ -66,5 +68,26 @@ if(NOT ASSAY_PORTABLE)
       "HWY_DISABLED_TARGETS=(0xffffffffLL&~((1LL<<8)|(1LL<<9)))" "HWY_BASELINE_TARGETS=(1LL<<9)")
   else()
     target_compile_definitions(assay_hwy INTERFACE "HWY_DISABLED_TARGETS=(0xffffffffLL&~(1LL<<28))")
+  endif()
+endif()
+
+# CUDA, where its compiler is found: AUTO, ON (an error where it is not) or OFF. The kernels hold code for compute capability 8.0 and 9.0, and
+# code that newer devices compile for themselves.
+set(ASSAY_CUDA_BUILD AUTO CACHE STRING "Build the CUDA backend: AUTO, ON or OFF")
+set(ASSAY_CUDA OFF)
+if(NOT ASSAY_CUDA_BUILD STREQUAL "OFF" AND NOT CMAKE_CROSSCOMPILING AND NOT ASSAY_PORTABLE AND NOT ASSAY_FUZZ)
+  find_program(ASSAY_NVCC nvcc HINTS /usr/local/cuda/bin $ENV{CUDA_HOME}/bin)
+  if(ASSAY_NVCC)
+    set(CMAKE_CUDA_COMPILER ${ASSAY_NVCC})
+    set(CMAKE_CUDA_ARCHITECTURES "80-real;90" CACHE STRING "Compute capabilities")
+    set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
+    enable_language(CUDA)
+    # CMake 3.25 does not know that nvcc speaks C++20.
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+    set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+    find_package(CUDAToolkit REQUIRED)
+    set(ASSAY_CUDA ON)
+  elseif(ASSAY_CUDA_BUILD STREQUAL "ON")
+    message(FATAL_ERROR "ASSAY_CUDA_BUILD is ON, but nvcc was not found")
   endif()
 endif()

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Runs the short trainings of tests/golden/trainings.txt with a given binary and compares their final state roots.
 #
-# Usage: check-roots.sh [--quick] [--write] [--simd NAME] [--threads N] [--emulator COMMAND] BINARY
+# Usage: check-roots.sh [--quick] [--write] [--device NAME] [--simd NAME] [--threads N] [--emulator COMMAND] BINARY
 # --quick takes only the lines marked quick; --write replaces the roots in the file by those of this binary.
 # A line is: JOB STEPS ROOT [quick]; the lines are independent of processor, compiler, instruction set and threads.
 set -u
@@ -12,7 +12,7 @@ while [ $# -gt 1 ]; do
   case $1 in
     --quick) quick=1; shift ;;
     --write) write=1; shift ;;
-    --simd | --threads) options+=("$1" "$2"); shift 2 ;;
+    --simd | --threads | --device) options+=("$1" "$2"); shift 2 ;;
     --emulator) emulator=$2; shift 2 ;;
     *) echo "check-roots: unknown option $1" >&2; exit 2 ;;
   esac

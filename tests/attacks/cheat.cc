@@ -26,7 +26,7 @@ class Training {
         pool_(setting.pool),
         honest_(prepared, setting.backend),
         stepper_(crooked, setting.backend),
-        committer_(prepared, RunLog(prepared.identity.trajectory), setting.pool) {}
+        committer_(prepared, RunLog(prepared.identity.trajectory), setting.backend) {}
 
   Status Run() {
     ASSAY_ASSIGN(state_, StartingState(prepared_));

@@ -79,7 +79,7 @@ class Tampering {
   StepOutcome RunFlipped(std::size_t element, State& state, Trace& trace) {
     state = CopyOf(before_);
     trace = {.trajectory = setting_.prepared.identity.trajectory, .step = setting_.at, .before = RootOf(state)};
-    TraceRecorder recorder(program(), setting_.pool);
+    TraceRecorder recorder(program(), stepper_.backend());
     const TraceSink record = recorder.sink();
     StepOutcome outcome = stepper_.RunTraced(state, plan_, [&](std::size_t node, std::span<const void* const> outputs) {
       if (node == target_.node) {

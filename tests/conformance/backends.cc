@@ -1,11 +1,40 @@
 #include "conformance/backends.h"
 
+#include <cstdlib>
+#include <utility>
+
 #include "assay/backend/ref/ref.h"
+#include "assay/base/check.h"
 #ifdef ASSAY_HAVE_CPU_BACKEND
 #include "assay/backend/cpu/cpu.h"
 #endif
+#ifdef ASSAY_HAVE_CUDA_BACKEND
+#include "assay/backend/cuda/cuda.h"
+#include "assay/backend/cuda/kernels.h"
+#endif
 
 namespace assay::testkit {
+namespace {
+
+#ifdef ASSAY_HAVE_CUDA_BACKEND
+// With the launchers' own choices, and with shapes of launches that they would hardly choose.
+void AddCuda(const std::shared_ptr<ThreadPool>& pool, std::vector<NamedBackend>& all) {
+  if (!cuda::FindDevice()) return;
+  const std::pair<const char*, cuda::Tuning> tunings[] = {
+      {"cuda", {}},
+      {"cuda_32threads", {.threads = 32, .gemm_tile = 1, .gemm_split = 1}},
+      {"cuda_96threads", {.threads = 96, .gemm_tile = 2, .gemm_split = 3}},
+      {"cuda_256threads", {.threads = 256, .gemm_tile = 3, .gemm_split = 1000}},
+  };
+  for (const auto& [name, tuning] : tunings) {
+    auto backend = cuda::MakeCudaBackend(tuning);
+    ASSAY_CHECK(backend.has_value());
+    all.push_back({name, pool, std::move(*backend)});
+  }
+}
+#endif
+
+}  // namespace
 
 std::vector<NamedBackend> AllBackends() {
   std::vector<NamedBackend> all;
@@ -18,6 +47,13 @@ std::vector<NamedBackend> AllBackends() {
       all.push_back({std::string(cpu::Name(simd)) + suffix, pool, cpu::MakeCpuBackend(simd, *pool)});
     }
 #endif
+  }
+#ifdef ASSAY_HAVE_CUDA_BACKEND
+  AddCuda(all.front().pool, all);
+#endif
+  if (const char* wanted = std::getenv("ASSAY_TEST_BACKENDS")) {
+    std::erase_if(all, [&](const NamedBackend& named) { return !named.name.starts_with(wanted); });
+    ASSAY_CHECK(!all.empty());
   }
   return all;
 }

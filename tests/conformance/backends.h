@@ -1,4 +1,5 @@
-// Every backend that this build and machine have, with every thread count under test.
+// Every backend that this build and machine have, with every thread count under test. ASSAY_TEST_BACKENDS=cuda leaves only those whose names
+// begin so.
 #pragma once
 
 #include <memory>
@@ -11,7 +12,7 @@
 namespace assay::testkit {
 
 struct NamedBackend {
-  std::string name;  // "avx512_t7"
+  std::string name;  // "avx512_t7", "cuda", "cuda_32threads"
   std::shared_ptr<ThreadPool> pool;
   std::unique_ptr<Backend> backend;
 };

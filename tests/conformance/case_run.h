@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "assay/backend/kernel.h"
+#include "assay/backend/host.h"
 #include "assay/graph/op_def.h"
 #include "assay/tensor/tensor.h"
 
@@ -27,7 +27,7 @@ struct CaseRun {
 // The whole op into guarded memory.
 std::string CheckWhole(const CaseRun& run, Backend& backend);
 // An elementwise op in pieces of odd sizes.
-std::string CheckPieces(const CaseRun& run, Backend& backend);
+std::string CheckPieces(const CaseRun& run, HostBackend& backend);
 // An elementwise op with its outputs in the place of aligned inputs, in every possible way.
 std::string CheckInPlace(const CaseRun& run, Backend& backend);
 // Reference only: ranges of outputs from the declared input ranges alone.

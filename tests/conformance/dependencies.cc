@@ -79,7 +79,8 @@ std::string CheckRange(const CaseRun& run, std::size_t output, Range range) {
   const std::size_t begin = static_cast<std::size_t>(range.begin) * SizeOf(type.dtype);
   const std::size_t end = static_cast<std::size_t>(range.end) * SizeOf(type.dtype);
   if (!buffer.UntouchedOutside(begin, end)) return "wrote outside of the range";
-  return DescribeDifference(type, output, buffer.bytes().subspan(begin, end - begin),
+  const Bytes content = buffer.Content();
+  return DescribeDifference(type, output, ByteSpan(content).subspan(begin, end - begin),
                             run.expected[output].bytes().subspan(begin, end - begin));
 }
 

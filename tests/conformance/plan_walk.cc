@@ -16,6 +16,12 @@ using exec::Place;
 constexpr ValueId kNobody = 0xffffffff;
 constexpr std::size_t kCell = 64;  // bytes of the arena that have one owner
 
+std::size_t MostSlots(const exec::Plan& plan) {
+  std::size_t most = 0;
+  for (const exec::PlannedLaunch& launch : plan.launches) most = std::max(most, launch.slots);
+  return most;
+}
+
 class Walk {
  public:
   Walk(const Graph& graph, const exec::PlanOptions& options, const exec::Plan& plan)
@@ -25,7 +31,7 @@ class Walk {
         schedule_(exec::MakeSchedule(graph, options.schedule)),
         arena_(plan.arena_bytes / kCell, kNobody),
         outputs_(graph.outputs().size(), kNobody),
-        scratch_(plan.scratch_slots, kNobody) {
+        slots_(MostSlots(plan), kNobody) {
     for (const NamedValue& input : graph.inputs()) inputs_.push_back(input.value);
   }
 
@@ -75,7 +81,7 @@ class Walk {
       case Place::kInput: return inputs_.at(cell.second);
       case Place::kOutput: return outputs_.at(cell.second);
       case Place::kArena: return arena_.at(cell.second);
-      case Place::kScratch: return scratch_.at(cell.second);
+      case Place::kSlot: return slots_.at(cell.second);
     }
     return nobody_;
   }
@@ -126,7 +132,7 @@ class Walk {
 
   std::string Group(const exec::PlannedLaunch& launch) {
     Cells written, whole;
-    std::fill(scratch_.begin(), scratch_.end(), kNobody);
+    std::fill(slots_.begin(), slots_.end(), kNobody);
     for (const exec::PlannedNode& node : launch.nodes) {
       if (std::string error = Node(node, options_.in_place); !error.empty()) return error;
       for (const Argument& in : node.in) {
@@ -135,7 +141,7 @@ class Walk {
       for (const Argument& out : node.out) written.merge(CellsOf(out.location, BytesOf(out)));
     }
     for (const exec::Flush& flush : launch.flushes) {
-      const ValueId value = scratch_[flush.slot];
+      const ValueId value = slots_[flush.slot];
       written.merge(CellsOf(flush.to, graph_.type(value).bytes()));
       Write(value, flush.to, graph_.type(value).bytes());
     }
@@ -148,7 +154,7 @@ class Walk {
   const exec::PlanOptions& options_;
   const exec::Plan& plan_;
   const exec::Schedule schedule_;
-  std::vector<ValueId> arena_, inputs_, outputs_, scratch_;
+  std::vector<ValueId> arena_, inputs_, outputs_, slots_;
   ValueId nobody_ = kNobody;
 };
 

@@ -17,8 +17,8 @@ namespace {
 constexpr std::int64_t kChunk = 1 << 14;
 constexpr std::int64_t kArguments = std::int64_t{1} << 32;
 
-std::vector<std::unique_ptr<Backend>> InstructionSets(ThreadPool& pool) {
-  std::vector<std::unique_ptr<Backend>> backends;
+std::vector<std::unique_ptr<HostBackend>> InstructionSets(ThreadPool& pool) {
+  std::vector<std::unique_ptr<HostBackend>> backends;
 #ifdef ASSAY_HAVE_CPU_BACKEND
   for (cpu::Simd simd : cpu::SupportedSimd()) backends.push_back(cpu::MakeCpuBackend(simd, pool));
 #else

@@ -181,7 +181,7 @@ Status Workload::Trace(std::size_t which, const std::string& run, std::int64_t s
   Stepper stepper(variants_[which].prepared, *backend_);
   ASSAY_ASSIGN(State state, StartingState(variants_[which].prepared));
   for (std::int64_t s = 0; s + 1 < step; ++s) stepper.Run(state, stepper.Plan(s));
-  const Bytes trace = SignTrace(TraceStep(stepper, state, step - 1, pool_), key_);
+  const Bytes trace = SignTrace(TraceStep(stepper, state, step - 1), key_);
   ASSAY_TRY(MakeDirectories(JoinPath(run, "traces")));
   return WriteFileAtomic(directory.TracePath(step), trace);
 }

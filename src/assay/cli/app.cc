@@ -37,6 +37,10 @@ int Report(const Result<int>& result) {
 }
 
 void AddComputeOptions(Subcommand& subcommand, ComputeOptions& options) {
+  subcommand.Option("--device", options.device, "Where to compute: cpu or cuda (an NVIDIA GPU); both give the same bytes")
+      .OneOf({"cpu", "cuda"})
+      .ShowDefault()
+      .Type("NAME");
   subcommand.Option("--threads", options.threads, "Threads to use; default: one per CPU core").Range(1, 1024).Type("N");
   subcommand
       .Option("--simd", options.simd,
@@ -49,8 +53,9 @@ Result<Compute> MakeCompute(const ComputeOptions& options) {
   Compute compute;
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
   compute.pool = std::make_unique<ThreadPool>(options.threads > 0 ? options.threads : std::max(1, cores));
-  ASSAY_ASSIGN(compute.backend, MakeBackend(options.simd, *compute.pool));
-  compute.simd = options.simd == "auto" ? AvailableSimd().front() : options.simd;
+  ASSAY_ASSIGN(compute.backend, MakeBackend(options.device, options.simd, *compute.pool));
+  compute.device = options.device;
+  compute.kernels = compute.backend->name();
   return compute;
 }
 
@@ -77,6 +82,8 @@ int Main(int argc, char** argv) {
     const int status = command();
     if (std::fflush(stdout) != 0) return Report(Err("standard output: cannot write"));
     return status;
+  } catch (const OutOfMemory& error) {
+    return Report(Err("{}", error.what()));
   } catch (const std::bad_alloc&) {
     return Report(Err("out of memory"));
   } catch (const std::exception& error) {

@@ -8,6 +8,9 @@
 #ifdef ASSAY_HAVE_CPU_BACKEND
 #include "assay/backend/cpu/cpu.h"
 #endif
+#ifdef ASSAY_HAVE_CUDA_BACKEND
+#include "assay/backend/cuda/cuda.h"
+#endif
 
 namespace assay::cli {
 
@@ -20,7 +23,23 @@ std::vector<std::string> AvailableSimd() {
   return names;
 }
 
-Result<std::unique_ptr<Backend>> MakeBackend(std::string_view simd, ThreadPool& pool) {
+namespace {
+
+#ifdef ASSAY_HAVE_CUDA_BACKEND
+Result<std::unique_ptr<Backend>> MakeCuda() { return cuda::MakeCudaBackend(); }
+#else
+Result<std::unique_ptr<Backend>> MakeCuda() {
+  return Err("--device cuda: this build has no CUDA backend; build it where nvcc is installed, or use --device cpu");
+}
+#endif
+
+}  // namespace
+
+Result<std::unique_ptr<Backend>> MakeBackend(std::string_view device, std::string_view simd, ThreadPool& pool) {
+  if (device == "cuda") {
+    if (simd != "auto") return Err("--simd {}: is for --device cpu", simd);
+    return MakeCuda();
+  }
   const std::vector<std::string> available = AvailableSimd();
   const std::string_view wanted = simd == "auto" ? std::string_view(available.front()) : simd;
   if (std::find(available.begin(), available.end(), wanted) == available.end()) {

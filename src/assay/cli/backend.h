@@ -15,7 +15,7 @@ namespace assay::cli {
 // What this machine can run and this build contains, fastest first; "ref" is always the last.
 std::vector<std::string> AvailableSimd();
 
-// `simd` is "auto" or one of avx512, avx2, neon, ref. The pool must outlive the backend.
-Result<std::unique_ptr<Backend>> MakeBackend(std::string_view simd, ThreadPool& pool);
+// `device` is "cpu" or "cuda"; `simd`, for the CPU, is "auto" or one of avx512, avx2, neon, ref. The pool must outlive the backend.
+Result<std::unique_ptr<Backend>> MakeBackend(std::string_view device, std::string_view simd, ThreadPool& pool);
 
 }  // namespace assay::cli

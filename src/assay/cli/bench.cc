@@ -69,19 +69,12 @@ void AddCosts(const Graph& graph, double times, std::vector<OpRow>& rows) {
   }
 }
 
-Result<BenchResult> Measure(const PreparedJob& prepared, Backend& backend, int steps) {
-  ASSAY_ASSIGN(State state, StartingState(prepared));
+// Each op's best step.
+std::vector<OpTiming> TimeOps(const PreparedJob& prepared, HostBackend& backend, State& state, int steps) {
   TimingBackend timing(backend, Ops().size());
-  BenchResult result;
-  {
-    StepRunner runner(prepared.program, backend);
-    TimeSteps(prepared, runner, state, 0, 1);
-    result.steps = TimeSteps(prepared, runner, state, 1, steps);
-    result.memory_bytes = static_cast<double>(runner.memory_bytes());
-  }
   StepRunner timed(prepared.program, timing);
   TimeSteps(prepared, timed, state, 1 + steps, 1);
-  std::vector<OpTiming> timings;  // each op's best step
+  std::vector<OpTiming> timings;
   for (int i = 0; i < steps; ++i) {
     timing.Reset();
     TimeSteps(prepared, timed, state, 2 + steps + i, 1);
@@ -89,6 +82,21 @@ Result<BenchResult> Measure(const PreparedJob& prepared, Backend& backend, int s
     if (timings.empty()) timings = latest;
     for (std::size_t op = 0; op < latest.size(); ++op) timings[op].seconds = std::min(timings[op].seconds, latest[op].seconds);
   }
+  return timings;
+}
+
+Result<BenchResult> Measure(const PreparedJob& prepared, Backend& backend, int steps) {
+  ASSAY_ASSIGN(State start, StartingState(prepared));
+  State state = MoveTo(backend.memory(), std::move(start));
+  BenchResult result;
+  {
+    StepRunner runner(prepared.program, backend);
+    TimeSteps(prepared, runner, state, 0, 1);
+    result.steps = TimeSteps(prepared, runner, state, 1, steps);
+    result.memory_bytes = static_cast<double>(runner.memory_bytes());
+  }
+  std::vector<OpTiming> timings(Ops().size());
+  if (HostBackend* host = backend.AsHost()) timings = TimeOps(prepared, *host, state, steps);
 
   std::vector<OpRow> rows(Ops().size());
   AddCosts(prepared.program.micro, static_cast<double>(prepared.program.microbatches), rows);
@@ -109,7 +117,8 @@ Result<BenchResult> Measure(const PreparedJob& prepared, Backend& backend, int s
 void PrintText(const PreparedJob& prepared, const Compute& compute, const BenchResult& result) {
   const Throughput throughput = ThroughputOf(prepared.job);
   const double best = result.steps.front();
-  fmt::print("{} with {} kernels on {} threads\n\n", DescribeModel(prepared.job.model), compute.simd, compute.pool->threads());
+  fmt::print("{} with {} kernels on {} threads\n\n", DescribeModel(prepared.job.model), compute.kernels,
+             compute.pool->threads());
   fmt::print("step        {:.2f} ms best, {:.2f} ms median of {}\n", 1e3 * best, 1e3 * result.steps[result.steps.size() / 2],
              result.steps.size());
   fmt::print("speed       {} {}/s, {}FLOP/s\n", Count(throughput.per_step / best), throughput.unit, Count(result.flops / best));
@@ -133,7 +142,8 @@ void PrintJson(const PreparedJob& prepared, const Compute& compute, const BenchR
   }
   const Throughput throughput = ThroughputOf(prepared.job);
   const OrderedJson json = {{"job", prepared.job.name},
-                            {"simd", compute.simd},
+                            {"device", compute.device},
+                            {"simd", compute.kernels},
                             {"threads", compute.pool->threads()},
                             {"step_seconds_best", result.steps.front()},
                             {"step_seconds_median", result.steps[result.steps.size() / 2]},

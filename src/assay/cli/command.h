@@ -43,6 +43,7 @@ void SetCommand(Subcommand subcommand, std::shared_ptr<Options> options, Command
 
 struct ComputeOptions {
   int threads = 0;  // 0: as many as the machine has
+  std::string device = "cpu";
   std::string simd = "auto";
 };
 void AddComputeOptions(Subcommand& subcommand, ComputeOptions& options);
@@ -51,7 +52,8 @@ void AddComputeOptions(Subcommand& subcommand, ComputeOptions& options);
 struct Compute {
   std::unique_ptr<ThreadPool> pool;
   std::unique_ptr<Backend> backend;
-  std::string simd;  // what "auto" came to
+  std::string device;
+  std::string kernels;  // what --simd auto came to; "cuda" on a GPU
 };
 Result<Compute> MakeCompute(const ComputeOptions& options);
 

@@ -30,7 +30,7 @@ void TimingBackend::RunElements(const KernelArgs& args, std::int64_t begin, std:
 std::vector<OpTiming> TimingBackend::Timings() const {
   std::vector<OpTiming> timings;
   for (const Cell& cell : cells_) {
-    const auto pieces = static_cast<double>(cell.pieces_ns.load()) / workers();
+    const auto pieces = static_cast<double>(cell.pieces_ns.load()) / pool().threads();
     timings.push_back({.seconds = 1e-9 * (static_cast<double>(cell.whole_ns.load()) + pieces),
                        .calls = cell.calls.load(),
                        .fused = cell.pieces_ns.load() > 0});

@@ -1,6 +1,6 @@
 // TimingBackend: a backend that measures how long each op takes and otherwise does what the one behind it does.
 //
-// Ops that run inside a fused group are measured on the threads that run them; their time is divided by the number of workers, so that the
+// Ops that run inside a fused group are measured on the threads that run them; their time is divided by the number of threads, so that the
 // sum over all ops compares with the wall clock. The backend behind must outlive it.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "assay/backend/kernel.h"
+#include "assay/backend/host.h"
 
 namespace assay::cli {
 
@@ -19,18 +19,13 @@ struct OpTiming {
   bool fused = false;      // ran inside a fused group at least once
 };
 
-class TimingBackend : public Backend {
+class TimingBackend : public HostBackend {
  public:
-  TimingBackend(Backend& backend, std::size_t ops) : backend_(backend), cells_(ops) {}
+  TimingBackend(HostBackend& backend, std::size_t ops) : HostBackend(backend.pool()), backend_(backend), cells_(ops) {}
 
   std::string_view name() const override { return backend_.name(); }
   void Run(const KernelArgs& args) override;
   void RunElements(const KernelArgs& args, std::int64_t begin, std::int64_t end) override;
-  void ParallelFor(std::int64_t n, std::int64_t grain,
-                   const std::function<void(std::int64_t, std::int64_t, int)>& body) override {
-    backend_.ParallelFor(n, grain, body);
-  }
-  int workers() const override { return backend_.workers(); }
   bool in_place() const override { return backend_.in_place(); }
 
   std::vector<OpTiming> Timings() const;  // by OpIndex
@@ -40,7 +35,7 @@ class TimingBackend : public Backend {
   struct Cell {
     std::atomic<std::int64_t> whole_ns{0}, pieces_ns{0}, calls{0};
   };
-  Backend& backend_;
+  HostBackend& backend_;
   std::vector<Cell> cells_;
 };
 

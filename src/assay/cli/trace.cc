@@ -36,7 +36,7 @@ Result<int> RunTrace(const TraceOptions& options) {
   Replay replay(run, prepared, log, *compute.backend, *compute.pool);
   ASSAY_TRY(replay.Load(options.step - 1));
   while (replay.step() < options.step - 1) replay.Step();
-  const Trace trace = TraceStep(replay.stepper(), replay.state(), options.step - 1, *compute.pool);
+  const Trace trace = TraceStep(replay.stepper(), replay.state(), options.step - 1);
   const std::string path = run.TracePath(options.step);
   ASSAY_TRY(MakeDirectories(path.substr(0, path.find_last_of('/'))));
   ASSAY_TRY(WriteFileAtomic(path, SignTrace(trace, key)));

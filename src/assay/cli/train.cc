@@ -46,7 +46,8 @@ void PrintResult(const TrainOptions& options, const PreparedJob& prepared, const
                               {"signer", run.signer().id()},
                               {"receipt", outcome.interrupted ? OrderedJson(nullptr) : OrderedJson(run.receipt_path())},
                               {"seconds", seconds},
-                              {"simd", compute.simd},
+                              {"device", compute.device},
+                              {"simd", compute.kernels},
                               {"threads", compute.pool->threads()},
                               {"interrupted", outcome.interrupted}};
     fmt::print("{}\n", Dump(json));

@@ -1,12 +1,9 @@
 #include "assay/exec/executor.h"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 #include <optional>
 
 #include "assay/base/check.h"
-#include "assay/exec/memory.h"
 #include "assay/exec/plan.h"
 
 namespace assay {
@@ -17,19 +14,6 @@ using exec::Location;
 using exec::Place;
 using exec::PlannedLaunch;
 using exec::PlannedNode;
-
-constexpr std::size_t kMaxElementwiseInputs = 16;
-constexpr std::size_t kMaxElementwiseOutputs = 4;
-// Elements handed to a thread at a time: enough to pay for waking it.
-constexpr std::int64_t kMinGrain = 4 * exec::kBlock;
-
-// A plan together with the memory it runs in.
-struct Prepared {
-  explicit Prepared(exec::Plan p) : plan(std::move(p)) {}
-  exec::Plan plan;
-  exec::Memory arena;
-  exec::Memory scratch;  // scratch_slots for each worker
-};
 
 // The memory of one run.
 struct Frame {
@@ -43,92 +27,33 @@ struct Frame {
       case Place::kInput: return const_cast<char*>(static_cast<const char*>(inputs[location.at]));
       case Place::kOutput: return static_cast<char*>(outputs[location.at]);
       case Place::kArena: return arena + location.at;
-      case Place::kScratch: break;
+      case Place::kSlot: break;
     }
-    CheckFailed("a place outside the scratch", __FILE__, __LINE__);
+    CheckFailed("a place in memory", __FILE__, __LINE__);
   }
 };
 
-void CopyAll(std::span<const exec::Copy> copies, const Frame& frame) {
-  for (const exec::Copy& copy : copies) {
-    char* to = frame.At(copy.to);
-    const char* from = frame.At(copy.from);
-    if (copy.bytes != 0 && to != from) std::memmove(to, from, copy.bytes);
-  }
-}
-
-// One argument of a node in a group, resolved for a run: the pointer for the block that starts at element i is base + i * step, or
-// slot of the worker's scratch.
-struct Resolved {
-  char* base = nullptr;
-  std::size_t step = 0;
-  std::size_t slot = SIZE_MAX;
-
-  char* Block(std::int64_t element, char* scratch) const {
-    return slot == SIZE_MAX ? base + static_cast<std::size_t>(element) * step : scratch + slot * exec::kSlotBytes;
-  }
-};
-
-Resolved Resolve(const Location& location, std::size_t step, const Frame& frame) {
-  if (location.place == Place::kScratch) return {nullptr, 0, location.at};
-  return {frame.At(location), step, SIZE_MAX};
-}
-
-struct ResolvedNode {
-  const OpInstance* op = nullptr;
-  std::size_t ins = 0;
-  std::size_t outs = 0;
-  std::array<Resolved, kMaxElementwiseInputs> in;
-  std::array<Resolved, kMaxElementwiseOutputs> out;
-};
-
-ResolvedNode ResolveNode(const PlannedNode& node, const Frame& frame) {
-  ResolvedNode resolved;
-  resolved.op = &node.op;
-  resolved.ins = node.in.size();
-  resolved.outs = node.out.size();
-  ASSAY_CHECK(resolved.ins <= kMaxElementwiseInputs && resolved.outs <= kMaxElementwiseOutputs);
-  for (std::size_t k = 0; k < node.in.size(); ++k) {
-    resolved.in[k] = Resolve(node.in[k].location, node.in[k].aligned ? node.in[k].element_bytes : 0, frame);
-  }
-  for (std::size_t k = 0; k < node.out.size(); ++k) {
-    resolved.out[k] = Resolve(node.out[k].location, node.out[k].element_bytes, frame);
+GroupArgument Resolve(const Argument& argument, const Frame& frame) {
+  GroupArgument resolved{.aligned = argument.aligned, .element_bytes = argument.element_bytes};
+  if (argument.location.place == Place::kSlot) {
+    resolved.slot = argument.location.at;
+  } else {
+    resolved.base = frame.At(argument.location);
   }
   return resolved;
 }
 
-void RunBlock(Backend& backend, const ResolvedNode& node, std::int64_t begin, std::int64_t end, char* scratch) {
-  std::array<const void*, kMaxElementwiseInputs> in;
-  std::array<void*, kMaxElementwiseOutputs> out;
-  for (std::size_t k = 0; k < node.ins; ++k) in[k] = node.in[k].Block(begin, scratch);
-  for (std::size_t k = 0; k < node.outs; ++k) out[k] = node.out[k].Block(begin, scratch);
-  backend.RunElements({node.op, {in.data(), node.ins}, {out.data(), node.outs}}, begin, end);
-}
-
-void RunGroup(Backend& backend, const PlannedLaunch& launch, const Frame& frame, const exec::Memory& scratch,
-              std::size_t slots) {
-  std::vector<ResolvedNode> nodes;
-  for (const PlannedNode& node : launch.nodes) nodes.push_back(ResolveNode(node, frame));
-  struct Out {
-    Resolved from, to;
-    std::size_t element_bytes;
-  };
-  std::vector<Out> flushes;
-  for (const exec::Flush& flush : launch.flushes) {
-    flushes.push_back({{nullptr, 0, flush.slot}, Resolve(flush.to, flush.element_bytes, frame), flush.element_bytes});
+Group ResolveGroup(const PlannedLaunch& launch, const Frame& frame) {
+  Group group{.elements = launch.elements, .nodes = {}, .flushes = {}, .slots = launch.slots};
+  for (const PlannedNode& node : launch.nodes) {
+    GroupNode& resolved = group.nodes.emplace_back();
+    resolved.op = &node.op;
+    for (const Argument& argument : node.in) resolved.in.push_back(Resolve(argument, frame));
+    for (const Argument& argument : node.out) resolved.out.push_back(Resolve(argument, frame));
   }
-  const std::int64_t share = launch.elements / (4 * backend.workers()) / exec::kBlock * exec::kBlock;
-  backend.ParallelFor(launch.elements, std::max(share, kMinGrain), [&](std::int64_t begin, std::int64_t end, int worker) {
-    char* mine = scratch.data() + static_cast<std::size_t>(worker) * slots * exec::kSlotBytes;
-    for (std::int64_t block = begin; block < end; block += exec::kBlock) {
-      const std::int64_t block_end = std::min(end, block + exec::kBlock);
-      for (const ResolvedNode& node : nodes) RunBlock(backend, node, block, block_end, mine);
-      for (const Out& flush : flushes) {
-        std::memcpy(flush.to.Block(block, mine), flush.from.Block(block, mine),
-                    static_cast<std::size_t>(block_end - block) * flush.element_bytes);
-      }
-    }
-  });
+  for (const exec::Flush& flush : launch.flushes)
+    group.flushes.push_back({flush.slot, frame.At(flush.to), flush.element_bytes});
+  return group;
 }
 
 void RunGeneral(Backend& backend, const PlannedNode& node, const Frame& frame) {
@@ -139,13 +64,35 @@ void RunGeneral(Backend& backend, const PlannedNode& node, const Frame& frame) {
   backend.Run({&node.op, in, out});
 }
 
+void CopyAll(Backend& backend, std::span<const exec::Copy> copies, const Frame& frame) {
+  for (const exec::Copy& copy : copies) backend.memory().CopyInside(frame.At(copy.to), frame.At(copy.from), copy.bytes);
+}
+
+// Microbatches write to as many places as the tree that adds them has sets.
+constexpr std::size_t kMaxRecordings = 32;
+
+// What a recording was made of: it can only be replayed with the same operands.
+struct Recorded {
+  std::vector<const void*> inputs;
+  std::vector<void*> outputs;
+  std::unique_ptr<Recording> recording;
+};
+
+// A plan together with the memory it runs in.
+struct Prepared {
+  explicit Prepared(exec::Plan p) : plan(std::move(p)) {}
+  exec::Plan plan;
+  Allocation arena;
+  std::vector<Recorded> recorded;  // by operands; the newest last
+};
+
 // Where the outputs of a one-node launch are after it has run.
 std::vector<const void*> VisibleOutputs(const PlannedLaunch& launch, const Frame& frame) {
   std::vector<const void*> visible;
   for (const Argument& argument : launch.nodes.front().out) {
     Location location = argument.location;
     for (const exec::Flush& flush : launch.flushes) {
-      if (location.place == Place::kScratch && flush.slot == location.at) location = flush.to;
+      if (location.place == Place::kSlot && flush.slot == location.at) location = flush.to;
     }
     visible.push_back(frame.At(location));
   }
@@ -174,24 +121,48 @@ struct Executor::Impl {
     const exec::Plan& plan = prepared.plan;
     ASSAY_CHECK(inputs.size() == graph.inputs().size());
     ASSAY_CHECK(outputs.size() == (options.own_outputs ? 0 : graph.outputs().size()));
-    if (prepared.arena.data() == nullptr) {
-      prepared.arena = exec::Memory(plan.arena_bytes);
-      prepared.scratch = exec::Memory(static_cast<std::size_t>(backend.workers()) * plan.scratch_slots * exec::kSlotBytes);
+    if (prepared.arena.data() == nullptr) prepared.arena = Allocation(backend.memory(), plan.arena_bytes);
+    const Frame frame{inputs, outputs, static_cast<char*>(prepared.arena.data())};
+    if (sink != nullptr) {
+      RunLaunches(plan, frame, sink);
+    } else if (!Replay(prepared, frame)) {
+      RunLaunches(plan, frame, nullptr);
     }
-    const Frame frame{inputs, outputs, prepared.arena.data()};
-    CopyAll(plan.prologue, frame);
+    if (!options.own_outputs) return;
+    own_outputs.clear();
+    for (const Location& location : plan.outputs) own_outputs.push_back(frame.At(location));
+  }
+
+  void RunLaunches(const exec::Plan& plan, const Frame& frame, const TraceSink* sink) {
+    CopyAll(backend, plan.prologue, frame);
     for (const PlannedLaunch& launch : plan.launches) {
       if (launch.elementwise) {
-        RunGroup(backend, launch, frame, prepared.scratch, plan.scratch_slots);
+        backend.RunGroup(ResolveGroup(launch, frame));
       } else {
         RunGeneral(backend, launch.nodes.front(), frame);
       }
       if (sink != nullptr) (*sink)(launch.nodes.front().node, VisibleOutputs(launch, frame));
     }
-    CopyAll(plan.epilogue, frame);
-    if (!options.own_outputs) return;
-    own_outputs.clear();
-    for (const Location& location : plan.outputs) own_outputs.push_back(frame.At(location));
+    CopyAll(backend, plan.epilogue, frame);
+  }
+
+  // Runs by a recording. One is made at the second run with the same operands: the first has shown what memory kernels want for themselves.
+  bool Replay(Prepared& prepared, const Frame& frame) {
+    if (backend.AsHost() != nullptr) return false;
+    const auto same = [&](const Recorded& r) {
+      return std::ranges::equal(r.inputs, frame.inputs) && std::ranges::equal(r.outputs, frame.outputs);
+    };
+    const auto found = std::ranges::find_if(prepared.recorded, same);
+    if (found == prepared.recorded.end()) {
+      if (prepared.recorded.size() == kMaxRecordings) prepared.recorded.erase(prepared.recorded.begin());
+      prepared.recorded.push_back(
+          {{frame.inputs.begin(), frame.inputs.end()}, {frame.outputs.begin(), frame.outputs.end()}, nullptr});
+      return false;
+    }
+    if (!found->recording) found->recording = backend.Record([&] { RunLaunches(prepared.plan, frame, nullptr); });
+    if (!found->recording) return false;
+    found->recording->Replay();
+    return true;
   }
 
   const Graph& graph;

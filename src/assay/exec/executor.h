@@ -26,7 +26,7 @@ struct ExecOptions {
   bool own_outputs = false;
 };
 
-// Called after each node of a traced run with the node's index and pointers to its outputs.
+// Called after each node of a traced run with the node's index and pointers to its outputs, in the backend's memory.
 using TraceSink = std::function<void(std::size_t node, std::span<const void* const> outputs)>;
 
 class Executor {
@@ -35,7 +35,7 @@ class Executor {
   ~Executor();
   Executor(Executor&&) noexcept;
 
-  // One pointer per graph input and output, in graph order, 64-byte aligned, dense. Outputs overlap nothing but what the aliases say.
+  // One pointer per graph input and output, in graph order, into the backend's memory, 64-byte aligned, dense. Outputs overlap nothing but what the aliases say.
   void Run(std::span<const void* const> inputs, std::span<void* const> outputs);
   // The same, op by op without fusion; `sink` sees every node.
   void RunTraced(std::span<const void* const> inputs, std::span<void* const> outputs, const TraceSink& sink);

@@ -74,4 +74,20 @@ State InitialState(const Program& program, std::uint64_t seed, ThreadPool* pool)
   return state;
 }
 
+HostState::HostState(const State& state) : state_(&state) {
+  for (const Tensor& tensor : state) {
+    if (tensor.space().is_host()) continue;
+    state_ = &copy_;
+  }
+  if (state_ == &state) return;
+  for (const Tensor& tensor : state) copy_.push_back(tensor.CopyTo(HostMemory()));
+}
+
+State MoveTo(MemorySpace& space, State state) {
+  for (Tensor& tensor : state) {
+    if (&tensor.space() != &space) tensor = tensor.CopyTo(space);
+  }
+  return state;
+}
+
 }  // namespace assay

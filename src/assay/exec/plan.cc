@@ -27,8 +27,8 @@ struct ValueInfo {
   Moment defined;
   std::vector<Use> uses;
   bool used_at_end = false;
-  bool internal = false;  // scratch only
-  bool flushed = false;   // computed in scratch, then copied to its class's place
+  bool internal = false;  // lives in a slot
+  bool flushed = false;   // computed in a slot, then copied to its class's place
   std::size_t slot = 0;
   std::size_t storage = SIZE_MAX;  // index into storages
 };
@@ -43,6 +43,8 @@ struct Storage {
   std::size_t offset = 0;
   std::size_t merged = SIZE_MAX;  // into this storage
 };
+
+constexpr std::size_t kSlotElementBytes = 4;  // slots hold elements of this size
 
 class Planner {
  public:
@@ -249,14 +251,14 @@ class Planner {
   Location Where(ValueId root) const {
     const ValueInfo& info = info_[root];
     if (info.is_input) return {Place::kInput, info.input};
-    if (info.internal) return {Place::kScratch, info.slot};
+    if (info.internal) return {Place::kSlot, info.slot};
     const Storage& storage = storages_[StorageOf(root)];
     if (storage.bound) return {Place::kOutput, *storage.bound};
     return {Place::kArena, storage.offset};
   }
 
-  // Gives slots to what a group keeps in scratch, each free again after its last read.
-  void AssignSlots(int launch) {
+  // Gives slots to what stays inside a group, each free again after its last read; returns how many there are.
+  std::size_t AssignSlots(int launch) {
     std::vector<int> busy_until;  // by slot: position of the last read
     int position = 0;
     for (const NodeIndex n : LaunchAt(launch).nodes) {
@@ -265,7 +267,7 @@ class Planner {
       for (std::uint32_t k = 0; k < node.outputs; ++k) {
         ValueInfo& info = info_[node.first_output + k];
         if (!info.internal && !info.flushed) continue;
-        ASSAY_CHECK(SizeOf(graph_.type(node.first_output + k).dtype) * static_cast<std::size_t>(kBlock) <= kSlotBytes);
+        ASSAY_CHECK(SizeOf(graph_.type(node.first_output + k).dtype) <= kSlotElementBytes);
         int last = info.flushed ? static_cast<int>(LaunchAt(launch).nodes.size()) : position;
         for (const Use& use : info.uses) {
           if (use.when.launch == launch) last = std::max(last, use.when.position);
@@ -278,22 +280,22 @@ class Planner {
       }
       ++position;
     }
-    plan_.scratch_slots = std::max(plan_.scratch_slots, busy_until.size());
+    return busy_until.size();
   }
 
   Argument MakeArgument(ValueId value, bool aligned, int launch) const {
     const ValueId root = Root(value);
     const ValueInfo& info = info_[root];
     Argument argument{root, Where(root), aligned, static_cast<std::uint32_t>(SizeOf(graph_.type(value).dtype))};
-    if (info.flushed && info.defined.launch == launch) argument.location = {Place::kScratch, info.slot};
+    if (info.flushed && info.defined.launch == launch) argument.location = {Place::kSlot, info.slot};
     return argument;
   }
 
   void Emit() {
     for (int launch = 0; launch < end_; ++launch) {
       const Launch& from = LaunchAt(launch);
-      if (from.elementwise) AssignSlots(launch);
       PlannedLaunch to;
+      if (from.elementwise) to.slots = AssignSlots(launch);
       to.elementwise = from.elementwise;
       to.elements = from.elements;
       for (const NodeIndex n : from.nodes) {

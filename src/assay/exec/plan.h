@@ -1,6 +1,6 @@
 // Plan: where every value of a scheduled graph lives while the graph runs. Made once, then followed by the executor.
 //
-// - A value that is only used inside one fused group lives in a worker's scratch, one block at a time.
+// - A value that is only used inside one fused group lives in a slot of the group.
 // - A graph output is computed in the caller's memory (or in the arena, when the executor owns the outputs).
 // - Everything else has a place in one arena, shared by values that are not alive together; an element-by-element result takes the
 //   place of an operand that dies with it.
@@ -17,14 +17,11 @@
 
 namespace assay::exec {
 
-// Elements of a group that are computed before the next block begins: operands of several nodes stay in the first-level cache.
-inline constexpr std::int64_t kBlock = 4096;
-
-enum class Place : std::uint8_t { kInput, kOutput, kArena, kScratch };
+enum class Place : std::uint8_t { kInput, kOutput, kArena, kSlot };
 
 struct Location {
   Place place = Place::kArena;
-  std::size_t at = 0;  // index of the graph input or output, byte offset in the arena, or slot in the scratch
+  std::size_t at = 0;  // index of the graph input or output, byte offset in the arena, or slot of the group
 };
 
 struct Argument {
@@ -34,7 +31,7 @@ struct Argument {
   std::uint32_t element_bytes = 0;
 };
 
-// A result that is computed in scratch and copied when its block is complete, because its place is still being read.
+// A result that is computed in a slot and copied when its block is complete, because its place is still being read.
 struct Flush {
   std::size_t slot = 0;
   Location to;
@@ -53,6 +50,7 @@ struct PlannedLaunch {
   std::int64_t elements = 0;
   std::vector<PlannedNode> nodes;
   std::vector<Flush> flushes;
+  std::size_t slots = 0;
 };
 
 struct Copy {
@@ -75,12 +73,8 @@ struct Plan {
   std::vector<Copy> epilogue;
   std::vector<Location> outputs;  // where each graph output is after the run
   std::size_t arena_bytes = 0;
-  std::size_t scratch_slots = 0;      // of the launch that needs most
   std::size_t arena_lower_bound = 0;  // the most bytes alive at one moment
 };
-
-// One block of four-byte elements, and a cache line so that equal offsets in different slots do not collide.
-inline constexpr std::size_t kSlotBytes = static_cast<std::size_t>(kBlock) * 4 + 64;
 
 Plan MakePlan(const Graph& graph, const PlanOptions& options);
 

@@ -61,7 +61,8 @@ GradientTree::GradientTree(std::vector<TensorType> types, std::int64_t microbatc
       add_graph_(AddGraph(types_)),
       scale_graph_(ScaleGraph(types_, microbatches)),
       add_(add_graph_, backend, InPlace(types_.size(), fuse)),
-      scale_(scale_graph_, backend, InPlace(types_.size(), fuse)) {
+      scale_(scale_graph_, backend, InPlace(types_.size(), fuse)),
+      memory_(backend.memory()) {
   ASSAY_CHECK(microbatches >= 2);
 }
 
@@ -77,7 +78,7 @@ std::vector<void*> GradientTree::Next() {
   while (current_ < sets_.size() && sets_[current_].used) ++current_;
   if (current_ == sets_.size()) {
     Set set;
-    for (const TensorType& type : types_) set.tensors.emplace_back(type);
+    for (const TensorType& type : types_) set.tensors.emplace_back(type, memory_);
     sets_.push_back(std::move(set));
   }
   sets_[current_].used = true;

@@ -53,6 +53,7 @@ class GradientTree {
   Graph scale_graph_;
   Executor add_;
   Executor scale_;
+  MemorySpace& memory_;
   std::vector<Set> sets_;
   std::vector<Partial> stack_;
   std::size_t current_ = 0;

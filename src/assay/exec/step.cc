@@ -76,6 +76,29 @@ ExecOptions UpdateOptions(const Program& program, bool fuse) {
   return options;
 }
 
+// A tensor that the host fills and kernels read: on a device, a copy in its memory.
+class Feed {
+ public:
+  Feed(TensorType type, Backend& backend) : backend_(backend), host_(type) {
+    if (backend.AsHost() == nullptr) device_ = Tensor(type, backend.memory());
+  }
+  Tensor& host() { return host_; }
+  void Send() {
+    if (backend_.AsHost() == nullptr) backend_.memory().CopyIn(device_.data(), host_.data(), host_.type().bytes());
+  }
+  const void* data() const { return backend_.AsHost() == nullptr ? device_.data() : host_.data(); }
+
+ private:
+  Backend& backend_;
+  Tensor host_, device_;
+};
+
+float ReadFloat(Backend& backend, const void* at) {
+  float value = 0;
+  backend.memory().CopyOut(&value, at, sizeof value);
+  return value;
+}
+
 std::vector<TensorType> OutputTypes(const Graph& graph) {
   std::vector<TensorType> types;
   for (const NamedValue& output : graph.outputs()) types.push_back(graph.type(output.value));
@@ -85,18 +108,22 @@ std::vector<TensorType> OutputTypes(const Graph& graph) {
 }  // namespace
 
 struct StepRunner::Impl {
-  Impl(const Program& p, Backend& backend, bool fuse)
+  Impl(const Program& p, Backend& b, bool fuse)
       : program(p),
+        backend(b),
         sources(Connect(p)),
         micro(p.micro, backend, MicroOptions(p, fuse)),
         update(p.update, backend, UpdateOptions(p, fuse)),
-        rng(DType::kU32, {4}),
-        lr(DType::kF32, {}),
-        step(DType::kI64, {}) {
+        rng({DType::kU32, {4}}, backend),
+        lr({DType::kF32, {}}, backend),
+        step({DType::kI64, {}}, backend) {
     if (p.microbatches > 1) tree.emplace(OutputTypes(p.micro), p.microbatches, backend, fuse);
-    for (const BatchField& field : sources.fields) fields.emplace_back(field.type);
+    for (const BatchField& field : sources.fields) {
+      fields.emplace_back(field.type);
+      if (backend.AsHost() == nullptr) sent.emplace_back(field.type, backend.memory());
+    }
     for (std::size_t k = 0; k < sources.update_state.size(); ++k) {
-      if (!sources.update_state[k]) metrics.emplace_back(DType::kF32, Shape{});
+      if (!sources.update_state[k]) metrics.emplace_back(TensorType{DType::kF32, {}}, backend.memory());
     }
   }
 
@@ -108,7 +135,7 @@ struct StepRunner::Impl {
     for (const Source& source : sources.micro) {
       switch (source.kind) {
         case Source::Kind::kState: in.push_back(state[source.index].data()); break;
-        case Source::Kind::kBatch: in.push_back(fields[source.index].data()); break;
+        case Source::Kind::kBatch: in.push_back((sent.empty() ? fields : sent)[source.index].data()); break;
         default: in.push_back(rng.data()); break;
       }
     }
@@ -118,11 +145,15 @@ struct StepRunner::Impl {
   void RunMicro(State& state, const StepInput& input, std::int64_t microbatch, std::span<void* const> outputs,
                 const TraceSink* sink) {
     input.load(microbatch, fields);
-    const auto words = rng.Span<std::uint32_t>();
+    for (std::size_t k = 0; k < sent.size(); ++k) {
+      backend.memory().CopyIn(sent[k].data(), fields[k].data(), fields[k].type().bytes());
+    }
+    const auto words = rng.host().Span<std::uint32_t>();
     words[0] = static_cast<std::uint32_t>(input.seed);
     words[1] = static_cast<std::uint32_t>(input.seed >> 32);
     words[2] = input.step;
     words[3] = static_cast<std::uint32_t>(microbatch);
+    rng.Send();
     const std::vector<const void*> in = MicroInputs(state);
     Dispatch(micro, in, outputs, sink, static_cast<std::size_t>(microbatch) * program.micro.nodes().size());
   }
@@ -150,11 +181,10 @@ struct StepRunner::Impl {
   StepResult Run(State& state, const StepInput& input, const TraceSink* sink) {
     ASSAY_CHECK(state.size() == program.state.size());
     const std::vector<const void*> reduced = Reduced(state, input, sink);
-    StepResult result;
-    result.loss = *static_cast<const float*>(reduced[0]);
-
-    lr.Span<float>()[0] = input.lr;
-    step.Span<std::int64_t>()[0] = std::int64_t{input.step} + 1;
+    lr.host().Span<float>()[0] = input.lr;
+    lr.Send();
+    step.host().Span<std::int64_t>()[0] = std::int64_t{input.step} + 1;
+    step.Send();
     std::vector<const void*> in;
     for (const Source& source : sources.update) {
       switch (source.kind) {
@@ -170,11 +200,13 @@ struct StepRunner::Impl {
       out.push_back(target ? state[*target].data() : metrics[next_metric++].data());
     }
     Dispatch(update, in, out, sink, UpdateBase());
+    StepResult result;
+    result.loss = ReadFloat(backend, reduced[0]);
     next_metric = 0;
     for (std::size_t k = 0; k < sources.update_state.size(); ++k) {
       if (sources.update_state[k]) continue;
       const auto name = After(program.update.outputs()[k].name, "metric/");
-      result.metrics.push_back({std::string(*name), metrics[next_metric++].Span<float>()[0]});
+      result.metrics.push_back({std::string(*name), ReadFloat(backend, metrics[next_metric++].data())});
     }
     return result;
   }
@@ -187,13 +219,15 @@ struct StepRunner::Impl {
   }
 
   const Program& program;
+  Backend& backend;
   Sources sources;
   Executor micro;
   Executor update;
   std::optional<exec::GradientTree> tree;  // when there is more than one microbatch
-  std::vector<Tensor> fields;
+  std::vector<Tensor> fields;              // as the host fills them
+  std::vector<Tensor> sent;                // as a device has them; empty where the host computes
   std::vector<Tensor> metrics;
-  Tensor rng, lr, step;
+  Feed rng, lr, step;
 };
 
 StepRunner::StepRunner(const Program& program, Backend& backend, bool fuse)

@@ -20,6 +20,19 @@ namespace assay {
 
 // The state of a run, parallel to Program::state.
 using State = std::vector<Tensor>;
+// The same state in another memory; taken over where it is there already.
+State MoveTo(MemorySpace& space, State state);
+
+// A state that the host can read: the given one, which must outlive it, or a copy where that is on a device.
+class HostState {
+ public:
+  explicit HostState(const State& state);
+  const State& get() const { return *state_; }
+
+ private:
+  State copy_;
+  const State* state_;
+};
 
 // The initial state: a pure function of program and seed (docs/NUMERICS.md, section 4). A pool makes it faster, never different.
 State InitialState(const Program& program, std::uint64_t seed, ThreadPool* pool = nullptr);
@@ -53,6 +66,7 @@ class StepRunner {
   ~StepRunner();
 
   std::span<const BatchField> batch_fields() const;
+  // `state` is in the backend's memory.
   StepResult Run(State& state, const StepInput& input);
   // Node numbers as in graph/program.h. Additions of the tree run, and are reported, as soon as both operands exist, so that the
   // numbers do not only ascend.

@@ -118,16 +118,36 @@ bool IsSignedBy(const SnapshotInfo& info, const VerifyKey& key) {
   return info.signature && key.Verify(SignedMessage(info), *info.signature);
 }
 
-Digest StateRootOf(std::span<const StateSpec> specs, std::span<const Tensor> state, ThreadPool& pool) {
-  ASSAY_CHECK(specs.size() == state.size());
+namespace {
+
+// In whatever memory it is.
+std::vector<ByteSpan> ContentsOf(std::span<const Tensor> state) {
   std::vector<ByteSpan> contents;
   contents.reserve(state.size());
-  for (const Tensor& tensor : state) contents.push_back(tensor.bytes());
-  const std::vector<Digest> roots = TensorRoots(contents, pool);
+  for (const Tensor& tensor : state) {
+    contents.emplace_back(static_cast<const std::uint8_t*>(tensor.data()), tensor.type().bytes());
+  }
+  return contents;
+}
+
+Digest StateRootOver(std::span<const StateSpec> specs, const std::vector<Digest>& roots) {
+  ASSAY_CHECK(specs.size() == roots.size());
   std::vector<TensorEntry> entries;
   entries.reserve(specs.size());
   for (std::size_t i = 0; i < specs.size(); ++i) entries.push_back({specs[i].name, specs[i].type, roots[i]});
   return StateRoot(entries);
+}
+
+}  // namespace
+
+Digest StateRootOf(std::span<const StateSpec> specs, std::span<const Tensor> state, ThreadPool& pool) {
+  for (const Tensor& tensor : state) ASSAY_CHECK(tensor.space().is_host());
+  return StateRootOver(specs, TensorRoots(ContentsOf(state), pool));
+}
+
+Digest StateRootOf(std::span<const StateSpec> specs, std::span<const Tensor> state, Backend& backend) {
+  for (const Tensor& tensor : state) ASSAY_CHECK(&tensor.space() == &backend.memory());
+  return StateRootOver(specs, backend.TensorRoots(ContentsOf(state)));
 }
 
 std::map<std::string, std::string> ToMetadata(const SnapshotInfo& info) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "assay/backend/kernel.h"
 #include "assay/base/result.h"
 #include "assay/base/thread_pool.h"
 #include "assay/graph/program.h"
@@ -40,6 +41,8 @@ struct Snapshot {
 
 // `state` is parallel to `specs`.
 Digest StateRootOf(std::span<const StateSpec> specs, std::span<const Tensor> state, ThreadPool& pool);
+// Of a state in the backend's memory, hashed there.
+Digest StateRootOf(std::span<const StateSpec> specs, std::span<const Tensor> state, Backend& backend);
 
 // What the signature is about.
 Bytes SignedMessage(const SnapshotInfo& info);

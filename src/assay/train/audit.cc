@@ -120,12 +120,14 @@ class Auditor {
   std::optional<Stop> CheckEnd() {
     const std::int64_t last = prepared_.job.steps;
     State final_state;
-    if (replay_.step() != last) {
+    if (replay_.step() == last) {
+      final_state = MoveTo(HostMemory(), std::move(replay_.state()));
+    } else {
       auto snapshot = ReadSnapshot(run_.SnapshotPath(last), prepared_.program.state, pool_);
       if (!snapshot) return StopBy(snapshot.error(), last);
       final_state = std::move(snapshot->state);
     }
-    const auto checked = CheckWeights(run_, prepared_, claims_, replay_.step() == last ? replay_.state() : final_state);
+    const auto checked = CheckWeights(run_, prepared_, claims_, final_state);
     if (!checked) return StopBy(checked.error(), last);
     if (*checked) return Stop{**checked, {}};
     return std::nullopt;

@@ -28,7 +28,7 @@ Status Committer::Step(std::int64_t step, const State& state, const StepOutcome&
 
 Status Committer::Commit(std::int64_t step, const State& state, std::uint32_t loss_bits) {
   LogEntry entry =
-      log_.Next(step, StateRootOf(prepared_.program.state, state, pool_), BatchRootOfSteps(batch_roots_), loss_bits);
+      log_.Next(step, StateRootOf(prepared_.program.state, state, backend_), BatchRootOfSteps(batch_roots_), loss_bits);
   if (next_ < log_.entries().size()) {
     const LogEntry& before = log_.entries()[next_];
     entry.previous = before.previous;

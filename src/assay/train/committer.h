@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "assay/base/thread_pool.h"
 #include "assay/run/log.h"
 #include "assay/train/stepper.h"
 
@@ -17,10 +16,10 @@ namespace assay {
 class Committer {
  public:
   // `log`: what the run has committed so far, empty for a new one.
-  Committer(const PreparedJob& prepared, RunLog log, ThreadPool& pool)
-      : prepared_(prepared), pool_(pool), log_(std::move(log)) {}
+  Committer(const PreparedJob& prepared, RunLog log, Backend& backend)
+      : prepared_(prepared), backend_(backend), log_(std::move(log)) {}
 
-  // Starts from the state before the first step.
+  // Starts from the state before the first step. States are in the backend's memory.
   Status Begin(const State& state);
   // Goes on after `step` steps, whose entries the log has. Batch roots of steps since the last entry are made again from the data.
   Status Resume(std::int64_t step, Stepper& stepper);
@@ -34,7 +33,7 @@ class Committer {
   Status Commit(std::int64_t step, const State& state, std::uint32_t loss_bits);
 
   const PreparedJob& prepared_;
-  ThreadPool& pool_;
+  Backend& backend_;
   RunLog log_;
   std::size_t next_ = 0;  // the entry that comes next; below the log's size where an earlier process had come further
   std::vector<Digest> batch_roots_;  // of the steps since the last entry

@@ -32,7 +32,7 @@ class Explanation {
                                 std::bit_cast<float>(entry_.loss_bits)));
     }
     if (entry_.state_root == previous_.state_root) return AtStep("left the whole state as it was: it was skipped");
-    State right = std::move(replay_.state());
+    const State right = MoveTo(HostMemory(), std::move(replay_.state()));
     if (const Status back = GoBack(); !back) return AtStep(fmt::format("gives another state ({})", back.error().message));
     if (auto found = FromTraces()) return *found;
     if (OneStep()) return FromState(right);
@@ -95,7 +95,7 @@ class Explanation {
     const auto claimed = OpenTrace(file->bytes(), run_.signer(), replay_.prepared().program, path);
     if (!claimed) return std::nullopt;
     if (claimed->trajectory != replay_.prepared().identity.trajectory || claimed->step != step) return std::nullopt;
-    const Trace mine = TraceStep(replay_.stepper(), replay_.state(), step - 1, pool_);
+    const Trace mine = TraceStep(replay_.stepper(), replay_.state(), step - 1);
     replay_.Skip();
     if (claimed->before != mine.before || claimed->after == mine.after) return std::nullopt;
     if (step == entry_.step && claimed->after != entry_.state_root) {
@@ -118,16 +118,16 @@ class Explanation {
     return std::move(snapshot->state);
   }
 
-  static State Copy(const State& state) {
+  static State Copy(const State& state, MemorySpace& to) {
     State copy;
-    for (const Tensor& tensor : state) copy.push_back(tensor.Clone());
+    for (const Tensor& tensor : state) copy.push_back(tensor.CopyTo(to));
     return copy;
   }
 
   // One step is wrong, and the replay stands before it.
   Refutation FromState(const State& right) {
     const std::optional<State> claimed = ClaimedState();
-    const State before = Copy(replay_.state());
+    const State before = Copy(replay_.state(), HostMemory());
     const std::span<const Tensor> theirs = claimed ? std::span<const Tensor>(*claimed) : std::span<const Tensor>();
     for (const Guess& guess : GuessesFor(replay_.stepper(), previous_.step, before, right, theirs)) {
       if (auto found = Try(guess, before, right)) return *found;
@@ -147,8 +147,9 @@ class Explanation {
   }
 
   std::optional<Refutation> Try(const Guess& guess, const State& before, const State& right) {
-    State state = Copy(before);
+    State state = Copy(before, replay_.stepper().backend().memory());
     replay_.stepper().Run(state, guess.plan);
+    state = MoveTo(HostMemory(), std::move(state));
     if (guess.edit) guess.edit(state);
     if (StateRootOf(replay_.prepared().program.state, state, pool_) != entry_.state_root) return std::nullopt;
     Refutation refuted = AtStep(guess.words);
@@ -165,8 +166,8 @@ class Explanation {
   }
 
   Trace TraceOf(const StepPlan& plan, const State& before) {
-    State state = Copy(before);
-    TraceRecorder recorder(replay_.prepared().program, pool_);
+    State state = Copy(before, replay_.stepper().backend().memory());
+    TraceRecorder recorder(replay_.prepared().program, replay_.stepper().backend());
     replay_.stepper().RunTraced(state, plan, recorder.sink());
     Trace trace;
     trace.nodes = recorder.Take();

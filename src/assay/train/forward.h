@@ -1,6 +1,6 @@
 // ForwardPass: a model's graph without training, bound to a state, with its own batch and output tensors.
 //
-// The backend and the state must outlive it; the state is read at every Run. One thread at a time.
+// The backend and the state must outlive it; the state is read at every Run (once, at the start, where it has to be copied to a device). One thread at a time.
 #pragma once
 
 #include <memory>
@@ -28,10 +28,13 @@ class ForwardPass {
  private:
   Graph graph_;
   Executor executor_;
+  Backend& backend_;
   Tensor rng_;  // nothing is random without training, but the graphs may declare the input
   std::vector<BatchField> fields_;
   std::vector<Tensor> batch_;
   std::vector<Tensor> outputs_;
+  // What the kernels of a device see instead: empty where the host computes.
+  std::vector<Tensor> device_state_, device_batch_, device_outputs_;
   std::vector<const void*> input_pointers_;
   std::vector<std::size_t> batch_inputs_;  // the graph input of each batch tensor
 };

@@ -10,7 +10,8 @@ Replay::Replay(const RunDirectory& run, const PreparedJob& prepared, const RunLo
     : run_(run), log_(log), pool_(pool), stepper_(prepared, backend) {}
 
 Status Replay::Begin() {
-  ASSAY_ASSIGN(state_, StartingState(prepared()));
+  ASSAY_ASSIGN(State start, StartingState(prepared()));
+  SetState(std::move(start));
   step_ = 0;
   batch_roots_.clear();
   return {};
@@ -29,7 +30,7 @@ Status Replay::Load(std::int64_t step) {
       return Err("step {}: the snapshot's state root is {:.16}, the log says {:.16}", *at, snapshot.info.state_root.hex(),
                  said.hex());
     }
-    state_ = std::move(snapshot.state);
+    SetState(std::move(snapshot.state));
     step_ = *at;
     batch_roots_.clear();
     return {};
@@ -46,7 +47,12 @@ StepOutcome Replay::Step() {
   return outcome;
 }
 
-Digest Replay::Root() const { return StateRootOf(stepper_.prepared().program.state, state_, pool_); }
+void Replay::SetState(State state) {
+  state_.clear();  // a device may not hold both
+  state_ = MoveTo(stepper_.backend().memory(), std::move(state));
+}
+
+Digest Replay::Root() const { return StateRootOf(stepper_.prepared().program.state, state_, stepper_.backend()); }
 
 std::optional<LogEntry> Replay::EntryHere() const {
   const Job& job = stepper_.prepared().job;

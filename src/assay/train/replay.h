@@ -34,7 +34,7 @@ class Replay {
   void Skip() { ++step_; }
 
   std::int64_t step() const { return step_; }  // done
-  State& state() { return state_; }
+  State& state() { return state_; }            // in the backend's memory
   Stepper& stepper() { return stepper_; }
   const PreparedJob& prepared() const { return stepper_.prepared(); }
   const RunLog& log() const { return log_; }
@@ -45,6 +45,8 @@ class Replay {
   ReplayedEntry Entry(const StepOutcome& outcome) const;
 
  private:
+  void SetState(State state);
+
   const RunDirectory& run_;
   const RunLog& log_;
   ThreadPool& pool_;

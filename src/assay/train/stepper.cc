@@ -13,6 +13,7 @@ std::vector<std::string> NamesOf(std::span<const BatchField> fields) {
 
 Stepper::Stepper(const PreparedJob& prepared, Backend& backend)
     : prepared_(prepared),
+      backend_(backend),
       runner_(prepared.program, backend),
       loader_(*prepared.data.train, runner_.batch_fields()),
       root_(NamesOf(runner_.batch_fields())) {}

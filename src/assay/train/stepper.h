@@ -34,6 +34,7 @@ class Stepper {
 
   // What the job says about the step that follows `step` steps.
   StepPlan Plan(std::int64_t step) const;
+  // The state is in the backend's memory.
   StepOutcome Run(State& state, const StepPlan& plan) { return RunWith(state, plan, nullptr); }
   // Op by op; `sink` sees every node's outputs.
   StepOutcome RunTraced(State& state, const StepPlan& plan, const TraceSink& sink) { return RunWith(state, plan, &sink); }
@@ -42,12 +43,14 @@ class Stepper {
 
   std::size_t nodes() const { return runner_.nodes(); }
   const PreparedJob& prepared() const { return prepared_; }
+  Backend& backend() const { return backend_; }
 
  private:
   StepOutcome RunWith(State& state, const StepPlan& plan, const TraceSink* sink);
   void Load(const StepPlan& plan, std::int64_t microbatch, std::span<Tensor> fields);
 
   const PreparedJob& prepared_;
+  Backend& backend_;
   StepRunner runner_;
   BatchLoader loader_;
   BatchRootBuilder root_;

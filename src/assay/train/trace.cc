@@ -13,16 +13,6 @@ namespace {
 constexpr std::string_view kTag = "assay/trace/1";
 constexpr std::string_view kDomain = "assay/trace-signature/1\n";
 
-std::vector<Digest> LeafHashes(ByteSpan content, ThreadPool& pool) {
-  std::vector<Digest> leaves(CountLeaves(content.size()));
-  pool.ParallelFor(static_cast<std::int64_t>(leaves.size()), 16, [&](std::int64_t begin, std::int64_t end, int) {
-    const std::size_t first = static_cast<std::size_t>(begin), count = static_cast<std::size_t>(end - begin);
-    const std::size_t at = first * kLeafBytes;
-    HashLeaves(content.subspan(at, std::min(count * kLeafBytes, content.size() - at)), std::span(leaves).subspan(first, count));
-  });
-  return leaves;
-}
-
 Bytes MessageOf(ByteSpan body) {
   ByteWriter out;
   out.Raw(AsBytes(kDomain));
@@ -142,7 +132,7 @@ Result<TraceSummary> SummarizeTrace(ByteSpan file, const VerifyKey& key, const P
   return TraceSummary{.trajectory = trace.trajectory, .step = trace.step, .before = trace.before, .after = trace.after};
 }
 
-TraceRecorder::TraceRecorder(const Program& program, ThreadPool& pool) : types_(OutputTypesOf(program)), pool_(pool) {
+TraceRecorder::TraceRecorder(const Program& program, Backend& backend) : types_(OutputTypesOf(program)), backend_(backend) {
   nodes_.resize(types_.size());
 }
 
@@ -157,17 +147,17 @@ void TraceRecorder::Record(std::size_t node, std::span<const void* const> output
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     const std::size_t bytes = types_[node][k].bytes();
     const ByteSpan content(static_cast<const std::uint8_t*>(outputs[k]), bytes);
-    recorded.push_back({.bytes = bytes, .leaves = LeafHashes(content, pool_)});
+    recorded.push_back({.bytes = bytes, .leaves = backend_.LeafHashes(content)});
   }
 }
 
-Trace TraceStep(Stepper& stepper, State& state, std::int64_t step, ThreadPool& pool) {
+Trace TraceStep(Stepper& stepper, State& state, std::int64_t step) {
   const PreparedJob& prepared = stepper.prepared();
   Trace trace{.trajectory = prepared.identity.trajectory, .step = step + 1};
-  trace.before = StateRootOf(prepared.program.state, state, pool);
-  TraceRecorder recorder(prepared.program, pool);
+  trace.before = StateRootOf(prepared.program.state, state, stepper.backend());
+  TraceRecorder recorder(prepared.program, stepper.backend());
   stepper.RunTraced(state, stepper.Plan(step), recorder.sink());
-  trace.after = StateRootOf(prepared.program.state, state, pool);
+  trace.after = StateRootOf(prepared.program.state, state, stepper.backend());
   trace.nodes = recorder.Take();
   return trace;
 }

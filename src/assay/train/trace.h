@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "assay/base/thread_pool.h"
 #include "assay/merkle/key.h"
 #include "assay/run/fsck.h"
 #include "assay/train/stepper.h"
@@ -39,19 +38,20 @@ Result<TraceSummary> SummarizeTrace(ByteSpan file, const VerifyKey& key, const P
 // Collects a trace while a traced step runs: its sink is to be handed to Stepper::RunTraced.
 class TraceRecorder {
  public:
-  TraceRecorder(const Program& program, ThreadPool& pool);
+  // For a step on this backend.
+  TraceRecorder(const Program& program, Backend& backend);
   TraceSink sink();
   std::vector<std::vector<TraceOutput>> Take() { return std::move(nodes_); }
 
  private:
   void Record(std::size_t node, std::span<const void* const> outputs);
   std::vector<std::vector<TensorType>> types_;
-  ThreadPool& pool_;
+  Backend& backend_;
   std::vector<std::vector<TraceOutput>> nodes_;
 };
 
 // Runs the step after `step` steps, changing the state, and returns its trace.
-Trace TraceStep(Stepper& stepper, State& state, std::int64_t step, ThreadPool& pool);
+Trace TraceStep(Stepper& stepper, State& state, std::int64_t step);
 
 // Where two lists of nodes first differ.
 struct TraceDifference {

@@ -36,7 +36,7 @@ class TraceTest : public testing::Test {
   Trace Run(std::int64_t step) {
     Stepper stepper(prepared_, *backend_);
     State state = *StartingState(prepared_);
-    return TraceStep(stepper, state, step, pool_);
+    return TraceStep(stepper, state, step);
   }
 
   PreparedJob prepared_;

@@ -61,7 +61,7 @@ class Session {
         pool_(pool),
         hooks_(hooks),
         stepper_(prepared, backend),
-        committer_(prepared, std::move(log), pool) {}
+        committer_(prepared, std::move(log), backend) {}
 
   Result<TrainOutcome> Run() {
     // Also where no step is left to run: with a receipt, a torn record would be damage.
@@ -94,7 +94,7 @@ class Session {
       info_ = snapshot->info;
       info_.job = prepared_.identity.job;
       info_.validation_loss.reset();  // nothing commits to it
-      state_ = std::move(snapshot->state);
+      state_ = MoveTo(backend_.memory(), std::move(snapshot->state));
       saved_ = true;
       // Those that were passed over would stay behind in a run that is signed for.
       ASSAY_TRY(run_.RemoveSnapshotsAfter(info_.step));
@@ -102,7 +102,8 @@ class Session {
       return committer_.Resume(info_.step, stepper_);
     }
     ASSAY_TRY(run_.RemoveSnapshotsAfter(0));
-    ASSAY_ASSIGN(state_, StartingState(prepared_));
+    ASSAY_ASSIGN(State start, StartingState(prepared_));
+    state_ = MoveTo(backend_.memory(), std::move(start));
     info_.job = prepared_.identity.job;
     info_.trajectory = prepared_.identity.trajectory;
     return committer_.Begin(state_);
@@ -185,7 +186,7 @@ class Session {
     ASSAY_TRY(committer_.log().Write(run_.log_path(), LogOrigin(run_.signer(), prepared_.identity.job), key_));
     info_.state_root = StateRootHere();
     info_.signature = key_.Sign(SignedMessage(info_));
-    ASSAY_TRY(WriteSnapshot(run_.SnapshotPath(info_.step), prepared_.program.state, state_, info_));
+    ASSAY_TRY(WriteSnapshot(run_.SnapshotPath(info_.step), prepared_.program.state, HostState(state_).get(), info_));
     saved_ = true;
     return run_.Prune(info_.step, job_.snapshot.keep);
   }
@@ -193,7 +194,7 @@ class Session {
   // The root of state_, which at a committed step has just been computed.
   Digest StateRootHere() const {
     const LogEntry& last = committer_.log().entries().back();
-    return last.step == info_.step ? last.state_root : StateRootOf(prepared_.program.state, state_, pool_);
+    return last.step == info_.step ? last.state_root : StateRootOf(prepared_.program.state, state_, backend_);
   }
 
   // Leaves a completed run complete: also when the process died between the last snapshot and here.
@@ -243,7 +244,8 @@ class Session {
   }
 
   Status WriteWeights() const {
-    return WriteSafetensors(run_.weights_path(), WeightsOf(prepared_, state_), ToMetadata(WeightsInfo()));
+    const HostState state(state_);
+    return WriteSafetensors(run_.weights_path(), WeightsOf(prepared_, state.get()), ToMetadata(WeightsInfo()));
   }
 
   SnapshotInfo WeightsInfo() const {
@@ -262,7 +264,7 @@ class Session {
   const TrainHooks& hooks_;
   Stepper stepper_;
   Committer committer_;
-  State state_;
+  State state_;                        // in the backend's memory
   SnapshotInfo info_;                  // of state_; its root is that of the last Save
   std::optional<EventWriter> events_;  // while steps are run
   bool saved_ = false;                 // whether a snapshot of state_ is on disk

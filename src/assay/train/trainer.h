@@ -40,7 +40,7 @@ struct TrainOutcome {
   Digest state_root{};
 };
 
-// `key` is that of the run's signer. `pool` is the backend's, lent for hashing between steps.
+// `key` is that of the run's signer. `pool` is for what the host does between steps; it may be the backend's.
 Result<TrainOutcome> Train(const PreparedJob& prepared, RunDirectory& run, const SigningKey& key, Backend& backend,
                            ThreadPool& pool, const TrainHooks& hooks);
 

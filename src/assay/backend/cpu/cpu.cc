@@ -59,9 +59,9 @@ const KernelTable& Table(Simd simd) {
 // Pieces of an elementwise op handed to one thread: large enough to hide the hand-over, small enough to balance.
 constexpr std::int64_t kElementGrain = 32768;
 
-class CpuBackend final : public Backend {
+class CpuBackend final : public HostBackend {
  public:
-  CpuBackend(Simd simd, ThreadPool& pool) : simd_(simd), kernels_(Table(simd)), context_(pool) {}
+  CpuBackend(Simd simd, ThreadPool& pool) : HostBackend(pool), simd_(simd), kernels_(Table(simd)), context_(pool) {}
 
   std::string_view name() const override { return Name(simd_); }
 
@@ -71,7 +71,7 @@ class CpuBackend final : public Backend {
       kernel.run(args, context_);
       return;
     }
-    ParallelFor(args.out_type(0).elements(), kElementGrain, [&](std::int64_t begin, std::int64_t end, int) {
+    pool().ParallelFor(args.out_type(0).elements(), kElementGrain, [&](std::int64_t begin, std::int64_t end, int) {
       std::array<const void*, 16> in{};
       std::array<void*, 4> out{};
       ASSAY_CHECK(args.in.size() <= in.size() && args.out.size() <= out.size());
@@ -93,11 +93,6 @@ class CpuBackend final : public Backend {
     kernel.elements(args, begin, end);
   }
 
-  void ParallelFor(std::int64_t n, std::int64_t grain,
-                   const std::function<void(std::int64_t, std::int64_t, int)>& body) override {
-    context_.pool().ParallelFor(n, grain, body);
-  }
-  int workers() const override { return context_.pool().threads(); }
   bool in_place() const override { return true; }
 
  private:
@@ -136,6 +131,6 @@ std::vector<Simd> SupportedSimd() {
   return found;
 }
 
-std::unique_ptr<Backend> MakeCpuBackend(Simd simd, ThreadPool& pool) { return std::make_unique<CpuBackend>(simd, pool); }
+std::unique_ptr<HostBackend> MakeCpuBackend(Simd simd, ThreadPool& pool) { return std::make_unique<CpuBackend>(simd, pool); }
 
 }  // namespace assay::cpu

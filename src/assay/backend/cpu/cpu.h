@@ -6,9 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "assay/backend/kernel.h"
+#include "assay/backend/host.h"
 #include "assay/base/result.h"
-#include "assay/base/thread_pool.h"
 
 namespace assay::cpu {
 
@@ -17,6 +16,6 @@ enum class Simd { kAvx2, kAvx512, kNeon };
 std::string_view Name(Simd simd);   // "avx2", "avx512", "neon"
 std::vector<Simd> SupportedSimd();  // what this machine can run and this build contains, best first
 
-std::unique_ptr<Backend> MakeCpuBackend(Simd simd, ThreadPool& pool);
+std::unique_ptr<HostBackend> MakeCpuBackend(Simd simd, ThreadPool& pool);
 
 }  // namespace assay::cpu

@@ -39,28 +39,35 @@ __device__ __forceinline__ void Store4(float* to, const float* x) {
   *reinterpret_cast<float4*>(to) = make_float4(x[0], x[1], x[2], x[3]);
 }
 
-// Starts the copy of `count` rows of `d` floats, `stride` apart, into a tile; the rest of the tile becomes +0. kTwist rows in turn share a
-// permutation; kTwists of them, a power of two up to 8, take turns.
-template <int kWidth, int kRows, int kThreads, int kTwist, int kTwists>
+// Starts the copy of `count` rows of `d` floats, `stride` apart, into a tile; the rest of the tile becomes +0. kTwist rows in turn
+// share a permutation; kTwists of them, a power of two up to 8, take turns.
+template <int kWidth, int kRows, int kThreads, int kTwist, int kTwists, bool kExact>
 __device__ __forceinline__ void LoadTile(float* tile, const float* from, std::int64_t stride, int count, int d) {
-  constexpr int kUnits = kWidth / 4;
-  static_assert(kRows * kUnits % kThreads == 0);
-  const bool vectors = d % 4 == 0;
-#pragma unroll 4
-  for (int k = 0; k < kRows * kUnits / kThreads; ++k) {
-    const int index = static_cast<int>(threadIdx.x) + k * kThreads;
-    const int row = index / kUnits, unit = index % kUnits;
-    float* to = tile + row * kWidth + 4 * (unit ^ (row / kTwist % kTwists));
-    const float* source = from + row * stride + 4 * unit;
-    if (vectors) {
+  constexpr int kUnits = kWidth / 4, kStep = kThreads / kUnits, kCopies = kRows / kStep;
+  static_assert(kThreads % kUnits == 0 && kRows % kStep == 0);
+  const int first = static_cast<int>(threadIdx.x) / kUnits, unit = static_cast<int>(threadIdx.x) % kUnits;
+  const float* source = from + first * stride + 4 * unit;
+  const auto place = [&](int row) { return tile + row * kWidth + 4 * (unit ^ (row / kTwist % kTwists)); };
+  if (kExact && count == kRows) {
+#pragma unroll
+    for (int k = 0; k < kCopies; ++k) {
+      CopyAsync16(place(first + k * kStep), source, true);
+      source += kStep * stride;
+    }
+    return;
+  }
+#pragma unroll 1
+  for (int row = first; row < kRows; row += kStep) {
+    if (d % 4 == 0) {
       const bool real = row < count && 4 * unit < d;
-      CopyAsync16(to, real ? source : from, real);
+      CopyAsync16(place(row), real ? source : from, real);
     } else {
       for (int e = 0; e < 4; ++e) {
         const bool real = row < count && 4 * unit + e < d;
-        CopyAsync4(to + e, real ? source + e : from, real);
+        CopyAsync4(place(row) + e, real ? source + e : from, real);
       }
     }
+    source += kStep * stride;
   }
 }
 
@@ -82,6 +89,8 @@ __device__ __forceinline__ float ExpSmall(float x) {
   const float y = __fmaf_rn(__fmaf_rn(nd::ExpQ<Device>(r), r, 1.0f), r, 1.0f);
   return __fmul_rn(__fmul_rn(y, __int_as_float(__float_as_int(shifted) << 23)), 0x1p-65f);
 }
+
+__device__ __forceinline__ float ExpLarge(float x) { return nd::Exp<Device>(x); }
 
 // Dropout of the probabilities, as the host knows it.
 struct Dropout {

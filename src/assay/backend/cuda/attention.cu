@@ -23,7 +23,7 @@ struct Forward {
 };
 
 // kWidth: d, or at least d. kR: queries of a thread. kShared: keys and values take turns in one tile.
-template <int kWidth_, int kR_, int kWarps_, bool kShared_ = false>
+template <int kWidth_, int kR_, int kWarps_, int kBlocks_, bool kShared_ = false, int kUnroll_ = 2>
 struct ForwardShape {
   static constexpr int kWidth = kWidth_, kR = kR_, kWarps = kWarps_;
   static constexpr bool kShared = kShared_;
@@ -33,7 +33,8 @@ struct ForwardShape {
   static constexpr int kTwist = kR < 4 ? kR : 4;  // of the queries' tile and the probabilities': a warp reads four rows at once
   static constexpr int kFloats = kRows * kWidth + (kShared ? 1 : 2) * kKeyBlock * kWidth + kRows * kKeyBlock;
   static constexpr int kBytes = 4 * kFloats;
-  static constexpr int kBlocks = kR == 8 ? 2 : 1;  // at least so many of a multiprocessor
+  static constexpr int kBlocks = kBlocks_;  // of a multiprocessor, at least
+  static constexpr int kUnroll = kUnroll_;  // of the products
 
   // Of row r of a thread of row y of the warp's grid.
   static __device__ constexpr int Row(int y, int r) { return kTwist * y + r % kTwist + 4 * kTwist * (r / kTwist); }
@@ -59,7 +60,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) ForwardKernel
   const float* const v_head = a.v + g.KeyRow(b, 0, g.KeyHead(h));
   const std::int64_t key_stride = g.hkv * g.d;
   const auto load_keys = [&](float* tile, const float* head, std::int64_t first) {
-    LoadTile<kWidth, kKeyBlock, Shape::kThreads, 4, 8>(tile, head + first * key_stride, key_stride,
+    LoadTile<kWidth, kKeyBlock, Shape::kThreads, 4, 8, kExact>(tile, head + first * key_stride, key_stride,
                                                        static_cast<int>(std::min<std::int64_t>(g.tk - first, kKeyBlock)), d);
   };
 
@@ -74,7 +75,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) ForwardKernel
   float m = -std::numeric_limits<float>::infinity(), l = 0.0f;  // of the thread's own row
   float o[kR][kC][4] = {};
 
-  LoadTile<kWidth, Shape::kRows, Shape::kThreads, Shape::kTwist, 4>(
+  LoadTile<kWidth, Shape::kRows, Shape::kThreads, Shape::kTwist, 4, kExact>(
       qs, a.q + g.QueryRow(b, first_row, h), g.hq * g.d,
       static_cast<int>(std::min<std::int64_t>(g.tq - first_row, Shape::kRows)), d);
   load_keys(ks, k_head, 0);
@@ -107,7 +108,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) ForwardKernel
           }
         }
       };
-#pragma unroll 2
+#pragma unroll(Shape::kUnroll)
       for (int unit = 0; unit < d / 4; ++unit) product(unit, 4);
       if (!kExact && d % 4 != 0) product(d / 4, d % 4);
     }
@@ -211,7 +212,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) ForwardKernel
         }
       };
       if (!masked) {
-#pragma unroll 2
+#pragma unroll(Shape::kUnroll)
         for (int unit = 0; unit < kKeyBlock / 4; ++unit) product(unit, [](int, int) { return true; });
       } else {
         int limit[kR];
@@ -292,10 +293,10 @@ void Run_attention(const KernelArgs& args, Context& context) {
                   .rng = args.In<std::uint32_t>(3),
                   .o = args.Out<float>(0),
                   .lse = args.Out<float>(1)};
-  if (a.g.d <= 32) return Choose<ForwardShape<32, 8, 4>, ForwardShape<32, 2, 4>>(a, context);
-  if (a.g.d <= 64) return Choose<ForwardShape<64, 8, 4>, ForwardShape<64, 2, 4>>(a, context);
-  if (a.g.d <= 128) return Choose<ForwardShape<128, 4, 4>, ForwardShape<128, 2, 4>>(a, context);
-  return Launch<ForwardShape<256, 2, 2, true>, false, true>(a, context);
+  if (a.g.d <= 32) return Choose<ForwardShape<32, 8, 4, 2>, ForwardShape<32, 2, 4, 1>>(a, context);
+  if (a.g.d <= 64) return Choose<ForwardShape<64, 8, 4, 2>, ForwardShape<64, 2, 4, 1>>(a, context);
+  if (a.g.d <= 128) return Choose<ForwardShape<128, 4, 4, 2>, ForwardShape<128, 2, 4, 1>>(a, context);
+  return Launch<ForwardShape<256, 2, 2, 1, true>, false, true>(a, context);
 }
 
 }  // namespace assay::cuda

@@ -59,10 +59,12 @@ __global__ void __launch_bounds__(32 * kDeltaWarps) DeltaKernel(const Backward a
 }
 
 // kWidth: d, or at least d. kTile: keys and queries of a tile, 32 or 64. kR: queries of a thread in the scores, keys in dk and dv.
-template <int kWidth_, int kTile_, int kR_>
+template <int kWidth_, int kTile_, int kR_, int kBlocks_, int kUnroll_ = kR_ == 8 ? 1 : 2>
 struct BackwardShape {
   static constexpr int kWidth = kWidth_, kTile = kTile_, kR = kR_;
-  static constexpr int kHalf = kR / 2;  // rows of a thread that it turns into ds, and its queries in dq
+  static constexpr int kBlocks = kBlocks_;  // of a multiprocessor, at least
+  static constexpr int kUnroll = kUnroll_;  // of the first product
+  static constexpr int kHalf = kR / 2;      // rows of a thread that it turns into ds, and its queries in dq
   static constexpr int kSideThreads = 8 * kTile / kR;
   static constexpr int kThreads = 2 * kSideThreads;
   static constexpr int kN = kTile / 32;  // fours of keys of a thread
@@ -70,12 +72,13 @@ struct BackwardShape {
   static constexpr int kRowTwist = kQuad;   // of q and do; keys and values are read as columns, four rows at a time
   static constexpr int kPairTwist = kHalf;  // of p' and ds, which dq reads by kHalf rows
   static constexpr int kBytes = 4 * (4 * kTile * kWidth + 2 * kTile * kTile);
-  static constexpr int kBlocks = kBytes <= 113 * 1024 && kThreads <= 128 ? 2 : 1;
+  static constexpr int kNextHalf = kR == 8 ? kTile / 2 : kHalf;  // from a row of the first half of a thread's rows to one of the second
 
-  // Row r of a thread of row y of its side's grid.
-  static __device__ constexpr int Row(int y, int r) { return kQuad * y + r % kQuad + kQuad * (kTile / kR) * (r / kQuad); }
-  // Where four floats of a row of p' or ds begin.
-  static __device__ constexpr int Pair(int row, int unit) { return row * kTile + 4 * (unit ^ (row / kPairTwist % 8)); }
+  // Rows of a thread of row y of its side's grid: r of the first half at FirstRow(y) + r, r of the second kNextHalf further on.
+  static __device__ constexpr int FirstRow(int y) { return kQuad * y; }
+  static __device__ constexpr int Row(int y, int r) { return kQuad * y + r % kHalf + kNextHalf * (r / kHalf); }
+  // Of row i of p' and ds.
+  static __device__ constexpr int PairTwist(int i) { return i / kPairTwist % 8; }
 };
 
 __device__ __forceinline__ int AcquireCounter(const int* counter) {
@@ -151,23 +154,25 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) BackwardKerne
   const auto load_queries = [&](std::int64_t h, std::int64_t tile) {
     const std::int64_t first = tile * kTile, at = g.QueryRow(b, first, h), stride = g.hq * g.d;
     const int count = static_cast<int>(std::min<std::int64_t>(g.tq - first, kTile));
-    LoadTile<kWidth, kTile, Shape::kThreads, Shape::kRowTwist, 8>(qs, a.q + at, stride, count, d);
-    LoadTile<kWidth, kTile, Shape::kThreads, Shape::kRowTwist, 8>(gs, a.output_gradient + at, stride, count, d);
+    LoadTile<kWidth, kTile, Shape::kThreads, Shape::kRowTwist, 8, kExact>(qs, a.q + at, stride, count, d);
+    LoadTile<kWidth, kTile, Shape::kThreads, Shape::kRowTwist, 8, kExact>(gs, a.output_gradient + at, stride, count, d);
   };
   {
     const std::int64_t at = g.KeyRow(b, first_key, key_head), stride = g.hkv * g.d;
     const int count = static_cast<int>(std::min<std::int64_t>(g.tk - first_key, kTile));
-    LoadTile<kWidth, kTile, Shape::kThreads, 4, 8>(ks, a.k + at, stride, count, d);
-    LoadTile<kWidth, kTile, Shape::kThreads, 4, 8>(vs, a.v + at, stride, count, d);
+    LoadTile<kWidth, kTile, Shape::kThreads, 4, 8, kExact>(ks, a.k + at, stride, count, d);
+    LoadTile<kWidth, kTile, Shape::kThreads, 4, 8, kExact>(vs, a.v + at, stride, count, d);
   }
 
-  const float* const left_rows = (side == 0 ? qs : gs) + Shape::Row(y, 0) * kWidth;  // of the first product
-  const float* const right_rows = (side == 0 ? ks : vs) + 4 * x * kWidth;
+  // A side keeps the products of one half of its rows, and gives those of the other half to the other side.
+  const int kept_row = Shape::FirstRow(y) + side * Shape::kNextHalf, given_row = Shape::FirstRow(y) + (1 - side) * Shape::kNextHalf;
+  const float* const left = side == 0 ? qs : gs;  // of the first product
+  const float* const right = (side == 0 ? ks : vs) + 4 * x * kWidth;
+  const int kept_pairs = kept_row * kTile + 4 * (x ^ Shape::PairTwist(kept_row));
+  float* const given = (side == 0 ? ps : ds) + given_row * kTile + 4 * (x ^ Shape::PairTwist(given_row));
+  const float* const taken = (side == 0 ? ds : ps) + kept_pairs;
   const float* const weights = side == 0 ? ps : ds;  // of the second product
   const float* const rows = side == 0 ? gs : qs;
-  float* const given = side == 0 ? ps : ds;  // where a side leaves the half of its products that the other takes
-  float* const taken = side == 0 ? ds : ps;
-  const int first_given = side == 0 ? kHalf : 0, first_kept = side == 0 ? 0 : kHalf;
 
   float sum[kR][kC][4] = {};  // dv or dk
   int* published = nullptr;   // the counter of the tile whose dq was stored last
@@ -186,88 +191,76 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) BackwardKerne
     if (threadIdx.x == 0 && published != nullptr) ReleaseCounter(published, key_tile + 1);
     published = counter;
 
-    float lse[kHalf], delta[kHalf];
-#pragma unroll
-    for (int r = 0; r < kHalf; ++r) {
-      const int row = Shape::Row(y, 0) + (side == 0 ? Shape::Row(0, r) : Shape::Row(0, r + kHalf));
-      const std::int64_t at = g.Lse(b, h, first + row);
-      lse[r] = row < queries ? a.lse[at] : 0.0f;
-      delta[r] = row < queries ? a.delta[at] : 0.0f;
-    }
-
-    float t[kR][kN][4] = {};
+    float t[kR][kN][4] = {};  // the kept half first
     {
       const auto product = [&](int unit, int count) {
-        float left[kR][4];
+        float l[kR][4];
 #pragma unroll
-        for (int r = 0; r < kR; ++r) Load4(left[r], left_rows + Shape::Row(0, r) * kWidth + 4 * (unit ^ (y % 8)));
+        for (int r = 0; r < kR; ++r) {
+          Load4(l[r], left + ((r < kHalf ? kept_row : given_row) + r % kHalf) * kWidth + 4 * (unit ^ (y % 8)));
+        }
 #pragma unroll
         for (int n = 0; n < kN; ++n) {
 #pragma unroll
           for (int c = 0; c < 4; ++c) {
-            float right[4];
-            Load4(right, right_rows + (c + 32 * n) * kWidth + 4 * (unit ^ x));
+            float w[4];
+            Load4(w, right + (c + 32 * n) * kWidth + 4 * (unit ^ x));
 #pragma unroll
             for (int e = 0; e < 4; ++e) {
               if (e < count) {
 #pragma unroll
-                for (int r = 0; r < kR; ++r) t[r][n][c] = __fmaf_rn(left[r][e], right[e], t[r][n][c]);
+                for (int r = 0; r < kR; ++r) t[r][n][c] = __fmaf_rn(l[r][e], w[e], t[r][n][c]);
               }
             }
           }
         }
       };
-#pragma unroll 2
+#pragma unroll(Shape::kUnroll)
       for (int unit = 0; unit < d / 4; ++unit) product(unit, 4);
       if (!kExact && d % 4 != 0) product(d / 4, d % 4);
     }
-
-    // Each side gives the products of half of its rows and takes the other side's of the other half.
 #pragma unroll
     for (int r = 0; r < kHalf; ++r) {
 #pragma unroll
-      for (int n = 0; n < kN; ++n) {
-        float give[4];
+      for (int n = 0; n < kN; ++n) Store4(given + r * kTile + 32 * n, t[r + kHalf][n]);
+    }
+    const float* const lse = a.lse + g.Lse(b, h, first) + kept_row;
+    const float* const delta = a.delta + g.Lse(b, h, first) + kept_row;
+    float row_lse[kHalf], row_delta[kHalf];
 #pragma unroll
-        for (int c = 0; c < 4; ++c) {
-          give[c] = side == 0 ? t[r + kHalf][n][c] : t[r][n][c];
-          t[r][n][c] = side == 0 ? t[r][n][c] : t[r + kHalf][n][c];
-        }
-        Store4(given + Shape::Pair(Shape::Row(y, 0) + Shape::Row(0, r + first_given), x + 8 * n), give);
-      }
+    for (int r = 0; r < kHalf; ++r) {
+      const bool real = kept_row + r < queries;
+      row_lse[r] = real ? lse[r] : 0.0f;
+      row_delta[r] = real ? delta[r] : 0.0f;
     }
     __syncthreads();
 #pragma unroll
     for (int r = 0; r < kHalf; ++r) {
-      const int row = Shape::Row(y, 0) + Shape::Row(0, r + first_kept);
 #pragma unroll
       for (int n = 0; n < kN; ++n) {
+        const bool drops = kDropout && (kExact || g.dropout > 0);
         float other[4], keep[4];
-        Load4(other, taken + Shape::Pair(row, x + 8 * n));
-        if (kDropout && (kExact || g.dropout > 0)) {
-          Mask(a.dropout, a.rng).Keep(g.Element(b, h, first + row, first_key + 4 * x + 32 * n), keep);
-        }
-        float p[4], gradient[4], score[4], top;
+        Load4(other, taken + r * kTile + 32 * n);
+        if (drops) Mask(a.dropout, a.rng).Keep(g.Element(b, h, first + kept_row + r, first_key + 4 * x + 32 * n), keep);
+        float p[4], gradient[4], score[4];
 #pragma unroll
         for (int c = 0; c < 4; ++c) {
-          score[c] = __fsub_rn(__fmul_rn(side == 0 ? t[r][n][c] : other[c], g.scale), lse[r]);
+          score[c] = __fsub_rn(__fmul_rn(side == 0 ? t[r][n][c] : other[c], g.scale), row_lse[r]);
           gradient[c] = side == 0 ? other[c] : t[r][n][c];
           p[c] = ExpSmall(score[c]);
-          top = c == 0 ? score[0] : fmaxf(top, score[c]);
         }
-        if (top > 40.0f) {
+        if (fmaxf(fmaxf(score[0], score[1]), fmaxf(score[2], score[3])) > 40.0f) {
 #pragma unroll
-          for (int c = 0; c < 4; ++c) p[c] = nd::Exp<Device>(score[c]);
+          for (int c = 0; c < 4; ++c) p[c] = ExpLarge(score[c]);
         }
 #pragma unroll
         for (int c = 0; c < 4; ++c) {
-          const bool drops = kDropout && (kExact || g.dropout > 0);
           const float dp = drops ? __fmul_rn(gradient[c], keep[c]) : gradient[c];
-          gradient[c] = __fmul_rn(__fmul_rn(p[c], __fsub_rn(dp, delta[r])), g.scale);
+          gradient[c] = __fmul_rn(__fmul_rn(p[c], __fsub_rn(dp, row_delta[r])), g.scale);
           p[c] = drops ? __fmul_rn(p[c], keep[c]) : p[c];
         }
-        Store4(ps + Shape::Pair(row, x + 8 * n), p);
-        Store4(ds + Shape::Pair(row, x + 8 * n), gradient);
+        Store4(ps + kept_pairs + r * kTile + 32 * n, p);
+        Store4(ds + kept_pairs + r * kTile + 32 * n, gradient);
       }
     }
     if (threadIdx.x == 0 && key_tile > 0) {
@@ -290,42 +283,50 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) BackwardKerne
 
     // dv and dk.
     {
-      const auto product = [&](int i, const auto& takes) {
-        float w[kR], column[kC][4];
-        if constexpr (kR >= 4) {
+      const auto product = [&](int unit, const auto& takes) {
 #pragma unroll
-          for (int n = 0; n < kR / 4; ++n) {
-            float four[4];
-            Load4(four, weights + Shape::Pair(i, y + 8 * n));
+        for (int e = 0; e < 4; ++e) {
+          const int i = 4 * unit + e;
+          float w[kR], column[kC][4];
+          if constexpr (kR >= 4) {
 #pragma unroll
-            for (int c = 0; c < 4; ++c) w[4 * n + c] = four[c];
+            for (int n = 0; n < kR / 4; ++n) {
+              float four[4];
+              Load4(four, weights + i * kTile + 4 * (y ^ (4 / Shape::kPairTwist * unit % 8 + e / Shape::kPairTwist)) + 32 * n);
+#pragma unroll
+              for (int c = 0; c < 4; ++c) w[4 * n + c] = four[c];
+            }
+          } else {
+#pragma unroll
+            for (int r = 0; r < kR; ++r) w[r] = weights[i * kTile + 4 * (kR * y / 4 ^ Shape::PairTwist(i)) + (kR * y + r) % 4];
           }
-        } else {
+          const int twist = (4 / Shape::kRowTwist * unit + e / Shape::kRowTwist) % 8;
 #pragma unroll
-          for (int r = 0; r < kR; ++r) w[r] = weights[Shape::Pair(i, kR * y / 4) + (kR * y + r) % 4];
-        }
+          for (int n = 0; n < kC; ++n) Load4(column[n], rows + i * kWidth + 4 * (x ^ twist) + 32 * n);
 #pragma unroll
-        for (int n = 0; n < kC; ++n) Load4(column[n], rows + i * kWidth + 4 * ((x ^ (i / Shape::kRowTwist % 8)) + 8 * n));
+          for (int r = 0; r < kR; ++r) {
+            if (takes(r, i)) {
 #pragma unroll
-        for (int r = 0; r < kR; ++r) {
-          if (takes(r)) {
-#pragma unroll
-            for (int c = 0; c < 4 * kC; ++c) sum[r][c / 4][c % 4] = __fmaf_rn(w[r], column[c / 4][c % 4], sum[r][c / 4][c % 4]);
+              for (int c = 0; c < 4 * kC; ++c) sum[r][c / 4][c % 4] = __fmaf_rn(w[r], column[c / 4][c % 4], sum[r][c / 4][c % 4]);
+            }
           }
         }
       };
       if (!masked) {
-#pragma unroll 4
-        for (int i = 0; i < kTile; ++i) product(i, [](int) { return true; });
+#pragma unroll 2
+        for (int unit = 0; unit < kTile / 4; ++unit) product(unit, [](int, int) { return true; });
       } else {
-        int from[kR];
+        const auto from = [&](int key) {
+          const std::int64_t query = g.FirstQuery(first_key + key) - first;
+          return static_cast<int>(std::min<std::int64_t>(std::max<std::int64_t>(query, 0), kTile));
+        };
+        int own[kR];
 #pragma unroll
-        for (int r = 0; r < kR; ++r) {
-          const std::int64_t query = g.FirstQuery(first_key + Shape::Row(y, 0) + Shape::Row(0, r)) - first;
-          from[r] = static_cast<int>(std::min<std::int64_t>(std::max<std::int64_t>(query, 0), kTile));
-        }
+        for (int r = 0; r < kR; ++r) own[r] = from(Shape::Row(y, r));
 #pragma unroll 1
-        for (int i = 0; i < queries; ++i) product(i, [&](int r) { return i >= from[r]; });
+        for (int unit = from(Shape::FirstRow(y & ~3)) / 4; 4 * unit < queries; ++unit) {
+          product(unit, [&](int r, int i) { return i >= own[r] && i < queries; });
+        }
       }
     }
     __syncthreads();
@@ -361,14 +362,16 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) BackwardKerne
 #pragma unroll 2
         for (int unit = 0; unit < kTile / 4; ++unit) product(unit, [](int, int) { return true; });
       } else {
-        int limit[kHalf];
+        const auto end = [&](int row) {
+          const std::int64_t keys = g.Visible(std::min<std::int64_t>(first + row, g.tq - 1)) - first_key;
+          return static_cast<int>(std::min<std::int64_t>(keys, kTile));
+        };
+        int own[kHalf];
 #pragma unroll
-        for (int r = 0; r < kHalf; ++r) {
-          const std::int64_t i = std::min<std::int64_t>(first + kHalf * query_y + r, g.tq - 1);
-          limit[r] = static_cast<int>(std::min<std::int64_t>(g.Visible(i) - first_key, kTile));
-        }
+        for (int r = 0; r < kHalf; ++r) own[r] = end(kHalf * query_y + r);
+        const int last = end(kHalf * (query_y | 3) + kHalf - 1);
 #pragma unroll 1
-        for (int unit = 0; unit < kTile / 4; ++unit) product(unit, [&](int r, int j) { return j < limit[r]; });
+        for (int unit = 0; 4 * unit < last; ++unit) product(unit, [&](int r, int j) { return j < own[r]; });
       }
 #pragma unroll
       for (int r = 0; r < kHalf; ++r) {
@@ -385,7 +388,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) BackwardKerne
   float* const out = side == 0 ? a.dv : a.dk;
 #pragma unroll
   for (int r = 0; r < kR; ++r) {
-    const std::int64_t j = first_key + Shape::Row(y, 0) + Shape::Row(0, r);
+    const std::int64_t j = first_key + Shape::Row(y, r);
     if (j >= g.tk) continue;
 #pragma unroll
     for (int n = 0; n < kC; ++n) StoreColumns(out + g.KeyRow(b, j, key_head), 4 * (x + 8 * n), d, sum[r][n]);
@@ -443,10 +446,10 @@ void Run_attention_grad(const KernelArgs& args, Context& context) {
                    .started = nullptr,
                    .done = nullptr,
                    .counters = 0};
-  if (a.g.d <= 32) return Choose<BackwardShape<32, 64, 8>, BackwardShape<32, 64, 4>>(a, context);
-  if (a.g.d <= 64) return Choose<BackwardShape<64, 64, 8>, BackwardShape<64, 64, 4>>(a, context);
-  if (a.g.d <= 128) return Choose<BackwardShape<128, 64, 4>, BackwardShape<128, 32, 2>>(a, context);
-  return Launch<BackwardShape<256, 32, 2>, false, true>(a, context);
+  if (g.d <= 32) return Choose<BackwardShape<32, 64, 8, 2>, BackwardShape<32, 64, 4, 1>>(a, context);
+  if (g.d <= 64) return Choose<BackwardShape<64, 64, 8, 2>, BackwardShape<64, 64, 4, 1>>(a, context);
+  if (g.d <= 128) return Choose<BackwardShape<128, 64, 4, 1>, BackwardShape<128, 32, 2, 1>>(a, context);
+  return Launch<BackwardShape<256, 32, 2, 1>, false, true>(a, context);
 }
 
 }  // namespace assay::cuda

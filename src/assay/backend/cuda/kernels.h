@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "assay/backend/kernel.h"
 
@@ -36,8 +37,8 @@ class Context {
   std::size_t max_shared_bytes() const { return max_shared_bytes_; }  // of one block, when a kernel asks for them
   const Tuning& tuning() const { return tuning_; }
 
-  // Device memory of at least `bytes`, 256-byte aligned, of undefined content, valid until the next launcher is called. One call
-  // for each launcher. Throws OutOfDeviceMemory.
+  // Device memory of at least `bytes`, 256-byte aligned, of undefined content, for the kernels of the calling launcher. One call
+  // for each launcher. Throws OutOfMemory.
   void* Scratch(std::size_t bytes);
 
  private:
@@ -45,7 +46,7 @@ class Context {
   int multiprocessors_;
   std::size_t max_shared_bytes_;
   Tuning tuning_;
-  void* scratch_ = nullptr;
+  std::vector<void*> scratch_;  // the last is the largest; recordings may still use the others
   std::size_t scratch_bytes_ = 0;
 };
 
@@ -55,6 +56,9 @@ void Check(cudaError_t status, const char* what);
 void CheckLaunch(const char* kernel);
 
 using RunFn = void (*)(const KernelArgs& args, Context& context);
+
+// Enqueues the elementwise nodes of a group as one kernel.
+void RunElementGroup(const Group& group, Context& context);
 
 #define ASSAY_KERNEL_Elementwise(name)
 #define ASSAY_KERNEL_General(name) void Run_##name(const KernelArgs& args, Context& context);

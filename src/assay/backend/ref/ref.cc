@@ -23,9 +23,9 @@ RefKernel Lookup(OpIndex op) {
   return kKernels[op];
 }
 
-class RefBackend final : public Backend {
+class RefBackend final : public HostBackend {
  public:
-  explicit RefBackend(ThreadPool& pool) : pool_(pool) {}
+  using HostBackend::HostBackend;
 
   std::string_view name() const override { return "ref"; }
 
@@ -34,8 +34,8 @@ class RefBackend final : public Backend {
     for (std::size_t k = 0; k < args.out.size(); ++k) {
       const std::int64_t n = args.out_type(k).elements();
       // One range per thread, because a range recomputes the statistics of its rows or columns.
-      const std::int64_t grain = std::max(kGrain, (n + workers() - 1) / workers());
-      pool_.ParallelFor(
+      const std::int64_t grain = std::max(kGrain, (n + pool().threads() - 1) / pool().threads());
+      pool().ParallelFor(
           n, grain, [&](std::int64_t begin, std::int64_t end, int) { Compute(op, args, static_cast<int>(k), {begin, end}); });
     }
   }
@@ -56,15 +56,7 @@ class RefBackend final : public Backend {
     for (std::size_t k = 0; k < out.size(); ++k) Compute(op, shifted, static_cast<int>(k), {begin, end});
   }
 
-  void ParallelFor(std::int64_t n, std::int64_t grain,
-                   const std::function<void(std::int64_t, std::int64_t, int)>& body) override {
-    pool_.ParallelFor(n, grain, body);
-  }
-  int workers() const override { return pool_.threads(); }
   bool in_place() const override { return false; }
-
- private:
-  ThreadPool& pool_;
 };
 
 }  // namespace
@@ -78,6 +70,6 @@ void Compute(OpIndex op, const KernelArgs& args, int output, Range range) {
   for (std::int64_t i = range.begin; i < range.end; ++i) out[i] = numerics::CanonicalNan(out[i]);
 }
 
-std::unique_ptr<Backend> MakeRefBackend(ThreadPool& pool) { return std::make_unique<RefBackend>(pool); }
+std::unique_ptr<HostBackend> MakeRefBackend(ThreadPool& pool) { return std::make_unique<RefBackend>(pool); }
 
 }  // namespace assay::ref

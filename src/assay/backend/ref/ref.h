@@ -6,8 +6,7 @@
 
 #include <memory>
 
-#include "assay/backend/kernel.h"
-#include "assay/base/thread_pool.h"
+#include "assay/backend/host.h"
 
 namespace assay::ref {
 
@@ -19,6 +18,6 @@ namespace assay::ref {
 void Compute(OpIndex op, const KernelArgs& args, int output, Range range);
 
 // A backend made of the reference kernels; `pool` (may be shared) splits outputs into ranges.
-std::unique_ptr<Backend> MakeRefBackend(ThreadPool& pool);
+std::unique_ptr<HostBackend> MakeRefBackend(ThreadPool& pool);
 
 }  // namespace assay::ref

@@ -1,0 +1,80 @@
+// Errors, memory and what launchers share.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "assay/backend/cuda/cuda.h"
+#include "assay/backend/cuda/kernels.h"
+#include "assay/backend/cuda/memory.h"
+
+namespace assay::cuda {
+namespace {
+
+double Gigabytes(std::size_t bytes) { return static_cast<double>(bytes) * 1e-9; }
+
+void* AllocateOrThrow(std::size_t bytes) {
+  void* data = nullptr;
+  const cudaError_t status = cudaMalloc(&data, std::max<std::size_t>(bytes, 1));
+  if (status == cudaErrorMemoryAllocation) {
+    static_cast<void>(cudaGetLastError());  // it would be reported by the next launch
+    std::size_t free = 0, total = 0;
+    static_cast<void>(cudaMemGetInfo(&free, &total));
+    throw OutOfMemory(fmt::format("out of GPU memory: {:.2f} GB more are needed, {:.2f} of {:.2f} GB are free",
+                                  Gigabytes(bytes), Gigabytes(free), Gigabytes(total)));
+  }
+  Check(status, "allocating GPU memory");
+  return data;
+}
+
+}  // namespace
+
+void Check(cudaError_t status, const char* what) {
+  if (status == cudaSuccess) return;
+  throw DeviceError(fmt::format("GPU: {}: {} ({})", what, cudaGetErrorString(status), cudaGetErrorName(status)));
+}
+
+void CheckLaunch(const char* kernel) { Check(cudaGetLastError(), kernel); }
+
+Context::Context(cudaStream_t stream, const cudaDeviceProp& device, const Tuning& tuning)
+    : stream_(stream),
+      multiprocessors_(device.multiProcessorCount),
+      max_shared_bytes_(device.sharedMemPerBlockOptin),
+      tuning_(tuning) {}
+
+Context::~Context() {
+  for (void* piece : scratch_) static_cast<void>(cudaFree(piece));
+}
+
+void* Context::Scratch(std::size_t bytes) {
+  if (bytes <= scratch_bytes_) return scratch_.back();
+  scratch_.push_back(AllocateOrThrow(bytes));
+  scratch_bytes_ = bytes;
+  return scratch_.back();
+}
+
+void* DeviceMemory::Allocate(std::size_t bytes) { return AllocateOrThrow(bytes); }
+void DeviceMemory::Free(void* data) noexcept { static_cast<void>(cudaFree(data)); }
+
+void DeviceMemory::Zero(void* data, std::size_t bytes) {
+  if (bytes != 0) Check(cudaMemsetAsync(data, 0, bytes, stream_), "clearing GPU memory");
+}
+
+void DeviceMemory::CopyIn(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  Check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_), "copying to the GPU");
+  // Pageable memory has been read when the call returns only if the copy was staged; the caller may change it at once.
+  Check(cudaStreamSynchronize(stream_), "copying to the GPU");
+}
+
+void DeviceMemory::CopyOut(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  Check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_), "copying from the GPU");
+  Check(cudaStreamSynchronize(stream_), "computing on the GPU");
+}
+
+void DeviceMemory::CopyInside(void* to, const void* from, std::size_t bytes) {
+  if (bytes != 0 && to != from)
+    Check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_), "copying on the GPU");
+}
+
+}  // namespace assay::cuda

@@ -1,0 +1,272 @@
+// Kernels of the poolings: a thread for each element of the output, neighbouring threads on neighbouring channels.
+#include "assay/backend/cuda/columns-inl.h"
+#include "assay/backend/cuda/kernels.h"
+#include "assay/backend/cuda/launch-inl.h"
+#include "assay/ops/pool_geometry.h"
+
+namespace assay::cuda {
+namespace {
+
+constexpr int kMaxPoolThreads = 1024;
+
+// ops::PoolAxis on the device, with the indices' type.
+template <class Int>
+struct Axis {
+  Int in, out, kernel, stride, pad;
+
+  explicit Axis(const ops::PoolAxis& a)
+      : in(static_cast<Int>(a.in)),
+        out(static_cast<Int>(a.out)),
+        kernel(static_cast<Int>(a.kernel)),
+        stride(static_cast<Int>(a.stride)),
+        pad(static_cast<Int>(a.pad)) {}
+
+  __device__ Int FirstPixel(Int window) const { return window * stride < pad ? 0 : window * stride - pad; }
+  __device__ Int EndPixel(Int window) const {
+    const Int end = window * stride - pad + kernel;
+    return end < in ? end : in;
+  }
+  __device__ Int FirstWindow(Int pixel) const {
+    const Int first = pixel + pad - kernel + 1;
+    return first <= 0 ? 0 : (first + stride - 1) / stride;
+  }
+  __device__ Int EndWindow(Int pixel) const {
+    const Int end = (pixel + pad) / stride + 1;
+    return end < out ? end : out;
+  }
+};
+
+template <class Int>
+struct Place {
+  Int n, h, w, c;
+};
+
+// The place of element i of images whose extents are given as divisors.
+template <class Int>
+class Places {
+ public:
+  using Index = std::make_unsigned_t<Int>;
+  Places(std::int64_t height, std::int64_t width, std::int64_t channels)
+      : height_(height), width_(width), channels_(channels) {}
+  __device__ __forceinline__ Place<Int> Of(Int i) const {
+    Index c, w, h;
+    const Index pixel = channels_.Divide(static_cast<Index>(i), c);
+    const Index line = width_.Divide(pixel, w);
+    const Index n = height_.Divide(line, h);
+    return {static_cast<Int>(n), static_cast<Int>(h), static_cast<Int>(w), static_cast<Int>(c)};
+  }
+
+ private:
+  Divisor<Index> height_, width_, channels_;
+};
+
+template <class Int>
+struct Pool {
+  Axis<Int> h, w;
+  Int channels;
+  Places<Int> image, pooled;
+  float window;
+
+  explicit Pool(const ops::PoolGeometry& g)
+      : h(g.h),
+        w(g.w),
+        channels(static_cast<Int>(g.channels)),
+        image(g.h.in, g.w.in, g.channels),
+        pooled(g.h.out, g.w.out, g.channels),
+        window(g.window()) {}
+
+  // Calls body(element of the image, its pixel's number) for the pixels of a window, rows first.
+  template <class Body>
+  __device__ __forceinline__ void ForEachTap(const Place<Int>& at, const Body& body) const {
+    for (Int y = h.FirstPixel(at.h); y < h.EndPixel(at.h); ++y) {
+      for (Int x = w.FirstPixel(at.w); x < w.EndPixel(at.w); ++x) {
+        body(((at.n * h.in + y) * w.in + x) * channels + at.c, y * w.in + x);
+      }
+    }
+  }
+  // Calls body(element of the pooled image) for the windows that contain a pixel, rows first.
+  template <class Body>
+  __device__ __forceinline__ void ForEachWindow(const Place<Int>& at, const Body& body) const {
+    for (Int y = h.FirstWindow(at.h); y < h.EndWindow(at.h); ++y) {
+      for (Int x = w.FirstWindow(at.w); x < w.EndWindow(at.w); ++x) body(((at.n * h.out + y) * w.out + x) * channels + at.c);
+    }
+  }
+};
+
+template <class Int>
+struct MaxPool {
+  const float* in;
+  float* out;
+  std::int32_t* argmax;
+  __device__ void operator()(const Pool<Int>& pool, Int i) const {
+    float best = 0.0f;
+    Int taken = -1;
+    pool.ForEachTap(pool.pooled.Of(i), [&](Int at, Int pixel) {
+      const float v = __ldg(in + at);
+      if (taken >= 0 && !(v > best || (v != v && best == best))) return;
+      best = v;
+      taken = pixel;
+    });
+    out[i] = Device::Canonical(best);
+    argmax[i] = static_cast<std::int32_t>(taken);
+  }
+};
+
+template <class Int>
+struct MaxPoolGrad {
+  const float* gradient;
+  const std::int32_t* argmax;
+  float* out;
+  __device__ void operator()(const Pool<Int>& pool, Int i) const {
+    const Place<Int> at = pool.image.Of(i);
+    const Int pixel = at.h * pool.w.in + at.w;
+    float acc = 0.0f;
+    pool.ForEachWindow(at, [&](Int k) {
+      if (__ldg(argmax + k) == pixel) acc = __fadd_rn(acc, __ldg(gradient + k));
+    });
+    out[i] = Device::Canonical(acc);
+  }
+};
+
+template <class Int>
+struct AvgPool {
+  const float* in;
+  float* out;
+  __device__ void operator()(const Pool<Int>& pool, Int i) const {
+    float acc = 0.0f;
+    pool.ForEachTap(pool.pooled.Of(i), [&](Int at, Int) { acc = __fadd_rn(acc, __ldg(in + at)); });
+    out[i] = Device::Canonical(__fdiv_rn(acc, pool.window));
+  }
+};
+
+template <class Int>
+struct AvgPoolGrad {
+  const float* gradient;
+  float* out;
+  __device__ void operator()(const Pool<Int>& pool, Int i) const {
+    float acc = 0.0f;
+    pool.ForEachWindow(pool.image.Of(i), [&](Int k) { acc = __fadd_rn(acc, __ldg(gradient + k)); });
+    out[i] = Device::Canonical(__fdiv_rn(acc, pool.window));
+  }
+};
+
+template <class Int, class Op>
+__global__ void __launch_bounds__(kMaxPoolThreads, 1) PoolElements(const __grid_constant__ Pool<Int> pool, Op op, Int total) {
+  for (Int i = GlobalThread<Int>(); i < total; i += GlobalThreads<Int>()) op(pool, i);
+}
+
+// Whether all products and sums of the geometry fit in 32 bits.
+bool IsSmall(const ops::PoolGeometry& g, std::int64_t image, std::int64_t pooled) {
+  constexpr std::int64_t kSmall = std::int64_t{1} << 28;
+  const auto small = [](const ops::PoolAxis& a) { return std::max({a.in, a.out, a.kernel, a.stride, a.pad}) < kSmall; };
+  return small(g.h) && small(g.w) && FitsIndex32(2 * std::max(image, pooled));
+}
+
+// Op<Int> is made from `parts` for the type of index that the geometry asks for.
+template <template <class> class Op, class... Parts>
+void LaunchPool(const ops::PoolGeometry& g, const KernelArgs& args, Context& context, const char* name, Parts... parts) {
+  const std::int64_t total = args.out_type(0).elements();
+  if (total == 0) return;
+  const int threads = ThreadsOr(context, 256, kMaxPoolThreads);
+  const unsigned grid = GridFor(total, threads);
+  if (IsSmall(g, args.in_type(0).elements(), total)) {
+    PoolElements<<<grid, threads, 0, context.stream()>>>(Pool<std::int32_t>(g), Op<std::int32_t>{parts...},
+                                                         static_cast<std::int32_t>(total));
+  } else {
+    PoolElements<<<grid, threads, 0, context.stream()>>>(Pool<std::int64_t>(g), Op<std::int64_t>{parts...}, total);
+  }
+  CheckLaunch(name);
+}
+
+ops::PoolGeometry Forward(const KernelArgs& args) {
+  return ops::PoolGeometryOf(args.attrs(), args.in_type(0).shape, args.out_type(0).shape);
+}
+
+ops::PoolGeometry Backward(const KernelArgs& args) {
+  return ops::PoolGeometryOf(args.attrs(), args.out_type(0).shape, args.in_type(0).shape);
+}
+
+// A thread for each image and channel.
+template <class Index>
+__global__ void __launch_bounds__(kMaxPoolThreads, 1) GlobalAvgPool(const float* in, float* out, Divisor<Index> by_channels,
+                                                                    std::int64_t channels, std::int64_t pixels, Index total) {
+  for (Index i = GlobalThread<Index>(); i < total; i += GlobalThreads<Index>()) {
+    Index c;
+    const std::int64_t n = static_cast<std::int64_t>(by_channels.Divide(i, c));
+    const float* x = in + n * pixels * channels + static_cast<std::int64_t>(c);
+    float sum[1];
+    SumColumnOf(pixels, sum, [&](std::int64_t p, float(&value)[1]) { value[0] = __ldg(x + p * channels); });
+    out[i] = Device::Canonical(__fdiv_rn(sum[0], static_cast<float>(pixels)));
+  }
+}
+
+template <class Index>
+__global__ void __launch_bounds__(kMaxPoolThreads, 1)
+    GlobalAvgPoolGrad(const float* gradient, float* out, Divisor<Index> by_image, Divisor<Index> by_channels,
+                      std::int64_t channels, float pixels, Index total) {
+  for (Index i = GlobalThread<Index>(); i < total; i += GlobalThreads<Index>()) {
+    Index in_image, c;
+    const std::int64_t n = static_cast<std::int64_t>(by_image.Divide(i, in_image));
+    by_channels.Divide(in_image, c);
+    out[i] = Device::Canonical(__fdiv_rn(__ldg(gradient + n * channels + static_cast<std::int64_t>(c)), pixels));
+  }
+}
+
+// Calls run(Index{}) with the type of index that `elements` elements need.
+template <class Run>
+void WithIndex(std::int64_t elements, const Run& run) {
+  if (FitsIndex32(elements)) {
+    run(std::uint32_t{});
+  } else {
+    run(std::uint64_t{});
+  }
+}
+
+}  // namespace
+
+void Run_max_pool2d(const KernelArgs& args, Context& context) {
+  LaunchPool<MaxPool>(Forward(args), args, context, "max_pool2d", args.In<float>(0), args.Out<float>(0),
+                      args.Out<std::int32_t>(1));
+}
+
+void Run_max_pool2d_grad(const KernelArgs& args, Context& context) {
+  LaunchPool<MaxPoolGrad>(Backward(args), args, context, "max_pool2d_grad", args.In<float>(0), args.In<std::int32_t>(1),
+                          args.Out<float>(0));
+}
+
+void Run_avg_pool2d(const KernelArgs& args, Context& context) {
+  LaunchPool<AvgPool>(Forward(args), args, context, "avg_pool2d", args.In<float>(0), args.Out<float>(0));
+}
+
+void Run_avg_pool2d_grad(const KernelArgs& args, Context& context) {
+  LaunchPool<AvgPoolGrad>(Backward(args), args, context, "avg_pool2d_grad", args.In<float>(0), args.Out<float>(0));
+}
+
+void Run_global_avg_pool(const KernelArgs& args, Context& context) {
+  const Shape& x = args.in_type(0).shape;
+  const std::int64_t total = args.out_type(0).elements();
+  if (total == 0) return;
+  const int threads = ThreadsOr(context, 64, kMaxPoolThreads);
+  WithIndex(total, [&](auto index) {
+    using Index = decltype(index);
+    GlobalAvgPool<<<GridFor(total, threads), threads, 0, context.stream()>>>(
+        args.In<float>(0), args.Out<float>(0), Divisor<Index>(x[3]), x[3], x[1] * x[2], static_cast<Index>(total));
+  });
+  CheckLaunch("global_avg_pool");
+}
+
+void Run_global_avg_pool_grad(const KernelArgs& args, Context& context) {
+  const Shape& x = args.out_type(0).shape;
+  const std::int64_t total = args.out_type(0).elements();
+  if (total == 0) return;
+  const int threads = ThreadsOr(context, 256, kMaxPoolThreads);
+  WithIndex(total, [&](auto index) {
+    using Index = decltype(index);
+    GlobalAvgPoolGrad<<<GridFor(total, threads), threads, 0, context.stream()>>>(
+        args.In<float>(0), args.Out<float>(0), Divisor<Index>(x[1] * x[2] * x[3]), Divisor<Index>(x[3]), x[3],
+        static_cast<float>(x[1] * x[2]), static_cast<Index>(total));
+  });
+  CheckLaunch("global_avg_pool_grad");
+}
+
+}  // namespace assay::cuda

@@ -1,0 +1,32 @@
+// HostBackend: what backends that compute on the CPU share. Groups run block by block on the threads of a pool.
+#pragma once
+
+#include "assay/backend/kernel.h"
+#include "assay/base/thread_pool.h"
+
+namespace assay {
+
+class HostBackend : public Backend {
+ public:
+  // The pool (may be shared) must outlive the backend.
+  explicit HostBackend(ThreadPool& pool) : pool_(pool) {}
+
+  // Runs elements [begin, end) of an elementwise op on the calling thread. Aligned inputs and all outputs point at element `begin`;
+  // the other inputs point at their element 0.
+  virtual void RunElements(const KernelArgs& args, std::int64_t begin, std::int64_t end) = 0;
+
+  MemorySpace& memory() override { return HostMemory(); }
+  void RunGroup(const Group& group) override;
+  std::vector<Digest> TensorRoots(std::span<const ByteSpan> tensors) override;
+  std::vector<Digest> LeafHashes(ByteSpan tensor) override;
+  std::unique_ptr<Recording> Record(const std::function<void()>&) override { return nullptr; }
+  HostBackend* AsHost() override { return this; }
+
+  ThreadPool& pool() const { return pool_; }
+
+ private:
+  ThreadPool& pool_;
+  Allocation scratch_;  // the slots of every thread
+};
+
+}  // namespace assay
