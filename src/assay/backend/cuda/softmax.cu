@@ -85,8 +85,26 @@ struct CrossEntropy {
   }
 };
 
-// Copies a piece of the row into `kept` unless that is null and returns the maximum of the lane's elements. Each lane reads back what it wrote.
-__device__ __forceinline__ float MaxOfPiece(const float* x, std::int64_t n, float* kept, float m) {
+// Exp where -87 <= x <= 0: nothing is clamped there, and no product is denormal, so that 2^n can be one factor.
+__device__ __forceinline__ float ExpInside(float x) {
+  std::int32_t n;
+  const float r = numerics::device::ExpReduce<Device>(x, n);
+  const float y = __fmaf_rn(__fmaf_rn(numerics::device::ExpQ<Device>(r), r, 1.0f), r, 1.0f);
+  return __fmul_rn(y, numerics::device::Exp2Int<Device>(n));
+}
+
+struct Extremes {
+  float max = MinusInfinity();
+  float min = -MinusInfinity();
+
+  __device__ __forceinline__ void Take(float x) {
+    max = LooseMax(max, x);
+    min = x < min ? x : min;
+  }
+};
+
+// Takes the lane's elements of a piece of the row into `seen`, and copies them into `kept` unless that is null. Each lane reads back what it wrote.
+__device__ __forceinline__ void TakePiece(const float* x, std::int64_t n, float* kept, Extremes& seen) {
   if (n >= kRowPiece) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -95,18 +113,17 @@ __device__ __forceinline__ float MaxOfPiece(const float* x, std::int64_t n, floa
       for (int k = 0; k < 16; ++k) value[k] = __ldg(x + Lane() + 32 * (16 * half + k));
 #pragma unroll
       for (int k = 0; k < 16; ++k) {
-        m = LooseMax(m, value[k]);
+        seen.Take(value[k]);
         if (kept != nullptr) kept[Lane() + 32 * (16 * half + k)] = value[k];
       }
     }
   } else {
     for (int i = Lane(); i < n; i += 32) {
       const float value = __ldg(x + i);
-      m = LooseMax(m, value);
+      seen.Take(value);
       if (kept != nullptr) kept[i] = value;
     }
   }
-  return m;
 }
 
 // The first `kept_pieces` pieces of a row stay in shared memory; a warp takes the same pieces each time.
@@ -117,22 +134,25 @@ __global__ void __launch_bounds__(kLossThreads, 2) WideCrossEntropy(CrossEntropy
   const std::int64_t pieces = CeilDiv(op.n, kRowPiece);
   for (std::int64_t number = blockIdx.x; number < rows; number += gridDim.x) {
     const float* x = op.in + number * op.n;
-    float m = MinusInfinity();
+    Extremes seen;
     for (std::int64_t p = threadIdx.x / 32; p < pieces; p += blockDim.x / 32) {
-      m = MaxOfPiece(x + p * kRowPiece, op.n - p * kRowPiece, p < kept_pieces ? kept + p * kRowPiece : nullptr, m);
+      TakePiece(x + p * kRowPiece, op.n - p * kRowPiece, p < kept_pieces ? kept + p * kRowPiece : nullptr, seen);
     }
-    m = wide.MaxOfWarps(m);
+    const float m = wide.MaxOfWarps(seen.max);
+    // Up to 1024 pieces the warp has seen all elements that it will sum.
+    const bool inside = pieces <= kRowPiece && __all_sync(kAllLanes, __fsub_rn(seen.min, m) >= -87.0f);
     float sum[1];
     wide.ReducePieces(sum, [&](std::int64_t piece, float(&of_piece)[1]) {
-      const auto add = [&](const auto& at) {
-        wide.SumPiece(piece, of_piece, [&](float(&acc)[1], int, std::int64_t i) {
-          acc[0] = __fadd_rn(acc[0], Exp<Device>(__fsub_rn(at(i), m)));
-        });
+      const auto add = [&](const auto& exp_at) {
+        wide.SumPiece(piece, of_piece, [&](float(&acc)[1], int, std::int64_t i) { acc[0] = __fadd_rn(acc[0], exp_at(i)); });
       };
-      if (piece < kept_pieces) {
-        add([&](std::int64_t i) { return kept[i]; });
+      const bool is_kept = piece < kept_pieces;
+      if (inside && is_kept) {
+        add([&](std::int64_t i) { return ExpInside(__fsub_rn(kept[i], m)); });
+      } else if (inside) {
+        add([&](std::int64_t i) { return ExpInside(__fsub_rn(__ldg(x + i), m)); });
       } else {
-        add([&](std::int64_t i) { return __ldg(x + i); });
+        add([&](std::int64_t i) { return Exp<Device>(__fsub_rn(is_kept ? kept[i] : __ldg(x + i), m)); });
       }
     });
     if (wide.leads()) op.Finish(x, number, m, sum[0]);
@@ -149,7 +169,8 @@ void LaunchWideCrossEntropy(const CrossEntropy& op, std::int64_t rows, Context& 
       cudaFuncSetAttribute(WideCrossEntropy, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kept * kPieceBytes)),
       "shared memory of cross_entropy");
   WideCrossEntropy<<<GridFor(rows, 1), WideThreads(context, op.n, kLossThreads / 32, kLossThreads),
-                     static_cast<std::size_t>(kept * kPieceBytes), context.stream()>>>(op, rows, kept);
+                     static_cast<std::size_t>(kept * kPieceBytes), context.stream()>>>(op, rows, kept,
+                                                                                       context.tuning().gemm_tile != 99);
   CheckLaunch("cross_entropy");
 }
 
