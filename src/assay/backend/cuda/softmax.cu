@@ -169,8 +169,7 @@ void LaunchWideCrossEntropy(const CrossEntropy& op, std::int64_t rows, Context& 
       cudaFuncSetAttribute(WideCrossEntropy, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kept * kPieceBytes)),
       "shared memory of cross_entropy");
   WideCrossEntropy<<<GridFor(rows, 1), WideThreads(context, op.n, kLossThreads / 32, kLossThreads),
-                     static_cast<std::size_t>(kept * kPieceBytes), context.stream()>>>(op, rows, kept,
-                                                                                       context.tuning().gemm_tile != 99);
+                     static_cast<std::size_t>(kept * kPieceBytes), context.stream()>>>(op, rows, kept);
   CheckLaunch("cross_entropy");
 }
 
