@@ -20,6 +20,7 @@ class HostBackend : public Backend {
   std::vector<Digest> TensorRoots(std::span<const ByteSpan> tensors) override;
   std::vector<Digest> LeafHashes(ByteSpan tensor) override;
   std::unique_ptr<Recording> Record(const std::function<void()>&) override { return nullptr; }
+  void Wait() override {}
   HostBackend* AsHost() override { return this; }
 
   ThreadPool& pool() const { return pool_; }

@@ -96,6 +96,9 @@ class Backend {
   // Calls `work`, which only runs ops, and records it. Null where there is nothing to gain; `work` has not been called then.
   virtual std::unique_ptr<Recording> Record(const std::function<void()>& work) = 0;
 
+  // Returns when everything that was asked for is done.
+  virtual void Wait() = 0;
+
   // This backend, if its memory is the host's.
   virtual HostBackend* AsHost() { return nullptr; }
 };

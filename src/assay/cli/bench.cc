@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <chrono>
+#include <span>
 
 #include "assay/cli/command.h"
 #include "assay/cli/describe.h"
+#include "assay/cli/launch_timing.h"
 #include "assay/cli/load.h"
 #include "assay/cli/text.h"
 #include "assay/cli/timing.h"
@@ -29,8 +31,9 @@ struct OpRow {
 };
 
 struct BenchResult {
-  std::vector<double> steps;  // seconds each, ascending
-  std::vector<OpRow> ops;     // slowest first
+  std::vector<double> steps;           // seconds each, ascending
+  std::vector<OpRow> ops;              // slowest first
+  std::vector<LaunchTiming> launches;  // of a device; slowest first
   double flops = 0;
   double memory_bytes = 0;
 };
@@ -96,7 +99,14 @@ Result<BenchResult> Measure(const PreparedJob& prepared, Backend& backend, int s
     result.memory_bytes = static_cast<double>(runner.memory_bytes());
   }
   std::vector<OpTiming> timings(Ops().size());
-  if (HostBackend* host = backend.AsHost()) timings = TimeOps(prepared, *host, state, steps);
+  if (HostBackend* host = backend.AsHost()) {
+    timings = TimeOps(prepared, *host, state, steps);
+  } else {
+    LaunchTimer timer(backend);
+    StepRunner timed(prepared.program, timer);
+    TimeSteps(prepared, timed, state, 1 + steps, 1);
+    result.launches = timer.Timings();
+  }
 
   std::vector<OpRow> rows(Ops().size());
   AddCosts(prepared.program.micro, static_cast<double>(prepared.program.microbatches), rows);
@@ -114,6 +124,19 @@ Result<BenchResult> Measure(const PreparedJob& prepared, Backend& backend, int s
   return result;
 }
 
+void PrintLaunches(const std::vector<LaunchTiming>& launches) {
+  constexpr std::size_t kShown = 30;
+  double total = 0;
+  for (const LaunchTiming& launch : launches) total += launch.seconds;
+  std::vector<std::vector<std::string>> table = {{"launch", "count", "ms/step", "share", "FLOP/s", "B/s"}};
+  for (const LaunchTiming& launch : std::span(launches).first(std::min(launches.size(), kShown))) {
+    table.push_back({launch.what, std::to_string(launch.launches), fmt::format("{:.3f}", 1e3 * launch.seconds),
+                     fmt::format("{:.1f}%", 100 * launch.seconds / total), Count(launch.flops / launch.seconds),
+                     Count(launch.bytes / launch.seconds)});
+  }
+  fmt::print("{}{} kinds of launches, {:.2f} ms in all\n", Table(table), launches.size(), 1e3 * total);
+}
+
 void PrintText(const PreparedJob& prepared, const Compute& compute, const BenchResult& result) {
   const Throughput throughput = ThroughputOf(prepared.job);
   const double best = result.steps.front();
@@ -123,6 +146,7 @@ void PrintText(const PreparedJob& prepared, const Compute& compute, const BenchR
              result.steps.size());
   fmt::print("speed       {} {}/s, {}FLOP/s\n", Count(throughput.per_step / best), throughput.unit, Count(result.flops / best));
   fmt::print("work space  {}\n\n", ByteCount(result.memory_bytes));
+  if (!result.launches.empty()) return PrintLaunches(result.launches);
   double total = 0;
   for (const OpRow& row : result.ops) total += row.seconds;
   std::vector<std::vector<std::string>> table = {{"op", "nodes", "ms/step", "share", "FLOP/s"}};
@@ -140,6 +164,14 @@ void PrintJson(const PreparedJob& prepared, const Compute& compute, const BenchR
     ops.push_back(
         {{"op", row.name}, {"nodes", row.nodes}, {"seconds", row.seconds}, {"flops", row.flops}, {"fused", row.fused}});
   }
+  OrderedJson launches = OrderedJson::array();
+  for (const LaunchTiming& launch : result.launches) {
+    launches.push_back({{"launch", launch.what},
+                        {"count", launch.launches},
+                        {"seconds", launch.seconds},
+                        {"flops", launch.flops},
+                        {"bytes", launch.bytes}});
+  }
   const Throughput throughput = ThroughputOf(prepared.job);
   const OrderedJson json = {{"job", prepared.job.name},
                             {"device", compute.device},
@@ -151,7 +183,8 @@ void PrintJson(const PreparedJob& prepared, const Compute& compute, const BenchR
                             {"units_per_second", throughput.per_step / result.steps.front()},
                             {"flops_per_step", result.flops},
                             {"working_bytes", result.memory_bytes},
-                            {"ops", ops}};
+                            {"ops", ops},
+                            {"launches", launches}};
   fmt::print("{}\n", Dump(json));
 }
 

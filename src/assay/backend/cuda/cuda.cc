@@ -119,6 +119,8 @@ class CudaBackend final : public Backend {
     return std::make_unique<GraphRecording>(graph, stream_.get());
   }
 
+  void Wait() override { Check(cudaStreamSynchronize(stream_.get()), "computing on the GPU"); }
+
  private:
   static constexpr std::size_t kMaxLists = 4;
 

@@ -1,0 +1,48 @@
+// LaunchTimer: a backend that measures every launch on a device and otherwise does what the one behind it does.
+//
+// A launch is recorded several times over and replayed, so that what asking for it costs is left out. Launches in place are repeated in place: the state
+// that comes of it is good for timing alone. The backend behind must outlive it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "assay/backend/kernel.h"
+
+namespace assay::cli {
+
+// Launches of the same ops on the same shapes.
+struct LaunchTiming {
+  std::string what;  // "matmul f32[8192, 768] f32[768, 3072]"
+  std::int64_t launches = 0;
+  double seconds = 0;  // of all of them
+  double flops = 0, bytes = 0;
+};
+
+class LaunchTimer final : public Backend {
+ public:
+  explicit LaunchTimer(Backend& backend) : backend_(backend) {}
+
+  std::string_view name() const override { return backend_.name(); }
+  MemorySpace& memory() override { return backend_.memory(); }
+  void Run(const KernelArgs& args) override;
+  void RunGroup(const Group& group) override;
+  bool in_place() const override { return backend_.in_place(); }
+  std::vector<Digest> TensorRoots(std::span<const ByteSpan> tensors) override { return backend_.TensorRoots(tensors); }
+  std::vector<Digest> LeafHashes(ByteSpan tensor) override { return backend_.LeafHashes(tensor); }
+  std::unique_ptr<Recording> Record(const std::function<void()>&) override { return nullptr; }
+  void Wait() override { backend_.Wait(); }
+
+  std::vector<LaunchTiming> Timings() const;  // slowest first
+  void Reset() { timings_.clear(); }
+
+ private:
+  void Time(const std::string& what, double flops, double bytes, const std::function<void()>& launch);
+
+  Backend& backend_;
+  std::map<std::string, LaunchTiming> timings_;
+};
+
+}  // namespace assay::cli
