@@ -1,13 +1,15 @@
-// Merkle hashes of tensors in device memory: the same trees as assay/merkle/tree.h, bit for bit.
+// Merkle hashes of tensors in device memory: the same trees as in merkle/tree.h, bit for bit.
 //
-// Enqueueing launches kernels and nothing else, so that it can be recorded in a CUDA graph. Digests are in device memory, 32
-// bytes each, at multiples of 16 bytes, and so do tensors begin. Failures of the device throw DeviceError (kernels.h).
+// Enqueueing launches kernels and nothing else, so that it can be recorded in a CUDA graph. Tensors begin at multiples of 16
+// bytes. Digests are in device memory, 32 bytes each, also at multiples of 16 bytes. Failures of the device throw DeviceError
+// (kernels.h).
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -26,17 +28,20 @@ void EnqueueLeafHashes(const DeviceBytes& tensor, void* out, cudaStream_t stream
 class RootsHasher {
  public:
   explicit RootsHasher(std::span<const DeviceBytes> tensors);
-  ~RootsHasher();
-  RootsHasher(const RootsHasher&) = delete;
-  RootsHasher& operator=(const RootsHasher&) = delete;
 
   // out[i] becomes the root of tensor i.
   void Enqueue(void* out, cudaStream_t stream) const;
 
  private:
+  struct Free {
+    void operator()(void* memory) const;
+  };
+
   std::size_t tensors_;
-  std::vector<std::uint64_t> nodes_;  // of all tensors, on each level from the leaves up to the roots
-  void* memory_ = nullptr;            // tensors, first nodes, nodes
+  // Of all tensors together: the leaves, then the roots of subtrees of the level before, and last one root for each tensor.
+  std::vector<std::uint64_t> nodes_;
+  std::uint64_t kept_nodes_ = 0;        // all but the last
+  std::unique_ptr<void, Free> memory_;  // kept nodes, tensors, the first node of each tensor on each level
 };
 
 }  // namespace assay::cuda
