@@ -81,6 +81,9 @@ def captured(step):
         for _ in range(3):
             step()
     torch.cuda.current_stream().wait_stream(side)
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()  # the graph's memory is taken once, here
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         loss = step()
@@ -92,12 +95,13 @@ def captured(step):
     return replay
 
 
-def measure(step, steps, seconds):
-    """Step times in milliseconds: at least 5 steps to warm up, then up to `steps` within about `seconds`, and no fewer than 5."""
+def measure(step, steps, seconds, graph):
+    """Step times in milliseconds: 5 steps to warm up, then up to `steps` within about `seconds`, and no fewer than 5."""
     for _ in range(5):
         step()
     torch.cuda.synchronize()
-    torch.cuda.reset_peak_memory_stats()
+    if not graph:
+        torch.cuda.reset_peak_memory_stats()
     start = time.perf_counter()
     step()
     torch.cuda.synchronize()
@@ -123,7 +127,7 @@ def run(name, precision, variant, make, compiled=False, graph=False, benchmark=F
         torch.backends.cudnn.allow_tf32 = precision == "tf32"
         torch.backends.cudnn.benchmark = benchmark
         step = make_step(make(), precision, compiled)
-        times = measure(captured(step) if graph else step, 20, 4.0)
+        times = measure(captured(step) if graph else step, 20, 4.0, graph)
         low, middle, high = statistics.quantiles(times, n=4)
         record.update(step_ms=round(middle, 4), low_ms=round(low, 4), high_ms=round(high, 4), steps=len(times),
                       allocated_bytes=torch.cuda.max_memory_allocated(), reserved_bytes=torch.cuda.max_memory_reserved())
@@ -148,17 +152,22 @@ def configurations(quick):
         make = functools.partial(gpt2, 8, length, capturable="graph" in how)
         return dict(name=f"gpt2-124m b8 t{length}", precision=precision, variant=variant, make=make, **how)
 
-    def vision(layout, precision, benchmark):
-        variant = f"eager {layout}" + (" cudnn.benchmark" if benchmark else "")
+    def vision(layout, precision, variant, **how):
         make = functools.partial(resnet50, 64, layouts[layout])
-        return dict(name="resnet50 b64", precision=precision, variant=variant, make=make, benchmark=benchmark)
+        return dict(name="resnet50 b64", precision=precision, variant=f"{variant} {layout}", make=make, **how)
 
-    for precision in ["fp32"] if quick else ["fp32", "tf32", "bf16"]:
+    yield from (language(length, "fp32", "eager") for length in lengths)
+    for layout in layouts:
+        yield vision(layout, "fp32", "eager cudnn.benchmark", benchmark=True)
+        yield vision(layout, "fp32", "eager")
+    if quick:
+        return
+    yield from (language(length, "fp32", "eager CUDA graph", graph=True) for length in lengths)
+    yield vision("contiguous", "fp32", "eager CUDA graph cudnn.benchmark", benchmark=True, graph=True)
+    for precision in ("tf32", "bf16"):
         yield from (language(length, precision, "eager") for length in lengths)
-        yield from (vision(layout, precision, benchmark) for layout in layouts for benchmark in (True, False))
-    if not quick:
-        yield from (language(length, "fp32", "eager CUDA graph", graph=True) for length in lengths)
-        yield from (language(length, "fp32", "torch.compile", compiled=True) for length in lengths)
+        yield vision("channels_last", precision, "eager cudnn.benchmark", benchmark=True)
+    yield from (language(length, "fp32", "torch.compile", compiled=True) for length in lengths)
 
 
 def main():
