@@ -5,7 +5,7 @@
 // needs the total (ColumnTotal).
 //
 // An Op has kSums, the sums it takes at once; Prepare(c), what it needs of a column; Step(acc, column, row, i), which takes element i, in row `row`, into
-// the accumulators; Finish(c, sums), which stores a column's result. A step is called for rows that exist alone. For .cu files alone.
+// the accumulators; Finish(c, sums), which stores a column's result when there is one chunk and no memory for its sums. A step is called for rows that exist alone. For .cu files alone.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ using numerics::kColumnBlock;
 using numerics::device::Device;
 
 inline constexpr int kMaxTile = 32;
-inline constexpr int kMaxColumnThreads = 1024;
+inline constexpr int kMaxColumnThreads = 512;
 inline constexpr std::int64_t kChunkRows = kColumnBlock * kColumnBlock;
 
 // How a matrix is cut. Blocks of threads are [tile columns, thread rows], numbered along the tiles first.
@@ -35,12 +35,12 @@ struct ColumnGrid {
   unsigned grid() const { return static_cast<unsigned>(tiles * chunks); }
 };
 
-// The widest tiles that still give every multiprocessor something to do.
+// The widest tiles that still give nearly every multiprocessor something to do.
 inline ColumnGrid GridOfColumns(std::int64_t rows, std::int64_t cols, const Context& context) {
   ColumnGrid g{.rows = rows, .cols = cols, .blocks = CeilDiv(rows, kColumnBlock)};
   g.chunks = std::max<std::int64_t>(1, CeilDiv(g.blocks, kColumnBlock));
   g.tile = kMaxTile;
-  while (g.tile > 8 && g.chunks * CeilDiv(cols, g.tile) < 2 * context.multiprocessors()) g.tile /= 2;
+  while (g.tile > 8 && g.chunks * CeilDiv(cols, g.tile) < context.multiprocessors() * 9 / 10) g.tile /= 2;
   g.tiles = CeilDiv(cols, g.tile);
   const int threads = ThreadsOr(context, kMaxColumnThreads, kMaxColumnThreads);
   g.thread_rows =
@@ -97,10 +97,15 @@ __device__ __forceinline__ void SumColumnOf(std::int64_t count, float (&sum)[S],
   }
 }
 
-// The total of column c from the sums of its chunks, [S][chunks][cols] as ColumnChunks leaves them.
+// The total of column c from the sums of its chunks, [S][chunks][cols] as ColumnChunks leaves them. A single one is not summed again.
 template <int S>
 __device__ __forceinline__ void ColumnTotal(const float* partials, std::int64_t chunks, std::int64_t cols, std::int64_t c,
                                             float (&sum)[S]) {
+  if (chunks == 1) {
+#pragma unroll
+    for (int s = 0; s < S; ++s) sum[s] = __ldg(partials + s * cols + c);
+    return;
+  }
   SumColumnOf(chunks, sum, [&](std::int64_t chunk, float(&value)[S]) {
 #pragma unroll
     for (int s = 0; s < S; ++s) value[s] = __ldg(partials + (s * chunks + chunk) * cols + c);
@@ -113,7 +118,7 @@ __device__ __forceinline__ void SumBlock(const Op& op, const typename Op::Column
                                          std::int64_t block, std::int64_t c, float (&acc)[S]) {
 #pragma unroll
   for (int s = 0; s < S; ++s) acc[s] = 0.0f;
-  constexpr int kAhead = S == 1 ? 16 : 8;  // loads on their way, as many as there are registers for
+  constexpr int kAhead = S == 1 ? 32 : 8;  // loads on their way, as many as there are registers for
   const std::int64_t row = block * kColumnBlock;
   const std::int64_t first = row * g.cols + c;
   if (row + kColumnBlock <= g.rows) {
@@ -126,21 +131,11 @@ __device__ __forceinline__ void SumBlock(const Op& op, const typename Op::Column
   }
 }
 
-// The whole thread block: the sums of chunk `chunk` of column c, in the first row of threads. Columns beyond the matrix are left out.
-template <int S, class Op>
-__device__ __forceinline__ void SumChunk(const Op& op, const typename Op::Column& column, const ColumnGrid& g,
-                                         std::int64_t chunk, std::int64_t c, ChunkSums<S>& sums, float (&sum)[S]) {
-  const std::int64_t first = chunk * kColumnBlock;
-  const int count = static_cast<int>(g.blocks - first < kColumnBlock ? g.blocks - first : kColumnBlock);
-  if (c < g.cols) {
-    for (int b = static_cast<int>(threadIdx.y); b < count; b += static_cast<int>(blockDim.y)) {
-      SumBlock<S>(op, column, g, first + b, c, sum);
-#pragma unroll
-      for (int s = 0; s < S; ++s) sums.block[s][b][threadIdx.x] = sum[s];
-    }
-  }
+// The whole thread block, after each row of threads has stored its sums of blocks: their sums, in the first row of threads.
+template <int S>
+__device__ __forceinline__ void AddBlocks(const ColumnGrid& g, int count, const ChunkSums<S>& sums, float (&sum)[S]) {
   __syncthreads();
-  if (threadIdx.y == 0 && c < g.cols) {
+  if (threadIdx.y == 0) {
 #pragma unroll
     for (int s = 0; s < S; ++s) {
       sum[s] = 0.0f;
@@ -156,7 +151,7 @@ __device__ __forceinline__ void SumChunk(const Op& op, const typename Op::Column
 }
 
 template <class Op>
-__global__ void __launch_bounds__(kMaxColumnThreads, 1) ColumnChunks(Op op, ColumnGrid g, float* partials) {
+__global__ void __launch_bounds__(kMaxColumnThreads, 2) ColumnChunks(Op op, ColumnGrid g, float* partials) {
   constexpr int S = Op::kSums;
   __shared__ ChunkSums<S> sums;
   __shared__ typename Op::Column columns[kMaxTile];
@@ -165,10 +160,19 @@ __global__ void __launch_bounds__(kMaxColumnThreads, 1) ColumnChunks(Op op, Colu
   if (threadIdx.y == 0 && c < g.cols) columns[threadIdx.x] = op.Prepare(c);
   __syncthreads();
   const typename Op::Column column = columns[threadIdx.x];
+  const std::int64_t first = chunk * kColumnBlock;
+  const int count = static_cast<int>(g.blocks - first < kColumnBlock ? g.blocks - first : kColumnBlock);
   float sum[S];
-  SumChunk<S>(op, column, g, chunk, c, sums, sum);
+  if (c < g.cols) {
+    for (int b = static_cast<int>(threadIdx.y); b < count; b += static_cast<int>(blockDim.y)) {
+      SumBlock<S>(op, column, g, first + b, c, sum);
+#pragma unroll
+      for (int s = 0; s < S; ++s) sums.block[s][b][threadIdx.x] = sum[s];
+    }
+  }
+  AddBlocks(g, count, sums, sum);
   if (threadIdx.y != 0 || c >= g.cols) return;
-  if (g.chunks == 1) {
+  if (partials == nullptr) {
     op.Finish(c, sum);
     return;
   }
@@ -185,9 +189,9 @@ __global__ void FinishColumns(Op op, ColumnGrid g, const float* partials) {
   }
 }
 
-// Elements of the scratch that ColumnChunks needs for `sums` sums.
+// Bytes of the sums of chunks.
 inline std::size_t PartialBytes(const ColumnGrid& g, int sums) {
-  return g.chunks == 1 ? 0 : static_cast<std::size_t>(sums * g.chunks * g.cols) * sizeof(float);
+  return static_cast<std::size_t>(sums * g.chunks * g.cols) * sizeof(float);
 }
 
 template <class Op>

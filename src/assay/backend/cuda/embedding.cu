@@ -1,5 +1,4 @@
-// Kernels of embedding, and of its gradient: a block takes 32 rows of the table, lists the positions that name one of them, in ascending order, and
-// lets its warps add up one row and 128 columns at a time.
+// Kernels of embedding, and of its gradient: the positions are sorted by id, then each row of the table adds up its own, ascending.
 #include "assay/backend/cuda/kernels.h"
 #include "assay/backend/cuda/launch-inl.h"
 #include "assay/ops/rules.h"
@@ -55,38 +54,49 @@ void LaunchEmbedding(const KernelArgs& args, const ops::MatrixView& table, Conte
   CheckLaunch("embedding");
 }
 
-constexpr int kTableRows = 32;  // of a block
-constexpr int kSlice = 128;     // columns of a task
-constexpr int kListed = 8192;   // positions looked at before their rows are added up
-constexpr int kAhead = 8;       // gradients on their way while one is added
+constexpr int kMaxGradThreads = 256;
+constexpr int kAtOnce = 8;   // positions that a warp places at once
+constexpr int kSlice = 128;  // columns that a warp adds up at once
+constexpr int kAhead = 8;    // gradients on their way while others are added
 
-// Positions of one warp's share that name a row of the block, ascending.
-struct Lists {
-  std::int32_t position[kListed];
-  std::int32_t row[kListed];  // counted from the block's first
-  int count[32];
-  std::int32_t found[32][32];  // of each warp
+// Positions sorted by their ids, those of one id ascending, and where each row's begin.
+struct Sorted {
+  std::int32_t* position;
+  std::int32_t* id;
+  std::int32_t* start;  // of each row of the table, -1 where there is none
 };
 
-// Lists warp by warp: warp w has positions [w * share, (w + 1) * share) of the `listed` ones, and as much room.
-__device__ __forceinline__ void ListPositions(const std::int32_t* ids, int listed, int share, std::int64_t first_row,
-                                              Lists& lists) {
-  const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
-  const int begin = warp * share;
-  const int end = begin + share < listed ? begin + share : listed;
-  int count = 0;
-  for (int base = begin; base < end; base += 32) {
-    const std::int64_t row = base + lane < end ? __ldg(ids + base + lane) - first_row : -1;
-    const bool mine = row >= 0 && row < kTableRows;
-    const unsigned found = __ballot_sync(0xffffffffu, mine);
-    if (mine) {
-      const int place = begin + count + __popc(found & ((1u << lane) - 1));
-      lists.position[place] = base + lane;
-      lists.row[place] = static_cast<std::int32_t>(row);
-    }
-    count += __popc(found);
+// A position's place is the number of those that come before it, which a warp counts.
+__global__ void __launch_bounds__(kMaxGradThreads, 1)
+    SortPositions(const std::int32_t* ids, std::int64_t positions, std::int64_t rows, Sorted sorted) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  const std::int64_t first = GlobalThread<std::int64_t>() / 32 * kAtOnce;
+  if (first >= positions) return;
+  std::int32_t own[kAtOnce];
+  int before[kAtOnce], equal[kAtOnce];
+#pragma unroll
+  for (int a = 0; a < kAtOnce; ++a) {
+    own[a] = first + a < positions ? __ldg(ids + first + a) : 0;
+    before[a] = equal[a] = 0;
   }
-  if (lane == 0) lists.count[warp] = count;
+#pragma unroll 4
+  for (std::int64_t q = lane; q < positions; q += 32) {
+    const std::int32_t id = __ldg(ids + q);
+#pragma unroll
+    for (int a = 0; a < kAtOnce; ++a) {
+      before[a] += id < own[a] ? 1 : 0;
+      equal[a] += id == own[a] && q < first + a ? 1 : 0;
+    }
+  }
+#pragma unroll
+  for (int a = 0; a < kAtOnce; ++a) {
+    const int smaller = __reduce_add_sync(0xffffffffu, before[a]);
+    const int earlier = __reduce_add_sync(0xffffffffu, equal[a]);
+    if (lane != 0 || first + a >= positions) continue;
+    sorted.position[smaller + earlier] = static_cast<std::int32_t>(first + a);
+    sorted.id[smaller + earlier] = own[a];
+    if (earlier == 0 && own[a] >= 0 && own[a] < rows) sorted.start[own[a]] = smaller;
+  }
 }
 
 // A lane has columns lane, lane + 32, ... of a slice.
@@ -94,20 +104,18 @@ struct Sums {
   float of[kSlice / 32];
 };
 
-// Adds the gradients at `count` positions, at most 32, to the sums.
-__device__ __forceinline__ void AddRows(const float* gradient, std::int64_t width, std::int64_t column,
-                                        const std::int32_t* positions, int count, Sums& sums) {
+// Adds the gradients of `count` positions, at most 32, that the lanes hold. `columns` are left of the slice.
+__device__ __forceinline__ void AddRows(const float* gradient, std::int64_t width, std::int64_t columns, std::int32_t position,
+                                        int count, Sums& sums) {
   const int lane = static_cast<int>(threadIdx.x % 32);
   for (int base = 0; base < count; base += kAhead) {
     float ahead[kAhead][kSlice / 32];
 #pragma unroll
     for (int a = 0; a < kAhead; ++a) {
-      const std::int64_t position = base + a < count ? positions[base + a] : 0;
+      const float* from = gradient + __shfl_sync(0xffffffffu, position, base + a) * width + lane;
 #pragma unroll
-      for (int k = 0; k < kSlice / 32; ++k) {
-        const std::int64_t c = column + lane + 32 * k;
-        ahead[a][k] = base + a < count && c < width ? __ldg(gradient + position * width + c) : 0.0f;
-      }
+      for (int k = 0; k < kSlice / 32; ++k)
+        ahead[a][k] = base + a < count && lane + 32 * k < columns ? __ldg(from + 32 * k) : 0.0f;
     }
 #pragma unroll
     for (int a = 0; a < kAhead; ++a) {
@@ -119,58 +127,28 @@ __device__ __forceinline__ void AddRows(const float* gradient, std::int64_t widt
   }
 }
 
-// All listed positions of one row, 32 of the list at a time.
-__device__ __forceinline__ void AddListed(Lists& lists, int warps, int share, int row, const float* gradient,
-                                          std::int64_t width, std::int64_t column, Sums& sums) {
+// A warp for each row of the table and slice of its columns.
+__global__ void __launch_bounds__(kMaxGradThreads, 3)
+    EmbeddingGrad(Sorted sorted, const float* gradient, float* out, std::int64_t rows, std::int64_t width,
+                  std::int64_t positions) {
   const int lane = static_cast<int>(threadIdx.x % 32);
-  for (int w = 0; w < warps; ++w) {
-    const int count = lists.count[w];
-    for (int base = 0; base < count; base += 32) {
-      const int at = w * share + base + lane;
-      const bool mine = base + lane < count && lists.row[at] == row;
-      const unsigned found = __ballot_sync(0xffffffffu, mine);
-      if (found == 0) continue;
-      std::int32_t* positions = lists.found[threadIdx.x / 32];
-      __syncwarp();
-      if (mine) positions[__popc(found & ((1u << lane) - 1))] = lists.position[at];
-      __syncwarp();
-      AddRows(gradient, width, column, positions, __popc(found), sums);
-    }
-  }
-}
-
-// Sums live in the output between one list of positions and the next.
-__global__ void __launch_bounds__(256, 2) EmbeddingGrad(const std::int32_t* ids, const float* gradient, float* out,
-                                                        std::int64_t rows, std::int64_t width, std::int64_t positions) {
-  extern __shared__ char memory[];
-  Lists& lists = *reinterpret_cast<Lists*>(memory);
-  const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
-  const int warps = static_cast<int>(blockDim.x / 32);
-  const std::int64_t first_row = static_cast<std::int64_t>(blockIdx.x) * kTableRows;
-  const int rows_here = static_cast<int>(rows - first_row < kTableRows ? rows - first_row : kTableRows);
   const std::int64_t slices = CeilDiv(width, kSlice);
-  for (std::int64_t begin = 0; begin == 0 || begin < positions; begin += kListed) {
-    const int listed = static_cast<int>(positions - begin < kListed ? positions - begin : kListed);
-    const int share = static_cast<int>(CeilDiv(CeilDiv(listed, 32), warps)) * 32;
-    __syncthreads();
-    ListPositions(ids + begin, listed, share, first_row, lists);
-    __syncthreads();
-    for (std::int64_t task = warp; task < rows_here * slices; task += warps) {
-      const int row = static_cast<int>(task / slices);
-      const std::int64_t column = task % slices * kSlice;
-      float* to = out + (first_row + row) * width;
-      Sums sums;
+  for (std::int64_t task = GlobalThread<std::int64_t>() / 32; task < rows * slices;
+       task += GlobalThreads<std::int64_t>() / 32) {
+    const std::int64_t row = task / slices;
+    const std::int64_t column = (task - row * slices) * kSlice;
+    Sums sums{};
+    const std::int32_t start = __ldg(sorted.start + row);
+    for (std::int64_t base = start; start >= 0 && base < positions; base += 32) {
+      const bool mine = base + lane < positions && __ldg(sorted.id + base + lane) == row;
+      const int count = __popc(__ballot_sync(0xffffffffu, mine));
+      AddRows(gradient + column, width, width - column, mine ? __ldg(sorted.position + base + lane) : 0, count, sums);
+      if (count < 32) break;
+    }
 #pragma unroll
-      for (int k = 0; k < kSlice / 32; ++k) {
-        const std::int64_t c = column + lane + 32 * k;
-        sums.of[k] = begin > 0 && c < width ? to[c] : 0.0f;
-      }
-      AddListed(lists, warps, share, row, gradient + begin * width, width, column, sums);
-#pragma unroll
-      for (int k = 0; k < kSlice / 32; ++k) {
-        const std::int64_t c = column + lane + 32 * k;
-        if (c < width) to[c] = Device::Canonical(sums.of[k]);
-      }
+    for (int k = 0; k < kSlice / 32; ++k) {
+      const std::int64_t c = column + lane + 32 * k;
+      if (c < width) out[row * width + c] = Device::Canonical(sums.of[k]);
     }
   }
 }
@@ -188,13 +166,21 @@ void Run_embedding(const KernelArgs& args, Context& context) {
 }
 
 void Run_embedding_grad(const KernelArgs& args, Context& context) {
-  const Shape& table = args.out_type(0).shape;
+  const std::int64_t rows = args.out_type(0).shape[0], width = args.out_type(0).shape[1];
   const std::int64_t positions = args.in_type(0).elements();
-  const int threads = ThreadsOr(context, 256, 256);
-  Check(cudaFuncSetAttribute(EmbeddingGrad, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(sizeof(Lists))),
-        "shared memory of embedding_grad");
-  EmbeddingGrad<<<static_cast<unsigned>(CeilDiv(table[0], kTableRows)), threads, sizeof(Lists), context.stream()>>>(
-      args.In<std::int32_t>(0), args.In<float>(1), args.Out<float>(0), table[0], table[1], positions);
+  const int threads = ThreadsOr(context, 256, kMaxGradThreads);
+  auto* scratch =
+      static_cast<std::int32_t*>(context.Scratch(sizeof(std::int32_t) * static_cast<std::size_t>(rows + 2 * positions)));
+  const Sorted sorted{.position = scratch + rows, .id = scratch + rows + positions, .start = scratch};
+  Check(cudaMemsetAsync(sorted.start, 0xff, sizeof(std::int32_t) * static_cast<std::size_t>(rows), context.stream()),
+        "embedding_grad");
+  if (positions > 0) {
+    SortPositions<<<static_cast<unsigned>(CeilDiv(CeilDiv(positions, kAtOnce), threads / 32)), threads, 0, context.stream()>>>(
+        args.In<std::int32_t>(0), positions, rows, sorted);
+    CheckLaunch("embedding_grad order");
+  }
+  EmbeddingGrad<<<GridFor(rows * CeilDiv(width, kSlice), threads / 32), threads, 0, context.stream()>>>(
+      sorted, args.In<float>(1), args.Out<float>(0), rows, width, positions);
   CheckLaunch("embedding_grad");
 }
 

@@ -18,9 +18,11 @@ inline int ThreadsOr(const Context& context, int own, int most) {
   return context.tuning().threads == 0 ? own : std::min(context.tuning().threads, most);
 }
 
+inline constexpr std::int64_t kMaxGrid = std::int64_t{1} << 24;
+
 // Blocks for `work` pieces of `per_block`. Kernels loop when the grid ends before the work does.
 inline unsigned GridFor(std::int64_t work, std::int64_t per_block) {
-  return static_cast<unsigned>(std::clamp<std::int64_t>(CeilDiv(work, per_block), 1, std::int64_t{1} << 24));
+  return static_cast<unsigned>(std::clamp<std::int64_t>(CeilDiv(work, per_block), 1, kMaxGrid));
 }
 
 // Whether indices below `elements`, and the sum of two of them, fit in 32 bits.

@@ -9,30 +9,42 @@ namespace {
 
 constexpr int kMaxPoolThreads = 1024;
 
+template <class Int>
+struct Span {
+  Int begin, end;
+};
+
 // ops::PoolAxis on the device, with the indices' type.
 template <class Int>
 struct Axis {
+  using Index = std::make_unsigned_t<Int>;
   Int in, out, kernel, stride, pad;
+  Divisor<Index> by_stride;
 
   explicit Axis(const ops::PoolAxis& a)
       : in(static_cast<Int>(a.in)),
         out(static_cast<Int>(a.out)),
         kernel(static_cast<Int>(a.kernel)),
         stride(static_cast<Int>(a.stride)),
-        pad(static_cast<Int>(a.pad)) {}
+        pad(static_cast<Int>(a.pad)),
+        by_stride(a.stride) {}
 
-  __device__ Int FirstPixel(Int window) const { return window * stride < pad ? 0 : window * stride - pad; }
-  __device__ Int EndPixel(Int window) const {
-    const Int end = window * stride - pad + kernel;
-    return end < in ? end : in;
+  // The pixels of a window.
+  __device__ __forceinline__ Span<Int> Pixels(Int window) const {
+    const Int begin = window * stride - pad, end = begin + kernel;
+    return {begin < 0 ? 0 : begin, end < in ? end : in};
   }
-  __device__ Int FirstWindow(Int pixel) const {
+  // The windows that cover a pixel.
+  __device__ __forceinline__ Span<Int> Windows(Int pixel) const {
     const Int first = pixel + pad - kernel + 1;
-    return first <= 0 ? 0 : (first + stride - 1) / stride;
+    const Int end = Quotient(pixel + pad) + 1;
+    return {first <= 0 ? 0 : Quotient(first + stride - 1), end < out ? end : out};
   }
-  __device__ Int EndWindow(Int pixel) const {
-    const Int end = (pixel + pad) / stride + 1;
-    return end < out ? end : out;
+
+ private:
+  __device__ __forceinline__ Int Quotient(Int n) const {
+    Index rest;
+    return static_cast<Int>(by_stride.Divide(static_cast<Index>(n), rest));
   }
 };
 
@@ -78,17 +90,17 @@ struct Pool {
   // Calls body(element of the image, its pixel's number) for the pixels of a window, rows first.
   template <class Body>
   __device__ __forceinline__ void ForEachTap(const Place<Int>& at, const Body& body) const {
-    for (Int y = h.FirstPixel(at.h); y < h.EndPixel(at.h); ++y) {
-      for (Int x = w.FirstPixel(at.w); x < w.EndPixel(at.w); ++x) {
-        body(((at.n * h.in + y) * w.in + x) * channels + at.c, y * w.in + x);
-      }
+    const Span<Int> ys = h.Pixels(at.h), xs = w.Pixels(at.w);
+    for (Int y = ys.begin; y < ys.end; ++y) {
+      for (Int x = xs.begin; x < xs.end; ++x) body(((at.n * h.in + y) * w.in + x) * channels + at.c, y * w.in + x);
     }
   }
   // Calls body(element of the pooled image) for the windows that contain a pixel, rows first.
   template <class Body>
   __device__ __forceinline__ void ForEachWindow(const Place<Int>& at, const Body& body) const {
-    for (Int y = h.FirstWindow(at.h); y < h.EndWindow(at.h); ++y) {
-      for (Int x = w.FirstWindow(at.w); x < w.EndWindow(at.w); ++x) body(((at.n * h.out + y) * w.out + x) * channels + at.c);
+    const Span<Int> ys = h.Windows(at.h), xs = w.Windows(at.w);
+    for (Int y = ys.begin; y < ys.end; ++y) {
+      for (Int x = xs.begin; x < xs.end; ++x) body(((at.n * h.out + y) * w.out + x) * channels + at.c);
     }
   }
 };

@@ -18,7 +18,7 @@ __device__ __forceinline__ float Take(float acc, float x) {
 
 template <bool kSquares>
 struct RowSum {
-  static constexpr int kSums = 1;
+  static constexpr int kSums = 1, kBlocks = 2;
   const float* in;
   float* out;
   std::int64_t n;
@@ -32,8 +32,10 @@ struct RowSum {
   }
 };
 
+constexpr int kLongThreads = 512;
+
 template <bool kSquares>
-__global__ void __launch_bounds__(kMaxThreads, 1)
+__global__ void __launch_bounds__(kLongThreads, 2)
     LongRows(RowSum<kSquares> op, std::int64_t rows, float* sums_of_pieces, unsigned* finished) {
   __shared__ WideSums<1> sums;
   __shared__ bool last;
@@ -75,8 +77,8 @@ void LaunchRowSum(const RowSum<kSquares>& op, std::int64_t rows, Context& contex
   auto* sums = static_cast<float*>(context.Scratch(bytes + sizeof(unsigned)));
   auto* finished = reinterpret_cast<unsigned*>(sums + pieces);
   Check(cudaMemsetAsync(finished, 0, sizeof(unsigned), context.stream()), name);
-  const int threads = ThreadsOr(context, 256, kMaxThreads);
-  const auto blocks = std::min<std::int64_t>(CeilDiv(pieces, threads / 32), 8 * context.multiprocessors());
+  const int threads = ThreadsOr(context, kLongThreads, kLongThreads);
+  const auto blocks = std::min<std::int64_t>(CeilDiv(pieces, threads / 32), 4 * context.multiprocessors());
   LongRows<<<static_cast<unsigned>(blocks), threads, 0, context.stream()>>>(op, rows, sums, finished);
   CheckLaunch(name);
 }
@@ -130,7 +132,7 @@ __global__ void __launch_bounds__(kMaxThreads, 1)
 }
 
 struct RowMaxGrad {
-  static constexpr int kSums = 1;
+  static constexpr int kSums = 1, kBlocks = 2;
   const float *in, *maxima, *gradient;
   float* out;
   std::int64_t n;

@@ -1,8 +1,9 @@
 // Reductions of rows on the GPU (docs/NUMERICS.md, section 2: rowsum, rowsumsq, rowdot), and kernels that run one body per row.
 //
-// The contract's 32 lanes are the lanes of a warp. A row of up to 1024 elements is one warp's (NarrowRow), which can hold it in registers;
-// a longer one is a block's (WideRow): warps sum its pieces, the first warp sums the sums. A body is written once for both: it takes the row,
-// asks it to Hold what it reads more than once, and to Reduce and ForEach. `k` numbers a lane's elements where they are held.
+// The contract's 32 lanes are the lanes of a warp. A row of up to 1024 elements is one warp's (NarrowRow), which can hold it in registers; one of a few
+// pieces is a block's with a warp for each (MediumRow), which can hold it too; a longer one is a block's (WideRow): warps sum its pieces, the first warp
+// sums the sums. A body is written once for all: it takes the row, asks it to Hold what it reads more than once, and to Reduce and ForEach. `k` numbers
+// a lane's elements where they are held.
 //
 // A step is called for elements that exist alone, so that the fma forms leave out what is missing. For .cu files alone.
 #pragma once
@@ -111,6 +112,93 @@ class NarrowRow {
  private:
   int n_;
   int lane_;
+};
+
+inline constexpr int kMediumPieces = 8;
+
+struct MediumSums {
+  float sum[2][2][kMediumPieces];  // two in turn, so that one barrier is enough
+  std::int64_t index[kMediumPieces];
+};
+
+// Up to 8 pieces, a block with a warp for each. Every thread must take part in Reduce, Max and Least.
+class MediumRow {
+ public:
+  __device__ MediumRow(std::int64_t n, MediumSums& sums)
+      : n_(static_cast<int>(n)),
+        warp_(static_cast<int>(threadIdx.x / 32)),
+        warps_(static_cast<int>(blockDim.x / 32)),
+        first_(warp_ * static_cast<int>(kRowPiece) + Lane()),
+        sums_(sums) {}
+
+  template <class Value>
+  struct Held {
+    float value[32];
+    __device__ __forceinline__ float operator()(int k, int) const { return value[k]; }
+  };
+
+  template <class Value>
+  __device__ __forceinline__ Held<Value> Hold(const Value& value) const {
+    Held<Value> held;
+#pragma unroll
+    for (int k = 0; k < 32; ++k) held.value[k] = first_ + 32 * k < n_ ? value(k, first_ + 32 * k) : 0.0f;
+    return held;
+  }
+
+  template <class Body>
+  __device__ __forceinline__ void ForEach(const Body& body) const {
+#pragma unroll
+    for (int k = 0; k < 32; ++k) {
+      if (first_ + 32 * k < n_) body(k, first_ + 32 * k);
+    }
+  }
+
+  template <int S, class Step>
+  __device__ __forceinline__ void Reduce(float (&sum)[S], const Step& step) const {
+    static_assert(S <= 2);
+#pragma unroll
+    for (int s = 0; s < S; ++s) sum[s] = 0.0f;
+    ForEach([&](int k, int i) { step(sum, k, i); });
+    turn_ ^= 1;
+#pragma unroll
+    for (int s = 0; s < S; ++s) {
+      sum[s] = HalveLanes(sum[s]);
+      if (Lane() == 0) sums_.sum[turn_][s][warp_] = sum[s];
+    }
+    __syncthreads();
+    // Every warp sums the pieces' sums; a single one is not summed again.
+#pragma unroll
+    for (int s = 0; s < S; ++s) {
+      if (warps_ > 1) sum[s] = HalveLanes(Lane() < warps_ ? __fadd_rn(0.0f, sums_.sum[turn_][s][Lane()]) : 0.0f);
+    }
+  }
+
+  template <class Value>
+  __device__ __forceinline__ float Max(const Value& value) const {
+    float m = MinusInfinity();
+    ForEach([&](int k, int i) { m = LooseMax(m, value(k, i)); });
+    m = LooseMaxOfLanes(m);
+    turn_ ^= 1;
+    if (Lane() == 0) sums_.sum[turn_][0][warp_] = m;
+    __syncthreads();
+    return LooseMaxOfLanes(Lane() < warps_ ? sums_.sum[turn_][0][Lane()] : MinusInfinity());
+  }
+
+  __device__ __forceinline__ std::int64_t Least(std::int64_t value) const {
+    value = LeastOfLanes(value);
+    if (Lane() == 0) sums_.index[warp_] = value;
+    __syncthreads();
+    value = LeastOfLanes(sums_.index[Lane() < warps_ ? Lane() : 0]);
+    __syncthreads();
+    return value;
+  }
+
+  __device__ __forceinline__ bool leads() const { return threadIdx.x == 0; }
+
+ private:
+  int n_, warp_, warps_, first_;
+  MediumSums& sums_;
+  mutable int turn_ = 0;
 };
 
 // Sums on their way up: of pieces, of 1024 pieces, of 1024 of those.
@@ -266,20 +354,25 @@ class WideRow {
   int warps_;
 };
 
-// An Op has a member n, the elements of a row, kSums, the sums it takes at once, and body(row, number of the row).
+// An Op has a member n, the elements of a row, kSums, the sums it takes at once, kBlocks, the blocks of 256 threads that must find registers on a
+// multiprocessor at once, and body(row, number of the row). A launch takes the rows from `first`
+// on that its grid covers: a loop over rows in the kernel would have the compiler hold gamma and beta in registers from one row to the next.
 template <int K, class Op>
-__global__ void __launch_bounds__(kMaxNarrowThreads, 1) NarrowRows(Op op, std::int64_t rows) {
-  const std::int64_t warps = blockDim.x / 32;
-  for (std::int64_t row = blockIdx.x * warps + threadIdx.x / 32; row < rows; row += gridDim.x * warps) {
-    op(NarrowRow<K>(op.n), row);
-  }
+__global__ void __launch_bounds__(kMaxNarrowThreads, Op::kBlocks) NarrowRows(Op op, std::int64_t first, std::int64_t rows) {
+  const std::int64_t row = first + static_cast<std::int64_t>(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;
+  if (row < rows) op(NarrowRow<K>(op.n), row);
 }
 
 template <class Op>
-__global__ void __launch_bounds__(kMaxThreads, 1) WideRows(Op op, std::int64_t rows) {
+__global__ void __launch_bounds__(32 * kMediumPieces, Op::kBlocks) MediumRows(Op op, std::int64_t first) {
+  __shared__ MediumSums sums;
+  op(MediumRow(op.n, sums), first + blockIdx.x);
+}
+
+template <class Op>
+__global__ void __launch_bounds__(kMaxThreads, 1) WideRows(Op op, std::int64_t first) {
   __shared__ WideSums<Op::kSums> sums;
-  const WideRow<Op::kSums> wide(op.n, sums);
-  for (std::int64_t row = blockIdx.x; row < rows; row += gridDim.x) op(wide, row);
+  op(WideRow<Op::kSums>(op.n, sums), first + blockIdx.x);
 }
 
 // As many warps as divide the pieces evenly.
@@ -289,25 +382,38 @@ inline int WideThreads(const Context& context, std::int64_t n, int own_warps, in
   return ThreadsOr(context, static_cast<int>(32 * std::max<std::int64_t>(4, CeilDiv(pieces, rounds))), most);
 }
 
+template <int K, class Op>
+void LaunchNarrow(const Op& op, std::int64_t first, std::int64_t rows, Context& context) {
+  const int threads = ThreadsOr(context, 128, kMaxNarrowThreads);
+  NarrowRows<K><<<GridFor(rows - first, threads / 32), threads, 0, context.stream()>>>(op, first, rows);
+}
+
+template <class Op>
+void LaunchRowsFrom(const Op& op, std::int64_t first, std::int64_t rows, Context& context) {
+  if (op.n <= 128) {
+    LaunchNarrow<4>(op, first, rows, context);
+  } else if (op.n <= 256) {
+    LaunchNarrow<8>(op, first, rows, context);
+  } else if (op.n <= 512) {
+    LaunchNarrow<16>(op, first, rows, context);
+  } else if (op.n <= 768) {
+    LaunchNarrow<24>(op, first, rows, context);
+  } else if (op.n <= kRowPiece) {
+    LaunchNarrow<32>(op, first, rows, context);
+  } else if (op.n <= kMediumPieces * kRowPiece && context.tuning().threads == 0) {
+    const auto threads = static_cast<unsigned>(32 * CeilDiv(op.n, kRowPiece));
+    MediumRows<<<GridFor(rows - first, 1), threads, 0, context.stream()>>>(op, first);
+  } else {
+    WideRows<<<GridFor(rows - first, 1), WideThreads(context, op.n, 8, kMaxThreads), 0, context.stream()>>>(op, first);
+  }
+}
+
 template <class Op>
 void LaunchRows(const Op& op, std::int64_t rows, Context& context, const char* name) {
-  if (rows == 0) return;
-  const int threads = ThreadsOr(context, 128, kMaxNarrowThreads);
-  const unsigned grid = GridFor(rows, threads / 32);
-  if (op.n <= 128) {
-    NarrowRows<4><<<grid, threads, 0, context.stream()>>>(op, rows);
-  } else if (op.n <= 256) {
-    NarrowRows<8><<<grid, threads, 0, context.stream()>>>(op, rows);
-  } else if (op.n <= 512) {
-    NarrowRows<16><<<grid, threads, 0, context.stream()>>>(op, rows);
-  } else if (op.n <= 768) {
-    NarrowRows<24><<<grid, threads, 0, context.stream()>>>(op, rows);
-  } else if (op.n <= kRowPiece) {
-    NarrowRows<32><<<grid, threads, 0, context.stream()>>>(op, rows);
-  } else {
-    WideRows<<<GridFor(rows, 1), WideThreads(context, op.n, 8, kMaxThreads), 0, context.stream()>>>(op, rows);
+  for (std::int64_t first = 0; first < rows; first += kMaxGrid) {
+    LaunchRowsFrom(op, first, std::min(rows, first + kMaxGrid), context);
+    CheckLaunch(name);
   }
-  CheckLaunch(name);
 }
 
 }  // namespace assay::cuda

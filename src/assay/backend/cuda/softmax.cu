@@ -18,7 +18,7 @@ using numerics::device::Log;
 __device__ __forceinline__ float CanonicalNan() { return __int_as_float(static_cast<int>(numerics::kCanonicalNan)); }
 
 struct Softmax {
-  static constexpr int kSums = 1;
+  static constexpr int kSums = 1, kBlocks = 2;
   const float* in;
   float* out;
   std::int64_t n;
@@ -37,7 +37,7 @@ struct Softmax {
 };
 
 struct SoftmaxGrad {
-  static constexpr int kSums = 1;
+  static constexpr int kSums = 1, kBlocks = 1;
   const float* in;
   const float* gradient;
   float* out;
@@ -57,7 +57,7 @@ struct SoftmaxGrad {
 };
 
 struct CrossEntropy {
-  static constexpr int kSums = 1;
+  static constexpr int kSums = 1, kBlocks = 2;
   const float* in;
   const std::int32_t* targets;
   float* losses;
@@ -174,7 +174,7 @@ void LaunchWideCrossEntropy(const CrossEntropy& op, std::int64_t rows, Context& 
 }
 
 struct CrossEntropyGrad {
-  static constexpr int kSums = 1;
+  static constexpr int kSums = 1, kBlocks = 2;
   const float* in;
   const std::int32_t* targets;
   const float* lses;
@@ -201,6 +201,39 @@ struct CrossEntropyGrad {
   }
 };
 
+// A block for a long row, in fours from the first place that is aligned to them. One thread mends the target's element at the end.
+__global__ void __launch_bounds__(kMaxThreads, 1) WideCrossEntropyGrad(CrossEntropyGrad op, std::int64_t rows) {
+  for (std::int64_t number = blockIdx.x; number < rows; number += gridDim.x) {
+    const std::int32_t target = op.targets[number];
+    const bool valid = target >= 0 && target < op.n;
+    const float fill = target == -1 ? 0.0f : CanonicalNan();
+    const float* x = op.in + number * op.n;
+    float* dx = op.out + number * op.n;
+    const float lse = op.lses[number];
+    const float dloss = op.gradient[number];
+    const auto value = [&](float v) { return Device::Canonical(__fmul_rn(Exp<Device>(__fsub_rn(v, lse)), dloss)); };
+    const auto single = [&](int i) { dx[i] = valid ? value(__ldg(x + i)) : fill; };
+    const int n = static_cast<int>(op.n);
+    const int head = static_cast<int>(-number * op.n & 3);
+    const int fours = (n - head) / 4;
+    const auto* x4 = reinterpret_cast<const float4*>(x + head);
+    auto* dx4 = reinterpret_cast<float4*>(dx + head);
+#pragma unroll 2
+    for (int k = static_cast<int>(threadIdx.x); k < fours; k += static_cast<int>(blockDim.x)) {
+      const float4 v = __ldg(x4 + k);
+      dx4[k] = valid ? float4{value(v.x), value(v.y), value(v.z), value(v.w)} : float4{fill, fill, fill, fill};
+    }
+    const int thread = static_cast<int>(threadIdx.x), tail = head + 4 * fours;
+    if (thread < head) single(thread);
+    if (thread < n - tail) single(tail + thread);
+    __syncthreads();
+    if (threadIdx.x == 0 && valid) {
+      const float p = Exp<Device>(__fsub_rn(__ldg(x + target), lse));
+      dx[target] = Device::Canonical(__fmul_rn(__fsub_rn(p, 1.0f), dloss));
+    }
+  }
+}
+
 }  // namespace
 
 void Run_softmax(const KernelArgs& args, Context& context) {
@@ -226,9 +259,18 @@ void Run_cross_entropy(const KernelArgs& args, Context& context) {
 
 void Run_cross_entropy_grad(const KernelArgs& args, Context& context) {
   const ops::MatrixView view = ops::LastAxisView(args.in_type(0));
-  LaunchRows(CrossEntropyGrad{args.In<float>(0), args.In<std::int32_t>(1), args.In<float>(2), args.In<float>(3),
-                              args.Out<float>(0), view.cols},
-             view.rows, context, "cross_entropy_grad");
+  const CrossEntropyGrad op{.in = args.In<float>(0),
+                            .targets = args.In<std::int32_t>(1),
+                            .lses = args.In<float>(2),
+                            .gradient = args.In<float>(3),
+                            .out = args.Out<float>(0),
+                            .n = view.cols};
+  if (view.cols > kRowPiece && view.rows > 0) {
+    WideCrossEntropyGrad<<<GridFor(view.rows, 1), ThreadsOr(context, 256, kMaxThreads), 0, context.stream()>>>(op, view.rows);
+    CheckLaunch("cross_entropy_grad");
+  } else {
+    LaunchRows(op, view.rows, context, "cross_entropy_grad");
+  }
 }
 
 }  // namespace assay::cuda
