@@ -1,8 +1,10 @@
 // What attention and attention_grad share on the device: tiles in shared memory, the exponential of a score, the dropout mask.
 //
-// A tile is `kRows` rows of one head, each padded to kWidth floats in units of four. The units of a row are permuted (unit u lies at place
-// u ^ Twist(row)), so that a warp that reads the same unit of several rows meets no bank twice. Lanes of a warp form a grid of 4 x 8: lane
-// (y, x) holds some rows of y and the columns 4x ... 4x + 3 (+ 32n). For .cu files alone.
+// A tile is some rows of one head, each padded to kWidth floats in units of four. The units of a row are permuted: unit u lies
+// at place u ^ Twist(row / n mod m), where n rows in turn share a permutation, so that a warp that reads the same unit of
+// several rows meets no bank twice. The lanes of a warp form a grid of 4 x 8 (GridX, GridY); a lane holds some rows and the
+// columns 4x ... 4x + 3 (+ 32n). Neighbours i, i ^ 1 share a column and i, i ^ 2 a row of the grid: then the hardware reads 128
+// bits for half a warp at once. For .cu files alone.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +20,18 @@ using Geometry = ops::AttentionGeometry;
 using nd::Device;
 
 inline constexpr int kKeyBlock = 64;  // of the contract
+
+__device__ __forceinline__ constexpr int Least(int a, int b) { return a < b ? a : b; }
+__device__ __forceinline__ constexpr int Most(int a, int b) { return a > b ? a : b; }
+
+__device__ __forceinline__ int GridX() { return static_cast<int>(threadIdx.x) / 2 % 8; }
+__device__ __forceinline__ int GridY() {
+  return static_cast<int>(threadIdx.x) % 2 + static_cast<int>(threadIdx.x) / 16 % 2 * 2;
+}
+
+// A permutation of 0 ... 7 (of `index` modulo 8) that keeps ^. Neighbours are 4 apart, since a quarter of a warp
+// writes four units of two rows.
+__device__ __forceinline__ constexpr int Twist(int index) { return index % 2 * 4 + index / 2 % 4; }
 
 __device__ __forceinline__ void CopyAsync16(float* to, const float* from, bool real) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(to))),
@@ -39,15 +53,15 @@ __device__ __forceinline__ void Store4(float* to, const float* x) {
   *reinterpret_cast<float4*>(to) = make_float4(x[0], x[1], x[2], x[3]);
 }
 
-// Starts the copy of `count` rows of `d` floats, `stride` apart, into a tile; the rest of the tile becomes +0. kTwist rows in turn
-// share a permutation; kTwists of them, a power of two up to 8, take turns.
+// Starts the copy of `count` rows of `d` floats, `stride` apart, into a tile; the rest of the tile becomes +0. kTwist rows in
+// turn share a permutation; kTwists of them, 4 or 8, take turns.
 template <int kWidth, int kRows, int kThreads, int kTwist, int kTwists, bool kExact>
 __device__ __forceinline__ void LoadTile(float* tile, const float* from, std::int64_t stride, int count, int d) {
   constexpr int kUnits = kWidth / 4, kStep = kThreads / kUnits, kCopies = kRows / kStep;
   static_assert(kThreads % kUnits == 0 && kRows % kStep == 0);
   const int first = static_cast<int>(threadIdx.x) / kUnits, unit = static_cast<int>(threadIdx.x) % kUnits;
   const float* source = from + first * stride + 4 * unit;
-  const auto place = [&](int row) { return tile + row * kWidth + 4 * (unit ^ (row / kTwist % kTwists)); };
+  const auto place = [&](int row) { return tile + row * kWidth + 4 * (unit ^ Twist(row / kTwist % kTwists)); };
   if (kExact && count == kRows) {
 #pragma unroll
     for (int k = 0; k < kCopies; ++k) {
@@ -71,14 +85,90 @@ __device__ __forceinline__ void LoadTile(float* tile, const float* from, std::in
   }
 }
 
-// A NaN in either operand wins. The sign of a zero may differ from max of the contract, which cannot be seen in a difference's exponential.
+// sum[r][n][c]: a chain over d of row r of the thread, at left(r) and permuted by left_twist, and row 4x + c + 32n of the tile
+// `right`.
+template <int kWidth, bool kExact, int kUnroll, int kR, int kN, class Left>
+__device__ __forceinline__ void ChainOverWidth(float (&sum)[kR][kN][4], const Left& left, int left_twist, const float* right,
+                                               int d) {
+  const int right_twist = Twist(GridX());
+  const float* const right_rows = right + 4 * GridX() * kWidth;
+  const auto step = [&](int unit, int count) {
+    float u[kR][4];
+#pragma unroll
+    for (int r = 0; r < kR; ++r) Load4(u[r], left(r) + 4 * (unit ^ left_twist));
+#pragma unroll
+    for (int n = 0; n < kN; ++n) {
+#pragma unroll
+      for (int c = 0; c < 4; ++c) {
+        float v[4];
+        Load4(v, right_rows + (c + 32 * n) * kWidth + 4 * (unit ^ right_twist));
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          if (e >= count) continue;
+#pragma unroll
+          for (int r = 0; r < kR; ++r) sum[r][n][c] = __fmaf_rn(u[r][e], v[e], sum[r][n][c]);
+        }
+      }
+    }
+  };
+#pragma unroll(kUnroll)
+  for (int unit = 0; unit < d / 4; ++unit) step(unit, 4);
+  if (!kExact && d % 4 != 0) step(d / 4, d % 4);
+}
+
+// sum[r][n][c] goes on with a chain over keys 0 ... 4 units - 1 of the tile `keys`: their weights, at weights(r) and permuted
+// by weights_twist, and their column 4 (x + 8n) + c; only the keys j for which takes(r, j).
+template <int kWidth, int kUnroll, int kR, int kC, class Weights, class Takes>
+__device__ __forceinline__ void ChainOverKeys(float (&sum)[kR][kC][4], const Weights& weights, int weights_twist,
+                                              const float* keys, int units, const Takes& takes) {
+#pragma unroll(kUnroll)
+  for (int unit = 0; unit < units; ++unit) {
+    float w[kR][4];
+#pragma unroll
+    for (int r = 0; r < kR; ++r) Load4(w[r], weights(r) + 4 * (unit ^ weights_twist));
+    const float* const columns = keys + 4 * unit * kWidth + 4 * (GridX() ^ Twist(unit));
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+#pragma unroll
+      for (int n = 0; n < kC; ++n) {
+        float v[4];
+        Load4(v, columns + e * kWidth + 32 * n);
+#pragma unroll
+        for (int r = 0; r < kR; ++r) {
+          if (!takes(r, 4 * unit + e)) continue;
+#pragma unroll
+          for (int c = 0; c < 4; ++c) sum[r][n][c] = __fmaf_rn(w[r][e], v[c], sum[r][n][c]);
+        }
+      }
+    }
+  }
+}
+
+// Four columns of a row of a result, NaNs in their one form; what lies outside the row is left alone.
+__device__ __forceinline__ void StoreColumns(float* row, int column, int d, const float (&from)[4]) {
+  float x[4];
+#pragma unroll
+  for (int c = 0; c < 4; ++c) x[c] = Device::Canonical(from[c]);
+  if (d % 4 == 0) {
+    if (column < d) Store4(row + column, x);
+  } else {
+#pragma unroll
+    for (int c = 0; c < 4; ++c) {
+      if (column + c < d) row[column + c] = x[c];
+    }
+  }
+}
+
+// A NaN in either operand wins. The sign of a zero may differ from max of the contract, which cannot be seen in a difference's
+// exponential.
 __device__ __forceinline__ float MaxOrNan(float a, float b) {
   float c;
   asm("max.NaN.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
   return c;
 }
 
-// The bits of Exp for x <= 40 (or NaN): 2^n is applied as 2^(n + 65) 2^-65, which also rounds once, and needs no case distinction there.
+// The bits of Exp for x <= 40 (or NaN): 2^n is applied as 2^(n + 65) 2^-65, which also rounds once, and needs no case
+// distinction there.
 __device__ __forceinline__ float ExpSmall(float x) {
   const float shift = 0x1.8p23f + 192.0f;  // even, so that ties of the rounding fall as in ExpReduce; leaves n + 192
   x = MaxOrNan(x, -105.0f);
@@ -89,8 +179,6 @@ __device__ __forceinline__ float ExpSmall(float x) {
   const float y = __fmaf_rn(__fmaf_rn(nd::ExpQ<Device>(r), r, 1.0f), r, 1.0f);
   return __fmul_rn(__fmul_rn(y, __int_as_float(__float_as_int(shifted) << 23)), 0x1p-65f);
 }
-
-__device__ __forceinline__ float ExpLarge(float x) { return nd::Exp<Device>(x); }
 
 // Dropout of the probabilities, as the host knows it.
 struct Dropout {
@@ -127,36 +215,37 @@ struct Mask {
   }
 };
 
-// Reduces value[r][k] over the eight lanes of a row of the grid, in the order of halving distances: 4, 2, 1. Rows are dealt out on the
-// way: value[0] ends as the result of row OwnRow<kN>(x), in 8 / kN lanes.
+// Reduces value[r][k] over the eight lanes of a row of the grid, in the order of halving distances: 4, 2, 1. Rows are dealt out
+// on the way: value[0] ends as the result of the lane's own row, row x kN / 8.
 template <int kN, int kK, int kDistance = 4, class Op>
 __device__ __forceinline__ void ReduceRows(float (&value)[kN][kK], Op op) {
-  if constexpr (kDistance > 0) {
-    if constexpr (kN > 1) {
-      const bool upper = (threadIdx.x & kDistance) != 0;
-      float half[kN / 2][kK];
+  constexpr int kLanes = 2 * kDistance;
+  if constexpr (kDistance == 0) {
+    return;
+  } else if constexpr (kN == 1) {
 #pragma unroll
-      for (int r = 0; r < kN / 2; ++r) {
+    for (int k = 0; k < kK; ++k) value[0][k] = op(value[0][k], __shfl_xor_sync(0xffffffffu, value[0][k], kLanes));
+    ReduceRows<1, kK, kDistance / 2>(value, op);
+  } else {
+    const bool upper = (threadIdx.x & kLanes) != 0;
+    float half[kN / 2][kK];
 #pragma unroll
-        for (int k = 0; k < kK; ++k) {
-          const float mine = upper ? value[r + kN / 2][k] : value[r][k];
-          const float other = upper ? value[r][k] : value[r + kN / 2][k];
-          half[r][k] = op(mine, __shfl_xor_sync(0xffffffffu, other, kDistance));
-        }
+    for (int r = 0; r < kN / 2; ++r) {
+#pragma unroll
+      for (int k = 0; k < kK; ++k) {
+        const float mine = upper ? value[r + kN / 2][k] : value[r][k];
+        const float other = upper ? value[r][k] : value[r + kN / 2][k];
+        half[r][k] = op(mine, __shfl_xor_sync(0xffffffffu, other, kLanes));
       }
-      ReduceRows<kN / 2, kK, kDistance / 2>(half, op);
-#pragma unroll
-      for (int k = 0; k < kK; ++k) value[0][k] = half[0][k];
-    } else {
-#pragma unroll
-      for (int k = 0; k < kK; ++k) value[0][k] = op(value[0][k], __shfl_xor_sync(0xffffffffu, value[0][k], kDistance));
-      ReduceRows<1, kK, kDistance / 2>(value, op);
     }
+    ReduceRows<kN / 2, kK, kDistance / 2>(half, op);
+#pragma unroll
+    for (int k = 0; k < kK; ++k) value[0][k] = half[0][k];
   }
 }
 template <int kN>
-__device__ __forceinline__ float FromOwner(float x, int row) {  // what the owner of `row` holds
-  return __shfl_sync(0xffffffffu, x, static_cast<int>(threadIdx.x & 24u) | (row * (8 / kN)));
+__device__ __forceinline__ float FromOwner(float value, int row) {  // what the owner of `row` holds
+  return __shfl_sync(0xffffffffu, value, static_cast<int>(threadIdx.x & 17u) | (row * (8 / kN) * 2));
 }
 
 }  // namespace assay::cuda::attention

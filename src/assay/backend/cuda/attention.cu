@@ -1,6 +1,6 @@
-// attention: a thread block owns some queries of one head and walks their visible keys in the contract's blocks of 64, ascending. A thread
-// holds kR queries x 8 keys of the scores and kR queries x kWidth / 8 columns of the output; probabilities pass through shared memory inside
-// a warp. Every sum over d or over keys is one chain in one register, ascending.
+// attention: a thread block owns some queries of one head and walks their visible keys in the contract's blocks of 64,
+// ascending. A thread holds kR queries x 8 keys of the scores and kR queries x kWidth / 8 columns of the output; probabilities
+// pass through shared memory inside a warp. Every sum over d or over keys is one chain in one register, ascending.
 #include <algorithm>
 #include <limits>
 
@@ -40,6 +40,53 @@ struct ForwardShape {
   static __device__ constexpr int Row(int y, int r) { return kTwist * y + r % kTwist + 4 * kTwist * (r / kTwist); }
 };
 
+// Turns the scores of a block into probabilities and moves the running maximum and sum of the thread's own row on; returns
+// their alpha. Keys at limit(r) and after are hidden: a score of -inf changes no maximum, and its probability is +0 unless the
+// whole row is NaN.
+template <int kR, class Limit>
+__device__ __forceinline__ float Softmax(float (&s)[kR][2][4], float scale, bool masked, const Limit& limit, float& m,
+                                         float& l) {
+#pragma unroll
+  for (int r = 0; r < kR; ++r) {
+#pragma unroll
+    for (int c = 0; c < 8; ++c) s[r][c / 4][c % 4] = __fmul_rn(s[r][c / 4][c % 4], scale);
+  }
+  if (masked) {
+#pragma unroll
+    for (int r = 0; r < kR; ++r) {
+      const int end = limit(r) - 4 * GridX();
+#pragma unroll
+      for (int c = 0; c < 8; ++c) {
+        if (c % 4 + 32 * (c / 4) >= end) s[r][c / 4][c % 4] = -std::numeric_limits<float>::infinity();
+      }
+    }
+  }
+  float top[kR][1], sum[kR][4];
+#pragma unroll
+  for (int r = 0; r < kR; ++r) {
+    top[r][0] = s[r][0][0];
+#pragma unroll
+    for (int c = 1; c < 8; ++c) top[r][0] = MaxOrNan(top[r][0], s[r][c / 4][c % 4]);
+  }
+  ReduceRows(top, [](float u, float v) { return MaxOrNan(u, v); });
+  const float n = MaxOrNan(m, top[0][0]);
+#pragma unroll
+  for (int r = 0; r < kR; ++r) {
+    const float row_n = FromOwner<kR>(n, r);
+#pragma unroll
+    for (int c = 0; c < 8; ++c) s[r][c / 4][c % 4] = ExpSmall(__fsub_rn(s[r][c / 4][c % 4], row_n));
+    // Lane 4x + c of rowsum holds positions 4x + c and 32 further on; the lanes' halving goes over x first, then over c.
+#pragma unroll
+    for (int c = 0; c < 4; ++c) sum[r][c] = __fadd_rn(s[r][0][c], s[r][1][c]);
+  }
+  ReduceRows(sum, [](float u, float v) { return __fadd_rn(u, v); });
+  const float total = __fadd_rn(__fadd_rn(sum[0][0], sum[0][2]), __fadd_rn(sum[0][1], sum[0][3]));
+  const float alpha = ExpSmall(__fsub_rn(m, n));
+  l = __fmaf_rn(l, alpha, total);
+  m = n;
+  return alpha;
+}
+
 template <class Shape, bool kExact, bool kDropout>
 __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) ForwardKernel(const Forward a) {
   constexpr int kWidth = Shape::kWidth, kR = Shape::kR, kC = kWidth / 32;
@@ -50,139 +97,64 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) ForwardKernel
   float* const vs = Shape::kShared ? ks : ks + kKeyBlock * kWidth;
   float* const ps = vs + kKeyBlock * kWidth;
 
-  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-  const int x = lane % 8, y = lane / 8;
-  const int d = kExact ? kWidth : static_cast<int>(g.d);
+  const int x = GridX(), y = GridY(), row_twist = Twist(y);
+  const int d = kExact ? kWidth : static_cast<int>(g.d), tq = static_cast<int>(g.tq), tk = static_cast<int>(g.tk);
   const std::int64_t b = blockIdx.x / g.hq, h = blockIdx.x % g.hq;
-  const std::int64_t first_row = (gridDim.y - 1 - blockIdx.y) * std::int64_t{Shape::kRows};  // the longest first
-  const std::int64_t keys = g.Visible(std::min<std::int64_t>(first_row + Shape::kRows, g.tq) - 1);
-  const float* const k_head = a.k + g.KeyRow(b, 0, g.KeyHead(h));
-  const float* const v_head = a.v + g.KeyRow(b, 0, g.KeyHead(h));
-  const std::int64_t key_stride = g.hkv * g.d;
-  const auto load_keys = [&](float* tile, const float* head, std::int64_t first) {
-    LoadTile<kWidth, kKeyBlock, Shape::kThreads, 4, 8, kExact>(tile, head + first * key_stride, key_stride,
-                                                       static_cast<int>(std::min<std::int64_t>(g.tk - first, kKeyBlock)), d);
+  // Queries at and after the end see what the last one sees, and are not stored.
+  const auto visible = [&](int i) { return static_cast<int>(g.Visible(Least(i, tq - 1))); };
+  const int first_row = static_cast<int>(gridDim.y - 1 - blockIdx.y) * Shape::kRows;  // the longest first
+  const int keys = visible(first_row + Shape::kRows - 1);
+  const auto load_keys = [&](float* tile, const float* of, int first) {
+    LoadTile<kWidth, kKeyBlock, Shape::kThreads, 4, 8, kExact>(tile, of + g.KeyRow(b, first, g.KeyHead(h)), g.hkv * g.d,
+                                                               Least(tk - first, kKeyBlock), d);
   };
 
-  // The warp's rows; those at and after the end see what the last one sees, and are not stored.
-  const std::int64_t warp_row = first_row + warp * Shape::kWarpRows;
-  const auto visible = [&](std::int64_t i) { return g.Visible(std::min<std::int64_t>(i, g.tq - 1)); };
-  const std::int64_t warp_keys = warp_row < g.tq ? visible(warp_row + Shape::kWarpRows - 1) : 0;
-  const std::int64_t common_keys = visible(warp_row);
-  const float* const q_rows = qs + (warp * Shape::kWarpRows + Shape::Row(y, 0)) * kWidth;
-  float* const p_rows = ps + (warp * Shape::kWarpRows + Shape::Row(y, 0)) * kKeyBlock;
+  const int local_row = static_cast<int>(threadIdx.x) / 32 * Shape::kWarpRows;  // of the warp
+  const int warp_row = first_row + local_row;
+  const int warp_keys = warp_row < tq ? visible(warp_row + Shape::kWarpRows - 1) : 0;
+  const int common_keys = visible(warp_row);
+  const auto q_row = [&](int r) { return qs + (local_row + Shape::Row(y, 0)) * kWidth + Shape::Row(0, r) * kWidth; };
+  const auto p_row = [&](int r) { return ps + (local_row + Shape::Row(y, 0)) * kKeyBlock + Shape::Row(0, r) * kKeyBlock; };
 
   float m = -std::numeric_limits<float>::infinity(), l = 0.0f;  // of the thread's own row
   float o[kR][kC][4] = {};
 
-  LoadTile<kWidth, Shape::kRows, Shape::kThreads, Shape::kTwist, 4, kExact>(
-      qs, a.q + g.QueryRow(b, first_row, h), g.hq * g.d,
-      static_cast<int>(std::min<std::int64_t>(g.tq - first_row, Shape::kRows)), d);
-  load_keys(ks, k_head, 0);
+  LoadTile<kWidth, Shape::kRows, Shape::kThreads, Shape::kTwist, 4, kExact>(qs, a.q + g.QueryRow(b, first_row, h), g.hq * g.d,
+                                                                            Least(tq - first_row, Shape::kRows), d);
+  load_keys(ks, a.k, 0);
   WaitForCopies();
   __syncthreads();
-  if (!Shape::kShared) load_keys(vs, v_head, 0);
+  if (!Shape::kShared) load_keys(vs, a.v, 0);
 
-  for (std::int64_t first = 0; first < keys; first += kKeyBlock) {
-    const bool active = first < warp_keys;
-    const bool masked = first + kKeyBlock > common_keys;
+  for (int first = 0; first < keys; first += kKeyBlock) {
+    const bool active = first<warp_keys, masked = first + kKeyBlock> common_keys;
+    const auto limit = [&](int r) { return visible(warp_row + Shape::Row(y, r)) - first; };
     float s[kR][2][4] = {};
-    if (active) {
-      const auto product = [&](int unit, int count) {
-        float qf[kR][4];
-#pragma unroll
-        for (int r = 0; r < kR; ++r) Load4(qf[r], q_rows + (Shape::Row(0, r))*kWidth + 4 * (unit ^ y));
-#pragma unroll
-        for (int n = 0; n < 2; ++n) {
-#pragma unroll
-          for (int c = 0; c < 4; ++c) {
-            float kf[4];
-            Load4(kf, ks + (4 * x + c + 32 * n) * kWidth + 4 * (unit ^ x));
-#pragma unroll
-            for (int e = 0; e < 4; ++e) {
-              if (e < count) {
-#pragma unroll
-                for (int r = 0; r < kR; ++r) s[r][n][c] = __fmaf_rn(qf[r][e], kf[e], s[r][n][c]);
-              }
-            }
-          }
-        }
-      };
-#pragma unroll(Shape::kUnroll)
-      for (int unit = 0; unit < d / 4; ++unit) product(unit, 4);
-      if (!kExact && d % 4 != 0) product(d / 4, d % 4);
-    }
+    if (active) ChainOverWidth<kWidth, kExact, Shape::kUnroll>(s, q_row, row_twist, ks, d);
     if (Shape::kShared) {
       __syncthreads();
-      load_keys(vs, v_head, first);
+      load_keys(vs, a.v, first);
     }
-
     float alpha = 1.0f;  // of the own row
     if (active) {
+      alpha = Softmax(s, g.scale, masked, limit, m, l);
 #pragma unroll
       for (int r = 0; r < kR; ++r) {
 #pragma unroll
-        for (int c = 0; c < 8; ++c) s[r][c / 4][c % 4] = __fmul_rn(s[r][c / 4][c % 4], g.scale);
-      }
-      // A hidden score of -inf changes no maximum, and its probability is +0 unless the whole row is NaN.
-      if (masked) {
-#pragma unroll
-        for (int r = 0; r < kR; ++r) {
-          const int limit = static_cast<int>(std::min<std::int64_t>(visible(warp_row + Shape::Row(y, r)) - first, kKeyBlock));
-#pragma unroll
-          for (int c = 0; c < 8; ++c) {
-            if (4 * x + c % 4 + 32 * (c / 4) >= limit) s[r][c / 4][c % 4] = -std::numeric_limits<float>::infinity();
-          }
-        }
-      }
-      float top[kR][1];
-#pragma unroll
-      for (int r = 0; r < kR; ++r) {
-        top[r][0] = s[r][0][0];
-#pragma unroll
-        for (int c = 1; c < 8; ++c) top[r][0] = MaxOrNan(top[r][0], s[r][c / 4][c % 4]);
-      }
-      ReduceRows(top, [](float u, float w) { return MaxOrNan(u, w); });
-      const float n = MaxOrNan(m, top[0][0]);
-      alpha = ExpSmall(__fsub_rn(m, n));
-      m = n;
-
-      float sum[kR][4];
-#pragma unroll
-      for (int r = 0; r < kR; ++r) {
-        const float row_n = FromOwner<kR>(n, r);
-#pragma unroll
-        for (int c = 0; c < 8; ++c) s[r][c / 4][c % 4] = ExpSmall(__fsub_rn(s[r][c / 4][c % 4], row_n));
-#pragma unroll
-        for (int c = 0; c < 4; ++c) sum[r][c] = __fadd_rn(s[r][0][c], s[r][1][c]);
-      }
-      ReduceRows(sum, [](float u, float w) { return __fadd_rn(u, w); });
-      const float total = __fadd_rn(__fadd_rn(sum[0][0], sum[0][2]), __fadd_rn(sum[0][1], sum[0][3]));
-      l = __fmaf_rn(l, alpha, total);
-
-      if (kDropout && (kExact || g.dropout > 0)) {
-        const Mask mask(a.dropout, a.rng);
-#pragma unroll
-        for (int r = 0; r < kR; ++r) {
-          const std::int64_t element = g.Element(b, h, warp_row + Shape::Row(y, r), first + 4 * x);
-#pragma unroll
-          for (int n2 = 0; n2 < 2; ++n2) {
+        for (int n = 0; n < 2; ++n) {
+          if (kDropout && (kExact || g.dropout > 0)) {
             float keep[4];
-            mask.Keep(element + 32 * n2, keep);
+            Mask(a.dropout, a.rng).Keep(g.Element(b, h, warp_row + Shape::Row(y, r), first + 4 * x + 32 * n), keep);
 #pragma unroll
-            for (int c = 0; c < 4; ++c) s[r][n2][c] = __fmul_rn(s[r][n2][c], keep[c]);
+            for (int c = 0; c < 4; ++c) s[r][n][c] = __fmul_rn(s[r][n][c], keep[c]);
           }
+          Store4(p_row(r) + 4 * (x ^ row_twist) + 32 * n, s[r][n]);
         }
-      }
-#pragma unroll
-      for (int r = 0; r < kR; ++r) {
-#pragma unroll
-        for (int n2 = 0; n2 < 2; ++n2) Store4(p_rows + Shape::Row(0, r) * kKeyBlock + 4 * ((x + 8 * n2) ^ y), s[r][n2]);
       }
     }
     WaitForCopies();
     __syncthreads();
-    if (!Shape::kShared && first + kKeyBlock < keys) load_keys(ks, k_head, first + kKeyBlock);
+    if (!Shape::kShared && first + kKeyBlock < keys) load_keys(ks, a.k, first + kKeyBlock);
 
     if (active) {
 #pragma unroll
@@ -191,71 +163,38 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) ForwardKernel
 #pragma unroll
         for (int c = 0; c < 4 * kC; ++c) o[r][c / 4][c % 4] = __fmul_rn(o[r][c / 4][c % 4], row_alpha);
       }
-      const auto product = [&](int unit, const auto& takes) {
-        float pf[kR][4];
-#pragma unroll
-        for (int r = 0; r < kR; ++r) Load4(pf[r], p_rows + Shape::Row(0, r) * kKeyBlock + 4 * (unit ^ y));
-#pragma unroll
-        for (int e = 0; e < 4; ++e) {
-#pragma unroll
-          for (int n = 0; n < kC; ++n) {
-            float vf[4];
-            Load4(vf, vs + (4 * unit + e) * kWidth + 4 * ((x ^ (unit % 8)) + 8 * n));
-#pragma unroll
-            for (int r = 0; r < kR; ++r) {
-              if (takes(r, 4 * unit + e)) {
-#pragma unroll
-                for (int c = 0; c < 4; ++c) o[r][n][c] = __fmaf_rn(pf[r][e], vf[c], o[r][n][c]);
-              }
-            }
-          }
-        }
-      };
       if (!masked) {
-#pragma unroll(Shape::kUnroll)
-        for (int unit = 0; unit < kKeyBlock / 4; ++unit) product(unit, [](int, int) { return true; });
+        ChainOverKeys<kWidth, Shape::kUnroll>(o, p_row, row_twist, vs, kKeyBlock / 4, [](int, int) { return true; });
       } else {
-        int limit[kR];
+        int end[kR];
 #pragma unroll
-        for (int r = 0; r < kR; ++r) {
-          limit[r] = static_cast<int>(std::min<std::int64_t>(visible(warp_row + Shape::Row(y, r)) - first, kKeyBlock));
-        }
-        const int end = static_cast<int>(std::min<std::int64_t>(warp_keys - first, kKeyBlock));
-#pragma unroll 1
-        for (int unit = 0; 4 * unit < end; ++unit) product(unit, [&](int r, int j) { return j < limit[r]; });
+        for (int r = 0; r < kR; ++r) end[r] = limit(r);
+        ChainOverKeys<kWidth, 1>(o, p_row, row_twist, vs, (Least(warp_keys - first, kKeyBlock) + 3) / 4,
+                                 [&](int r, int j) { return j < end[r]; });
       }
     }
     if (Shape::kShared) {
       __syncthreads();
-      if (first + kKeyBlock < keys) load_keys(ks, k_head, first + kKeyBlock);
+      if (first + kKeyBlock < keys) load_keys(ks, a.k, first + kKeyBlock);
     }
     WaitForCopies();
     __syncthreads();
-    if (!Shape::kShared && first + kKeyBlock < keys) load_keys(vs, v_head, first + kKeyBlock);
+    if (!Shape::kShared && first + kKeyBlock < keys) load_keys(vs, a.v, first + kKeyBlock);
   }
 
   const float lse = Device::Canonical(__fadd_rn(m, nd::Log<Device>(l)));
 #pragma unroll
   for (int r = 0; r < kR; ++r) {
     const float row_l = FromOwner<kR>(l, r), row_lse = FromOwner<kR>(lse, r);
-    const std::int64_t i = warp_row + Shape::Row(y, r);
-    if (i >= g.tq) continue;
+    const int i = warp_row + Shape::Row(y, r);
+    if (i >= tq) continue;
     if (x == 0) a.lse[g.Lse(b, h, i)] = row_lse;
-    float* const out = a.o + g.QueryRow(b, i, h);
 #pragma unroll
     for (int n = 0; n < kC; ++n) {
-      float result[4];
+      float quotient[4];
 #pragma unroll
-      for (int c = 0; c < 4; ++c) result[c] = Device::Canonical(__fdiv_rn(o[r][n][c], row_l));
-      const int column = 4 * (x + 8 * n);
-      if (kExact || d % 4 == 0) {
-        if (column < d) Store4(out + column, result);
-      } else {
-#pragma unroll
-        for (int c = 0; c < 4; ++c) {
-          if (column + c < d) out[column + c] = result[c];
-        }
-      }
+      for (int c = 0; c < 4; ++c) quotient[c] = __fdiv_rn(o[r][n][c], row_l);
+      StoreColumns(a.o + g.QueryRow(b, i, h), 4 * (x + 8 * n), d, quotient);
     }
   }
 }

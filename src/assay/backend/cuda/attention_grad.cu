@@ -1,10 +1,12 @@
-// attention_grad: a thread block owns a tile of keys of one key head and walks the queries that see them, ascending, heads of the group
-// outermost, so that dk and dv are chains in its registers. dq of a tile of queries passes from block to block in ascending order of keys:
-// a block takes it up where the block of the tile before put it down, and a counter for each tile of queries says how many are done. Blocks
-// take their tiles in the order in which they start, tiles of lower keys first, so that a block waits only for blocks that have started.
+// attention_grad: a thread block owns a tile of keys of one key head and walks the queries that see them, ascending, heads of
+// the group outermost, so that dk and dv are chains in its registers. dq of a tile of queries passes from block to block in
+// ascending order of keys: a block takes it up where the block of the tile before put it down, and a counter for each tile of
+// queries says how many are done. Blocks take their tiles in the order in which they start, tiles of lower keys first, so that
+// a block waits only for blocks that have started.
 //
-// Half of the threads (side 0) compute scores and dv, the other half (side 1) the gradients of probabilities and dk; each side turns half
-// of the pairs into p' and ds, and all of them compute dq. Every sum over d, keys or queries is one chain, ascending.
+// Half of the threads (side 0) compute scores and dv, the other half (side 1) the gradients of probabilities and dk; each side
+// turns half of the pairs into p' and ds, and all of them compute dq. Every sum over d, keys or queries is one chain,
+// ascending.
 #include <algorithm>
 
 #include "assay/backend/cuda/attention-inl.h"
@@ -58,7 +60,8 @@ __global__ void __launch_bounds__(32 * kDeltaWarps) DeltaKernel(const Backward a
   }
 }
 
-// kWidth: d, or at least d. kTile: keys and queries of a tile, 32 or 64. kR: queries of a thread in the scores, keys in dk and dv.
+// kWidth: d, or at least d. kTile: keys and queries of a tile, 32 or 64. kR: queries of a thread in the scores, keys in dk and
+// dv.
 template <int kWidth_, int kTile_, int kR_, int kBlocks_, int kUnroll_ = kR_ == 8 ? 1 : 2>
 struct BackwardShape {
   static constexpr int kWidth = kWidth_, kTile = kTile_, kR = kR_;
@@ -72,13 +75,13 @@ struct BackwardShape {
   static constexpr int kRowTwist = kQuad;   // of q and do; keys and values are read as columns, four rows at a time
   static constexpr int kPairTwist = kHalf;  // of p' and ds, which dq reads by kHalf rows
   static constexpr int kBytes = 4 * (4 * kTile * kWidth + 2 * kTile * kTile);
-  static constexpr int kNextHalf = kR == 8 ? kTile / 2 : kHalf;  // from a row of the first half of a thread's rows to one of the second
+  static constexpr int kNextHalf = kR == 8 ? kTile / 2 : kHalf;  // from the first half of a thread's rows to the second
 
   // Rows of a thread of row y of its side's grid: r of the first half at FirstRow(y) + r, r of the second kNextHalf further on.
   static __device__ constexpr int FirstRow(int y) { return kQuad * y; }
   static __device__ constexpr int Row(int y, int r) { return kQuad * y + r % kHalf + kNextHalf * (r / kHalf); }
   // Of row i of p' and ds.
-  static __device__ constexpr int PairTwist(int i) { return i / kPairTwist % 8; }
+  static __device__ constexpr int PairTwist(int i) { return Twist(i / kPairTwist); }
 };
 
 __device__ __forceinline__ int AcquireCounter(const int* counter) {
@@ -91,7 +94,7 @@ __device__ __forceinline__ void ReleaseCounter(int* counter, int value) {
   asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(counter), "r"(value) : "memory");
 }
 
-// Four columns of a row of a result; what lies outside the row is left alone.
+// Four columns of a row of dq as another block left it; what lies outside the row is left alone.
 __device__ __forceinline__ void LoadColumns(float (&to)[4], const float* row, int column, int d) {
   if (d % 4 == 0) {
     if (column < d) {
@@ -105,16 +108,61 @@ __device__ __forceinline__ void LoadColumns(float (&to)[4], const float* row, in
     }
   }
 }
-__device__ __forceinline__ void StoreColumns(float* row, int column, int d, const float (&from)[4]) {
-  float x[4];
+
+// p and the gradient of the score, from the score and the gradient of p, of four pairs; p' in the place of the score.
+__device__ __forceinline__ void ScoreGradients(float (&score)[4], float (&gradient)[4], float scale, float lse, float delta,
+                                               bool drops, const float (&keep)[4]) {
+  float p[4];
 #pragma unroll
-  for (int c = 0; c < 4; ++c) x[c] = Device::Canonical(from[c]);
-  if (d % 4 == 0) {
-    if (column < d) Store4(row + column, x);
-  } else {
+  for (int c = 0; c < 4; ++c) {
+    score[c] = __fsub_rn(__fmul_rn(score[c], scale), lse);
+    p[c] = ExpSmall(score[c]);
+  }
+  if (fmaxf(fmaxf(score[0], score[1]), fmaxf(score[2], score[3])) > 40.0f) {
 #pragma unroll
-    for (int c = 0; c < 4; ++c) {
-      if (column + c < d) row[column + c] = x[c];
+    for (int c = 0; c < 4; ++c) p[c] = nd::Exp<Device>(score[c]);
+  }
+#pragma unroll
+  for (int c = 0; c < 4; ++c) {
+    const float dp = drops ? __fmul_rn(gradient[c], keep[c]) : gradient[c];
+    gradient[c] = __fmul_rn(__fmul_rn(p[c], __fsub_rn(dp, delta)), scale);
+    score[c] = drops ? __fmul_rn(p[c], keep[c]) : p[c];
+  }
+}
+
+// sum[r][n][c] goes on with a chain over queries 4 begin ... 4 end - 1 of a tile: their weights for key r of the thread, and
+// their column 4 (x + 8n) + c; only the queries i for which takes(r, i).
+template <class Shape, int kUnroll, int kC, class Takes>
+__device__ __forceinline__ void ChainOverQueries(float (&sum)[Shape::kR][kC][4], const float* weights, int y,
+                                                 const float* queries, int begin, int end, const Takes& takes) {
+  constexpr int kR = Shape::kR, kTile = Shape::kTile, kPairTwist = Shape::kPairTwist, kRowTwist = Shape::kRowTwist;
+#pragma unroll(kUnroll)
+  for (int unit = begin; unit < end; ++unit) {
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      const int i = 4 * unit + e, pair_twist = Twist(4 / kPairTwist * unit) ^ Twist(e / kPairTwist);
+      const int row_twist = Twist(4 / kRowTwist * unit) ^ Twist(e / kRowTwist);
+      float w[kR], v[kC][4];
+      if constexpr (kR == 2) {
+#pragma unroll
+        for (int r = 0; r < kR; ++r) w[r] = weights[i * kTile + 4 * (y / 2 ^ pair_twist) + (2 * y + r) % 4];
+      } else {
+#pragma unroll
+        for (int n = 0; n < kR / 4; ++n) {
+          float four[4];
+          Load4(four, weights + i * kTile + 4 * (y ^ pair_twist) + 32 * n);
+#pragma unroll
+          for (int c = 0; c < 4; ++c) w[4 * n + c] = four[c];
+        }
+      }
+#pragma unroll
+      for (int n = 0; n < kC; ++n) Load4(v[n], queries + i * Shape::kWidth + 4 * (GridX() ^ row_twist) + 32 * n);
+#pragma unroll
+      for (int r = 0; r < kR; ++r) {
+        if (!takes(r, i)) continue;
+#pragma unroll
+        for (int c = 0; c < 4 * kC; ++c) sum[r][c / 4][c % 4] = __fmaf_rn(w[r], v[c / 4][c % 4], sum[r][c / 4][c % 4]);
+      }
     }
   }
 }
@@ -134,8 +182,9 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) BackwardKerne
 
   const int d = kExact ? kWidth : static_cast<int>(g.d);
   const int side = static_cast<int>(threadIdx.x) / Shape::kSideThreads;
-  const int x = static_cast<int>(threadIdx.x) % 8, y = static_cast<int>(threadIdx.x) % Shape::kSideThreads / 8;
-  const int query_y = static_cast<int>(threadIdx.x) / 8;  // in dq
+  const int x = GridX(), y = static_cast<int>(threadIdx.x) % Shape::kSideThreads / 32 * 4 + GridY();
+  const int query_y = static_cast<int>(threadIdx.x) / 32 * 4 + GridY();  // in dq
+  const int row_twist = Twist(y), query_twist = Twist(query_y);
 
   const std::int64_t heads = g.batch * g.hkv;
   std::int64_t work = blockIdx.x;
@@ -147,27 +196,29 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) BackwardKerne
   }
   const int key_tile = static_cast<int>(work / heads);
   const std::int64_t b = work % heads / g.hkv, key_head = work % heads % g.hkv;
-  const std::int64_t first_key = key_tile * std::int64_t{kTile};
-  const std::int64_t query_tiles = (g.tq + kTile - 1) / kTile;
-  const std::int64_t first_tile = g.FirstQuery(first_key) / kTile;
+  const int tq = static_cast<int>(g.tq), tk = static_cast<int>(g.tk);
+  const int first_key = key_tile * kTile;
+  const int query_tiles = (tq + kTile - 1) / kTile;
+  const int first_tile = static_cast<int>(g.FirstQuery(first_key)) / kTile;
 
-  const auto load_queries = [&](std::int64_t h, std::int64_t tile) {
-    const std::int64_t first = tile * kTile, at = g.QueryRow(b, first, h), stride = g.hq * g.d;
-    const int count = static_cast<int>(std::min<std::int64_t>(g.tq - first, kTile));
+  const auto load_queries = [&](int h, int tile) {
+    const std::int64_t at = g.QueryRow(b, tile * kTile, h), stride = g.hq * g.d;
+    const int count = Least(tq - tile * kTile, kTile);
     LoadTile<kWidth, kTile, Shape::kThreads, Shape::kRowTwist, 8, kExact>(qs, a.q + at, stride, count, d);
     LoadTile<kWidth, kTile, Shape::kThreads, Shape::kRowTwist, 8, kExact>(gs, a.output_gradient + at, stride, count, d);
   };
   {
     const std::int64_t at = g.KeyRow(b, first_key, key_head), stride = g.hkv * g.d;
-    const int count = static_cast<int>(std::min<std::int64_t>(g.tk - first_key, kTile));
+    const int count = Least(tk - first_key, kTile);
     LoadTile<kWidth, kTile, Shape::kThreads, 4, 8, kExact>(ks, a.k + at, stride, count, d);
     LoadTile<kWidth, kTile, Shape::kThreads, 4, 8, kExact>(vs, a.v + at, stride, count, d);
   }
 
   // A side keeps the products of one half of its rows, and gives those of the other half to the other side.
-  const int kept_row = Shape::FirstRow(y) + side * Shape::kNextHalf, given_row = Shape::FirstRow(y) + (1 - side) * Shape::kNextHalf;
-  const float* const left = side == 0 ? qs : gs;  // of the first product
-  const float* const right = (side == 0 ? ks : vs) + 4 * x * kWidth;
+  const int kept_row = Shape::FirstRow(y) + side * Shape::kNextHalf;
+  const int given_row = Shape::FirstRow(y) + (1 - side) * Shape::kNextHalf;
+  const float* const kept_left = (side == 0 ? qs : gs) + kept_row * kWidth;
+  const float* const given_left = (side == 0 ? qs : gs) + given_row * kWidth;
   const int kept_pairs = kept_row * kTile + 4 * (x ^ Shape::PairTwist(kept_row));
   float* const given = (side == 0 ? ps : ds) + given_row * kTile + 4 * (x ^ Shape::PairTwist(given_row));
   const float* const taken = (side == 0 ? ds : ps) + kept_pairs;
@@ -177,13 +228,12 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) BackwardKerne
   float sum[kR][kC][4] = {};  // dv or dk
   int* published = nullptr;   // the counter of the tile whose dq was stored last
 
-  std::int64_t h = key_head * g.group();
-  const std::int64_t last_head = h + g.group() - 1;
-  std::int64_t tile = first_tile;
+  int h = static_cast<int>(key_head * g.group());
+  const int last_head = h + static_cast<int>(g.group()) - 1;
+  int tile = first_tile;
   load_queries(h, tile);
   for (bool more = true; more;) {
-    const std::int64_t first = tile * kTile;
-    const int queries = static_cast<int>(std::min<std::int64_t>(g.tq - first, kTile));
+    const int first = tile * kTile, queries = Least(tq - first, kTile);
     int* const counter = a.done + (b * g.hq + h) * query_tiles + tile;
     const bool masked = queries < kTile || first_key + kTile > g.Visible(first);
     WaitForCopies();
@@ -192,33 +242,8 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) BackwardKerne
     published = counter;
 
     float t[kR][kN][4] = {};  // the kept half first
-    {
-      const auto product = [&](int unit, int count) {
-        float l[kR][4];
-#pragma unroll
-        for (int r = 0; r < kR; ++r) {
-          Load4(l[r], left + ((r < kHalf ? kept_row : given_row) + r % kHalf) * kWidth + 4 * (unit ^ (y % 8)));
-        }
-#pragma unroll
-        for (int n = 0; n < kN; ++n) {
-#pragma unroll
-          for (int c = 0; c < 4; ++c) {
-            float w[4];
-            Load4(w, right + (c + 32 * n) * kWidth + 4 * (unit ^ x));
-#pragma unroll
-            for (int e = 0; e < 4; ++e) {
-              if (e < count) {
-#pragma unroll
-                for (int r = 0; r < kR; ++r) t[r][n][c] = __fmaf_rn(l[r][e], w[e], t[r][n][c]);
-              }
-            }
-          }
-        }
-      };
-#pragma unroll(Shape::kUnroll)
-      for (int unit = 0; unit < d / 4; ++unit) product(unit, 4);
-      if (!kExact && d % 4 != 0) product(d / 4, d % 4);
-    }
+    ChainOverWidth<kWidth, kExact, Shape::kUnroll>(
+        t, [&](int r) { return (r < kHalf ? kept_left : given_left) + r % kHalf * kWidth; }, row_twist, side == 0 ? ks : vs, d);
 #pragma unroll
     for (int r = 0; r < kHalf; ++r) {
 #pragma unroll
@@ -239,27 +264,16 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) BackwardKerne
 #pragma unroll
       for (int n = 0; n < kN; ++n) {
         const bool drops = kDropout && (kExact || g.dropout > 0);
-        float other[4], keep[4];
+        float other[4], score[4], gradient[4], keep[4];
         Load4(other, taken + r * kTile + 32 * n);
         if (drops) Mask(a.dropout, a.rng).Keep(g.Element(b, h, first + kept_row + r, first_key + 4 * x + 32 * n), keep);
-        float p[4], gradient[4], score[4];
 #pragma unroll
         for (int c = 0; c < 4; ++c) {
-          score[c] = __fsub_rn(__fmul_rn(side == 0 ? t[r][n][c] : other[c], g.scale), row_lse[r]);
+          score[c] = side == 0 ? t[r][n][c] : other[c];
           gradient[c] = side == 0 ? other[c] : t[r][n][c];
-          p[c] = ExpSmall(score[c]);
         }
-        if (fmaxf(fmaxf(score[0], score[1]), fmaxf(score[2], score[3])) > 40.0f) {
-#pragma unroll
-          for (int c = 0; c < 4; ++c) p[c] = ExpLarge(score[c]);
-        }
-#pragma unroll
-        for (int c = 0; c < 4; ++c) {
-          const float dp = drops ? __fmul_rn(gradient[c], keep[c]) : gradient[c];
-          gradient[c] = __fmul_rn(__fmul_rn(p[c], __fsub_rn(dp, row_delta[r])), g.scale);
-          p[c] = drops ? __fmul_rn(p[c], keep[c]) : p[c];
-        }
-        Store4(ps + kept_pairs + r * kTile + 32 * n, p);
+        ScoreGradients(score, gradient, g.scale, row_lse[r], row_delta[r], drops, keep);
+        Store4(ps + kept_pairs + r * kTile + 32 * n, score);
         Store4(ds + kept_pairs + r * kTile + 32 * n, gradient);
       }
     }
@@ -282,52 +296,15 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) BackwardKerne
     }
 
     // dv and dk.
-    {
-      const auto product = [&](int unit, const auto& takes) {
+    if (!masked) {
+      ChainOverQueries<Shape, 2>(sum, weights, y, rows, 0, kTile / 4, [](int, int) { return true; });
+    } else {
+      const auto begin = [&](int key) { return Most(static_cast<int>(g.FirstQuery(first_key + key)) - first, 0); };
+      int own[kR];
 #pragma unroll
-        for (int e = 0; e < 4; ++e) {
-          const int i = 4 * unit + e;
-          float w[kR], column[kC][4];
-          if constexpr (kR >= 4) {
-#pragma unroll
-            for (int n = 0; n < kR / 4; ++n) {
-              float four[4];
-              Load4(four, weights + i * kTile + 4 * (y ^ (4 / Shape::kPairTwist * unit % 8 + e / Shape::kPairTwist)) + 32 * n);
-#pragma unroll
-              for (int c = 0; c < 4; ++c) w[4 * n + c] = four[c];
-            }
-          } else {
-#pragma unroll
-            for (int r = 0; r < kR; ++r) w[r] = weights[i * kTile + 4 * (kR * y / 4 ^ Shape::PairTwist(i)) + (kR * y + r) % 4];
-          }
-          const int twist = (4 / Shape::kRowTwist * unit + e / Shape::kRowTwist) % 8;
-#pragma unroll
-          for (int n = 0; n < kC; ++n) Load4(column[n], rows + i * kWidth + 4 * (x ^ twist) + 32 * n);
-#pragma unroll
-          for (int r = 0; r < kR; ++r) {
-            if (takes(r, i)) {
-#pragma unroll
-              for (int c = 0; c < 4 * kC; ++c) sum[r][c / 4][c % 4] = __fmaf_rn(w[r], column[c / 4][c % 4], sum[r][c / 4][c % 4]);
-            }
-          }
-        }
-      };
-      if (!masked) {
-#pragma unroll 2
-        for (int unit = 0; unit < kTile / 4; ++unit) product(unit, [](int, int) { return true; });
-      } else {
-        const auto from = [&](int key) {
-          const std::int64_t query = g.FirstQuery(first_key + key) - first;
-          return static_cast<int>(std::min<std::int64_t>(std::max<std::int64_t>(query, 0), kTile));
-        };
-        int own[kR];
-#pragma unroll
-        for (int r = 0; r < kR; ++r) own[r] = from(Shape::Row(y, r));
-#pragma unroll 1
-        for (int unit = from(Shape::FirstRow(y & ~3)) / 4; 4 * unit < queries; ++unit) {
-          product(unit, [&](int r, int i) { return i >= own[r] && i < queries; });
-        }
-      }
+      for (int r = 0; r < kR; ++r) own[r] = begin(Shape::Row(y, r));
+      ChainOverQueries<Shape, 1>(sum, weights, y, rows, begin(Shape::FirstRow(y & ~3)) / 4, (queries + 3) / 4,
+                                 [&](int r, int i) { return i >= own[r] && i < queries; });
     }
     __syncthreads();
     if (++tile == query_tiles) {
@@ -336,50 +313,25 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) BackwardKerne
     }
     if (more) load_queries(h, tile);
 
-    // dq.
-    {
-      const auto product = [&](int unit, const auto& takes) {
-        float w[kHalf][4];
-#pragma unroll
-        for (int r = 0; r < kHalf; ++r) Load4(w[r], ds + (kHalf * query_y + r) * kTile + 4 * (unit ^ (query_y % 8)));
-#pragma unroll
-        for (int e = 0; e < 4; ++e) {
-#pragma unroll
-          for (int n = 0; n < kC; ++n) {
-            float column[4];
-            Load4(column, ks + (4 * unit + e) * kWidth + 4 * ((x ^ (unit % 8)) + 8 * n));
-#pragma unroll
-            for (int r = 0; r < kHalf; ++r) {
-              if (takes(r, 4 * unit + e)) {
-#pragma unroll
-                for (int c = 0; c < 4; ++c) dq[r][n][c] = __fmaf_rn(w[r][e], column[c], dq[r][n][c]);
-              }
-            }
-          }
-        }
+    const auto ds_row = [&](int r) { return ds + (kHalf * query_y + r) * kTile; };
+    if (!masked) {
+      ChainOverKeys<kWidth, 2>(dq, ds_row, query_twist, ks, kTile / 4, [](int, int) { return true; });
+    } else {
+      const auto end = [&](int row) {
+        return Least(static_cast<int>(g.Visible(Least(first + row, tq - 1))) - first_key, kTile);
       };
-      if (!masked) {
-#pragma unroll 2
-        for (int unit = 0; unit < kTile / 4; ++unit) product(unit, [](int, int) { return true; });
-      } else {
-        const auto end = [&](int row) {
-          const std::int64_t keys = g.Visible(std::min<std::int64_t>(first + row, g.tq - 1)) - first_key;
-          return static_cast<int>(std::min<std::int64_t>(keys, kTile));
-        };
-        int own[kHalf];
+      int own[kHalf];
 #pragma unroll
-        for (int r = 0; r < kHalf; ++r) own[r] = end(kHalf * query_y + r);
-        const int last = end(kHalf * (query_y | 3) + kHalf - 1);
-#pragma unroll 1
-        for (int unit = 0; 4 * unit < last; ++unit) product(unit, [&](int r, int j) { return j < own[r]; });
-      }
+      for (int r = 0; r < kHalf; ++r) own[r] = end(kHalf * query_y + r);
+      ChainOverKeys<kWidth, 1>(dq, ds_row, query_twist, ks, (end(kHalf * (query_y | 3) + kHalf - 1) + 3) / 4,
+                               [&](int r, int j) { return j < own[r]; });
+    }
 #pragma unroll
-      for (int r = 0; r < kHalf; ++r) {
-        const int row = kHalf * query_y + r;
-        if (row >= queries) continue;
+    for (int r = 0; r < kHalf; ++r) {
+      const int row = kHalf * query_y + r;
+      if (row >= queries) continue;
 #pragma unroll
-        for (int n = 0; n < kC; ++n) StoreColumns(dq_rows + row * (g.hq * g.d), 4 * (x + 8 * n), d, dq[r][n]);
-      }
+      for (int n = 0; n < kC; ++n) StoreColumns(dq_rows + row * (g.hq * g.d), 4 * (x + 8 * n), d, dq[r][n]);
     }
   }
   __syncthreads();
@@ -388,8 +340,8 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) BackwardKerne
   float* const out = side == 0 ? a.dv : a.dk;
 #pragma unroll
   for (int r = 0; r < kR; ++r) {
-    const std::int64_t j = first_key + Shape::Row(y, r);
-    if (j >= g.tk) continue;
+    const int j = first_key + Shape::Row(y, r);
+    if (j >= tk) continue;
 #pragma unroll
     for (int n = 0; n < kC; ++n) StoreColumns(out + g.KeyRow(b, j, key_head), 4 * (x + 8 * n), d, sum[r][n]);
   }
