@@ -132,13 +132,11 @@ __global__ void __launch_bounds__(kMaxGradThreads, 3)
     EmbeddingGrad(Sorted sorted, const float* gradient, float* out, std::int64_t rows, std::int64_t width,
                   std::int64_t positions) {
   const int lane = static_cast<int>(threadIdx.x % 32);
-  const std::int64_t slices = CeilDiv(width, kSlice);
-  for (std::int64_t task = GlobalThread<std::int64_t>() / 32; task < rows * slices;
-       task += GlobalThreads<std::int64_t>() / 32) {
-    const std::int64_t row = task / slices;
-    const std::int64_t column = (task - row * slices) * kSlice;
+  const std::int64_t row = GlobalThread<std::int64_t>() / 32;
+  if (row >= rows) return;
+  const std::int32_t start = __ldg(sorted.start + row);
+  for (std::int64_t column = static_cast<std::int64_t>(blockIdx.y) * kSlice; column < width; column += gridDim.y * kSlice) {
     Sums sums{};
-    const std::int32_t start = __ldg(sorted.start + row);
     for (std::int64_t base = start; start >= 0 && base < positions; base += 32) {
       const bool mine = base + lane < positions && __ldg(sorted.id + base + lane) == row;
       const int count = __popc(__ballot_sync(0xffffffffu, mine));
@@ -179,8 +177,9 @@ void Run_embedding_grad(const KernelArgs& args, Context& context) {
         args.In<std::int32_t>(0), positions, rows, sorted);
     CheckLaunch("embedding_grad order");
   }
-  EmbeddingGrad<<<GridFor(rows * CeilDiv(width, kSlice), threads / 32), threads, 0, context.stream()>>>(
-      sorted, args.In<float>(1), args.Out<float>(0), rows, width, positions);
+  const dim3 grid(static_cast<unsigned>(CeilDiv(rows, threads / 32)),
+                  static_cast<unsigned>(std::min<std::int64_t>(CeilDiv(width, kSlice), 65535)));
+  EmbeddingGrad<<<grid, threads, 0, context.stream()>>>(sorted, args.In<float>(1), args.Out<float>(0), rows, width, positions);
   CheckLaunch("embedding_grad");
 }
 

@@ -10,7 +10,7 @@ namespace {
 using numerics::device::Rsqrt;
 
 struct Layernorm {
-  static constexpr int kSums = 1, kBlocks = 2;
+  static constexpr int kSums = 1, kHeld = 1;
   const float *in, *gamma, *beta;
   float *out, *means, *rstds;
   std::int64_t n;
@@ -40,7 +40,7 @@ struct Layernorm {
 };
 
 struct LayernormGradX {
-  static constexpr int kSums = 2, kBlocks = 1;
+  static constexpr int kSums = 2, kHeld = 2;
   const float *in, *gamma, *means, *rstds, *gradient;
   float* out;
   std::int64_t n;

@@ -18,7 +18,7 @@ __device__ __forceinline__ float Take(float acc, float x) {
 
 template <bool kSquares>
 struct RowSum {
-  static constexpr int kSums = 1, kBlocks = 2;
+  static constexpr int kSums = 1, kHeld = 1;
   const float* in;
   float* out;
   std::int64_t n;
@@ -132,7 +132,7 @@ __global__ void __launch_bounds__(kMaxThreads, 1)
 }
 
 struct RowMaxGrad {
-  static constexpr int kSums = 1, kBlocks = 2;
+  static constexpr int kSums = 1, kHeld = 2;
   const float *in, *maxima, *gradient;
   float* out;
   std::int64_t n;

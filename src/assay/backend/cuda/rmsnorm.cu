@@ -10,7 +10,7 @@ namespace {
 using numerics::device::Rsqrt;
 
 struct Rmsnorm {
-  static constexpr int kSums = 1, kBlocks = 2;
+  static constexpr int kSums = 1, kHeld = 1;
   const float *in, *gamma;
   float *out, *rstds;
   std::int64_t n;
@@ -30,7 +30,7 @@ struct Rmsnorm {
 };
 
 struct RmsnormGradX {
-  static constexpr int kSums = 1, kBlocks = 1;
+  static constexpr int kSums = 1, kHeld = 2;
   const float *in, *gamma, *rstds, *gradient;
   float* out;
   std::int64_t n;

@@ -21,7 +21,7 @@ using numerics::kRowPiece;
 using numerics::device::Device;
 
 inline constexpr unsigned kAllLanes = 0xffffffffu;
-inline constexpr int kMaxNarrowThreads = 256;
+inline constexpr int kMaxNarrowThreads = 128;
 inline constexpr int kMaxThreads = 1024;
 
 __device__ __forceinline__ int Lane() { return static_cast<int>(threadIdx.x & 31); }
@@ -57,8 +57,8 @@ __device__ __forceinline__ std::int64_t LeastOfLanes(std::int64_t lane) {
 
 __device__ __forceinline__ float MinusInfinity() { return __int_as_float(static_cast<int>(0xff800000u)); }
 
-// At most 32 K elements, one warp.
-template <int K>
+// At most 32 K elements, one warp; 32 K when Exact, which saves the comparisons and the registers that they take.
+template <int K, bool Exact>
 class NarrowRow {
  public:
   __device__ explicit NarrowRow(std::int64_t n) : n_(static_cast<int>(n)), lane_(Lane()) {}
@@ -74,7 +74,7 @@ class NarrowRow {
   __device__ __forceinline__ Held<Value> Hold(const Value& value) const {
     Held<Value> held;
 #pragma unroll
-    for (int k = 0; k < K; ++k) held.value[k] = lane_ + 32 * k < n_ ? value(k, lane_ + 32 * k) : 0.0f;
+    for (int k = 0; k < K; ++k) held.value[k] = Has(k) ? value(k, lane_ + 32 * k) : 0.0f;
     return held;
   }
 
@@ -82,7 +82,7 @@ class NarrowRow {
   __device__ __forceinline__ void ForEach(const Body& body) const {
 #pragma unroll
     for (int k = 0; k < K; ++k) {
-      if (lane_ + 32 * k < n_) body(k, lane_ + 32 * k);
+      if (Has(k)) body(k, lane_ + 32 * k);
     }
   }
 
@@ -110,6 +110,8 @@ class NarrowRow {
   __device__ __forceinline__ bool leads() const { return lane_ == 0; }
 
  private:
+  __device__ __forceinline__ bool Has(int k) const { return Exact || lane_ + 32 * k < n_; }
+
   int n_;
   int lane_;
 };
@@ -121,7 +123,8 @@ struct MediumSums {
   std::int64_t index[kMediumPieces];
 };
 
-// Up to 8 pieces, a block with a warp for each. Every thread must take part in Reduce, Max and Least.
+// Up to 8 pieces, all whole when Exact, a block with a warp for each. Every thread must take part in Reduce, Max and Least.
+template <bool Exact>
 class MediumRow {
  public:
   __device__ MediumRow(std::int64_t n, MediumSums& sums)
@@ -141,7 +144,7 @@ class MediumRow {
   __device__ __forceinline__ Held<Value> Hold(const Value& value) const {
     Held<Value> held;
 #pragma unroll
-    for (int k = 0; k < 32; ++k) held.value[k] = first_ + 32 * k < n_ ? value(k, first_ + 32 * k) : 0.0f;
+    for (int k = 0; k < 32; ++k) held.value[k] = Has(k) ? value(k, first_ + 32 * k) : 0.0f;
     return held;
   }
 
@@ -149,7 +152,7 @@ class MediumRow {
   __device__ __forceinline__ void ForEach(const Body& body) const {
 #pragma unroll
     for (int k = 0; k < 32; ++k) {
-      if (first_ + 32 * k < n_) body(k, first_ + 32 * k);
+      if (Has(k)) body(k, first_ + 32 * k);
     }
   }
 
@@ -196,6 +199,8 @@ class MediumRow {
   __device__ __forceinline__ bool leads() const { return threadIdx.x == 0; }
 
  private:
+  __device__ __forceinline__ bool Has(int k) const { return Exact || first_ + 32 * k < n_; }
+
   int n_, warp_, warps_, first_;
   MediumSums& sums_;
   mutable int turn_ = 0;
@@ -354,19 +359,25 @@ class WideRow {
   int warps_;
 };
 
-// An Op has a member n, the elements of a row, kSums, the sums it takes at once, kBlocks, the blocks of 256 threads that must find registers on a
-// multiprocessor at once, and body(row, number of the row). A launch takes the rows from `first`
-// on that its grid covers: a loop over rows in the kernel would have the compiler hold gamma and beta in registers from one row to the next.
-template <int K, class Op>
-__global__ void __launch_bounds__(kMaxNarrowThreads, Op::kBlocks) NarrowRows(Op op, std::int64_t first, std::int64_t rows) {
+// An Op has a member n, the elements of a row; kSums, the sums it takes at once; kHeld, how many registers it
+// needs for each element; and body(row, number of the row). A
+// launch takes the rows from `first` on that its grid covers: a loop over rows in the kernel would have the compiler hold gamma and beta in registers
+// from one row to the next.
+//
+// An exact row's kernel must find registers for that many blocks on a multiprocessor that some warps compute while others wait for memory.
+constexpr int ExactBlocks(int registers_held) { return 65536 / kMaxNarrowThreads / (registers_held + 40); }
+
+template <int K, bool Exact, class Op>
+__global__ void __launch_bounds__(kMaxNarrowThreads, Exact ? ExactBlocks(K* Op::kHeld) : 1)
+    NarrowRows(Op op, std::int64_t first, std::int64_t rows) {
   const std::int64_t row = first + static_cast<std::int64_t>(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;
-  if (row < rows) op(NarrowRow<K>(op.n), row);
+  if (row < rows) op(NarrowRow<K, Exact>(op.n), row);
 }
 
-template <class Op>
-__global__ void __launch_bounds__(32 * kMediumPieces, Op::kBlocks) MediumRows(Op op, std::int64_t first) {
+template <bool Exact, class Op>
+__global__ void __launch_bounds__(32 * kMediumPieces, Op::kHeld == 1 ? 2 : 1) MediumRows(Op op, std::int64_t first) {
   __shared__ MediumSums sums;
-  op(MediumRow(op.n, sums), first + blockIdx.x);
+  op(MediumRow<Exact>(op.n, sums), first + blockIdx.x);
 }
 
 template <class Op>
@@ -385,7 +396,22 @@ inline int WideThreads(const Context& context, std::int64_t n, int own_warps, in
 template <int K, class Op>
 void LaunchNarrow(const Op& op, std::int64_t first, std::int64_t rows, Context& context) {
   const int threads = ThreadsOr(context, 128, kMaxNarrowThreads);
-  NarrowRows<K><<<GridFor(rows - first, threads / 32), threads, 0, context.stream()>>>(op, first, rows);
+  const unsigned grid = GridFor(rows - first, threads / 32);
+  if (op.n == 32 * K) {
+    NarrowRows<K, true><<<grid, threads, 0, context.stream()>>>(op, first, rows);
+  } else {
+    NarrowRows<K, false><<<grid, threads, 0, context.stream()>>>(op, first, rows);
+  }
+}
+
+template <class Op>
+void LaunchMedium(const Op& op, std::int64_t first, std::int64_t rows, Context& context) {
+  const auto threads = static_cast<unsigned>(32 * CeilDiv(op.n, kRowPiece));
+  if (op.n % kRowPiece == 0) {
+    MediumRows<true><<<GridFor(rows - first, 1), threads, 0, context.stream()>>>(op, first);
+  } else {
+    MediumRows<false><<<GridFor(rows - first, 1), threads, 0, context.stream()>>>(op, first);
+  }
 }
 
 template <class Op>
@@ -401,8 +427,7 @@ void LaunchRowsFrom(const Op& op, std::int64_t first, std::int64_t rows, Context
   } else if (op.n <= kRowPiece) {
     LaunchNarrow<32>(op, first, rows, context);
   } else if (op.n <= kMediumPieces * kRowPiece && context.tuning().threads == 0) {
-    const auto threads = static_cast<unsigned>(32 * CeilDiv(op.n, kRowPiece));
-    MediumRows<<<GridFor(rows - first, 1), threads, 0, context.stream()>>>(op, first);
+    LaunchMedium(op, first, rows, context);
   } else {
     WideRows<<<GridFor(rows - first, 1), WideThreads(context, op.n, 8, kMaxThreads), 0, context.stream()>>>(op, first);
   }

@@ -1,7 +1,7 @@
 // Kernels of softmax and cross-entropy: a warp for a row of up to 1024 elements, held in registers, a block for a longer one.
 //
-// The long rows of a language model's losses are read from memory once: while a block looks for the maximum it keeps as much of the row as half of a
-// multiprocessor's shared memory holds, and finds the rest in the second-level cache when it sums the exponentials.
+// The long rows of a language model's losses are read from memory once: a block keeps as much of the row as half of a multiprocessor's shared memory
+// holds, copied there while the row before is computed with, and finds the rest in the second-level cache when it sums the exponentials.
 #include "assay/backend/cuda/kernels.h"
 #include "assay/backend/cuda/rows-inl.h"
 #include "assay/ops/rules.h"
@@ -10,7 +10,7 @@ namespace assay::cuda {
 namespace {
 
 // Of a block of WideCrossEntropy, two of which share a multiprocessor.
-constexpr int kLossThreads = 544;
+constexpr int kLossThreads = 512;
 
 using numerics::device::Exp;
 using numerics::device::Log;
@@ -18,7 +18,7 @@ using numerics::device::Log;
 __device__ __forceinline__ float CanonicalNan() { return __int_as_float(static_cast<int>(numerics::kCanonicalNan)); }
 
 struct Softmax {
-  static constexpr int kSums = 1, kBlocks = 2;
+  static constexpr int kSums = 1, kHeld = 1;
   const float* in;
   float* out;
   std::int64_t n;
@@ -37,7 +37,7 @@ struct Softmax {
 };
 
 struct SoftmaxGrad {
-  static constexpr int kSums = 1, kBlocks = 1;
+  static constexpr int kSums = 1, kHeld = 2;
   const float* in;
   const float* gradient;
   float* out;
@@ -57,7 +57,7 @@ struct SoftmaxGrad {
 };
 
 struct CrossEntropy {
-  static constexpr int kSums = 1, kBlocks = 2;
+  static constexpr int kSums = 1, kHeld = 1;
   const float* in;
   const std::int32_t* targets;
   float* losses;
@@ -103,40 +103,49 @@ struct Extremes {
   }
 };
 
-// Takes the lane's elements of a piece of the row into `seen`, and copies them into `kept` unless that is null. Each lane reads back what it wrote.
-__device__ __forceinline__ void TakePiece(const float* x, std::int64_t n, float* kept, Extremes& seen) {
+// Calls take(place) for the places in a piece, of which `n` exist, that the lane has.
+template <class Take>
+__device__ __forceinline__ void ForEachInPiece(std::int64_t n, const Take& take) {
   if (n >= kRowPiece) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      float value[16];
-#pragma unroll
-      for (int k = 0; k < 16; ++k) value[k] = __ldg(x + Lane() + 32 * (16 * half + k));
-#pragma unroll
-      for (int k = 0; k < 16; ++k) {
-        seen.Take(value[k]);
-        if (kept != nullptr) kept[Lane() + 32 * (16 * half + k)] = value[k];
-      }
-    }
+#pragma unroll 16
+    for (int k = 0; k < 32; ++k) take(Lane() + 32 * k);
   } else {
-    for (int i = Lane(); i < n; i += 32) {
-      const float value = __ldg(x + i);
-      seen.Take(value);
-      if (kept != nullptr) kept[i] = value;
-    }
+    for (int i = Lane(); i < n; i += 32) take(i);
   }
 }
 
-// The first `kept_pieces` pieces of a row stay in shared memory; a warp takes the same pieces each time.
+// Starts to copy one element to shared memory, where the thread finds it after CopiesArrived().
+__device__ __forceinline__ void StartCopy(float* to, const float* from) {
+  const auto address = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(address), "l"(from) : "memory");
+}
+__device__ __forceinline__ void CopiesArrived() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+
+// The first `kept_pieces` pieces of a row are in shared memory, those of the next row on their way as soon as the exponentials of this one's are summed.
+// A warp takes the same pieces each time and a lane the same elements, so that copies need no barrier.
 __global__ void __launch_bounds__(kLossThreads, 2) WideCrossEntropy(CrossEntropy op, std::int64_t rows, int kept_pieces) {
   extern __shared__ float kept[];
   __shared__ WideSums<1> sums;
   const WideRow<1> wide(op.n, sums);
+  const int warp = static_cast<int>(threadIdx.x / 32), warps = static_cast<int>(blockDim.x / 32);
   const std::int64_t pieces = CeilDiv(op.n, kRowPiece);
+  const auto fetch = [&](std::int64_t number, std::int64_t piece) {
+    const float* from = op.in + number * op.n + piece * kRowPiece;
+    float* to = kept + piece * kRowPiece;
+    ForEachInPiece(op.n - piece * kRowPiece, [&](int i) { StartCopy(to + i, from + i); });
+  };
+  for (int p = warp; p < kept_pieces; p += warps) fetch(blockIdx.x, p);
   for (std::int64_t number = blockIdx.x; number < rows; number += gridDim.x) {
     const float* x = op.in + number * op.n;
     Extremes seen;
-    for (std::int64_t p = threadIdx.x / 32; p < pieces; p += blockDim.x / 32) {
-      TakePiece(x + p * kRowPiece, op.n - p * kRowPiece, p < kept_pieces ? kept + p * kRowPiece : nullptr, seen);
+    for (std::int64_t p = warp + CeilDiv(kept_pieces - warp, warps) * warps; p < pieces; p += warps) {
+      const float* from = x + p * kRowPiece;
+      ForEachInPiece(op.n - p * kRowPiece, [&](int i) { seen.Take(__ldg(from + i)); });
+    }
+    CopiesArrived();
+    for (int p = warp; p < kept_pieces; p += warps) {
+      const float* from = kept + p * kRowPiece;
+      ForEachInPiece(op.n - p * kRowPiece, [&](int i) { seen.Take(from[i]); });
     }
     const float m = wide.MaxOfWarps(seen.max);
     // Up to 1024 pieces the warp has seen all elements that it will sum.
@@ -154,6 +163,7 @@ __global__ void __launch_bounds__(kLossThreads, 2) WideCrossEntropy(CrossEntropy
       } else {
         add([&](std::int64_t i) { return Exp<Device>(__fsub_rn(is_kept ? kept[i] : __ldg(x + i), m)); });
       }
+      if (is_kept && number + gridDim.x < rows) fetch(number + gridDim.x, piece);
     });
     if (wide.leads()) op.Finish(x, number, m, sum[0]);
   }
@@ -168,13 +178,14 @@ void LaunchWideCrossEntropy(const CrossEntropy& op, std::int64_t rows, Context& 
   Check(
       cudaFuncSetAttribute(WideCrossEntropy, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kept * kPieceBytes)),
       "shared memory of cross_entropy");
-  WideCrossEntropy<<<GridFor(rows, 1), WideThreads(context, op.n, kLossThreads / 32, kLossThreads),
-                     static_cast<std::size_t>(kept * kPieceBytes), context.stream()>>>(op, rows, kept);
+  WideCrossEntropy<<<static_cast<unsigned>(std::min<std::int64_t>(rows, 2 * context.multiprocessors())),
+                     WideThreads(context, op.n, kLossThreads / 32, kLossThreads), static_cast<std::size_t>(kept * kPieceBytes),
+                     context.stream()>>>(op, rows, kept);
   CheckLaunch("cross_entropy");
 }
 
 struct CrossEntropyGrad {
-  static constexpr int kSums = 1, kBlocks = 2;
+  static constexpr int kSums = 1, kHeld = 2;
   const float* in;
   const std::int32_t* targets;
   const float* lses;
