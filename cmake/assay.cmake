@@ -31,6 +31,52 @@ if(ASSAY_FUZZ)  # coverage for the fuzzer in everything that the targets reach
   target_compile_options(assay_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
+# A good part of what a file costs to compile is the same few headers. Without a compiler cache, which does not go well with it, they are compiled
+# once; targets that are compiled in the same way share them.
+set(ASSAY_PCH OFF)
+if(NOT ASSAY_CCACHE)
+  set(ASSAY_PCH ON)
+endif()
+set(ASSAY_COMMON_HEADERS <algorithm> <array> <bit> <cstdint> <cstring> <functional> <map> <memory> <optional> <span> <string> <string_view>
+  <utility> <vector> <fmt/format.h> <tl/expected.hpp>)
+
+# assay_headers(NAME HEADERS header... LIBRARIES library...): headers that assay_share_headers(TARGET NAME) gives to a target.
+function(assay_headers name)
+  cmake_parse_arguments(ARG "" "" "HEADERS;LIBRARIES" ${ARGN})
+  if(ASSAY_PCH)
+    file(WRITE ${PROJECT_BINARY_DIR}/${name}.cc "")
+    add_library(${name} OBJECT ${PROJECT_BINARY_DIR}/${name}.cc)
+    target_link_libraries(${name} PRIVATE assay_options ${ARG_LIBRARIES})
+    target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
+  endif()
+endfunction()
+
+function(assay_share_headers target name)
+  if(ASSAY_PCH)
+    target_precompile_headers(${target} REUSE_FROM ${name})
+  endif()
+endfunction()
+
+# The tests of a folder and of the folders in it: those that use GoogleTest share its header too.
+function(assay_share_test_headers folder)
+  get_property(folders DIRECTORY ${folder} PROPERTY SUBDIRECTORIES)
+  get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
+  foreach(target IN LISTS targets)
+    get_target_property(type ${target} TYPE)
+    get_target_property(libraries ${target} LINK_LIBRARIES)
+    if(type STREQUAL "EXECUTABLE" AND libraries MATCHES "GTest::")
+      assay_share_headers(${target} assay_test_headers)
+    elseif(type STREQUAL "EXECUTABLE")
+      assay_share_headers(${target} assay_layer_headers)
+    endif()
+  endforeach()
+  foreach(below IN LISTS folders)
+    assay_share_test_headers(${below})
+  endforeach()
+endfunction()
+
+assay_headers(assay_layer_headers HEADERS ${ASSAY_COMMON_HEADERS})
+
 # assay_layer(NAME [DEPENDS layer...]): the library assay_NAME from the .cc files of the current folder (tests, benchmarks and fuzz
 # targets left out). A layer sees only the layers it names.
 function(assay_layer name)
@@ -40,6 +86,7 @@ function(assay_layer name)
   set(visibility PUBLIC)
   if(sources)
     add_library(assay_${name} STATIC ${sources})
+    assay_share_headers(assay_${name} assay_layer_headers)
   else()
     add_library(assay_${name} INTERFACE)
     set(visibility INTERFACE)

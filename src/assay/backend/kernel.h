@@ -99,6 +99,9 @@ class Backend {
   // Returns when everything that was asked for is done.
   virtual void Wait() = 0;
 
+  // The most bytes of a device that were in use at one time; 0 where the memory is the host's.
+  virtual std::size_t peak_bytes() const { return 0; }
+
   // This backend, if its memory is the host's.
   virtual HostBackend* AsHost() { return nullptr; }
 };

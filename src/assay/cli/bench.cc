@@ -9,6 +9,7 @@
 #include "assay/cli/text.h"
 #include "assay/cli/timing.h"
 #include "assay/ops/table.h"
+#include "assay/run/snapshot.h"
 #include "assay/train/batch.h"
 
 namespace assay::cli {
@@ -38,10 +39,13 @@ struct BenchResult {
   double memory_bytes = 0;
 };
 
+constexpr int kWarmUp = 3;  // a device records the second step and replays it from then on
+
 double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// Runs `steps` steps after one that warms up, all of the job's first ones.
-std::vector<double> TimeSteps(const PreparedJob& prepared, StepRunner& runner, State& state, int first, int steps) {
+// Seconds of each of `steps` steps; with a backend, the state's root is taken after each.
+std::vector<double> TimeSteps(const PreparedJob& prepared, StepRunner& runner, State& state, int first, int steps,
+                              Backend* committing = nullptr) {
   const Job& job = prepared.job;
   BatchLoader loader(*prepared.data.train, runner.batch_fields());
   std::vector<double> seconds;
@@ -59,6 +63,7 @@ std::vector<double> TimeSteps(const PreparedJob& prepared, StepRunner& runner, S
                                                                 static_cast<std::size_t>(job.batch.microbatch)),
                                      {.seed = job.seed, .step = step, .position = at, .train = true}, fields);
                        }});
+    if (committing != nullptr) StateRootOf(prepared.program.state, state, *committing);
     seconds.push_back(Now() - begin);
   }
   return seconds;
@@ -94,8 +99,13 @@ Result<BenchResult> Measure(const PreparedJob& prepared, Backend& backend, int s
   BenchResult result;
   {
     StepRunner runner(prepared.program, backend);
-    TimeSteps(prepared, runner, state, 0, 1);
-    result.steps = TimeSteps(prepared, runner, state, 1, steps);
+    TimeSteps(prepared, runner, state, 0, kWarmUp, &backend);
+    for (int i = 0; i < steps; ++i) {  // by turns
+      const int at = kWarmUp + 2 * i;
+      result.steps.push_back(TimeSteps(prepared, runner, state, at, 1).front());
+      result.committing.push_back(TimeSteps(prepared, runner, state, at + 1, 1, &backend).front());
+    }
+    result.peak_bytes = backend.peak_bytes();
     result.memory_bytes = static_cast<double>(runner.memory_bytes());
   }
   std::vector<OpTiming> timings(Ops().size());
@@ -119,7 +129,8 @@ Result<BenchResult> Measure(const PreparedJob& prepared, Backend& backend, int s
   }
   std::erase_if(rows, [](const OpRow& row) { return row.nodes == 0; });
   std::sort(rows.begin(), rows.end(), [](const OpRow& a, const OpRow& b) { return a.seconds > b.seconds; });
-  std::sort(result.steps.begin(), result.steps.end());
+  std::ranges::sort(result.steps);
+  std::ranges::sort(result.committing);
   result.ops = std::move(rows);
   return result;
 }
@@ -145,7 +156,10 @@ void PrintText(const PreparedJob& prepared, const Compute& compute, const BenchR
   fmt::print("step        {:.2f} ms best, {:.2f} ms median of {}\n", 1e3 * best, 1e3 * result.steps[result.steps.size() / 2],
              result.steps.size());
   fmt::print("speed       {} {}/s, {}FLOP/s\n", Count(throughput.per_step / best), throughput.unit, Count(result.flops / best));
-  fmt::print("work space  {}\n\n", ByteCount(result.memory_bytes));
+  fmt::print("committing  {:.2f} ms best with the state's root after each step\n", 1e3 * result.committing.front());
+  fmt::print("work space  {}\n", ByteCount(result.memory_bytes));
+  if (result.peak_bytes != 0) fmt::print("GPU memory  {} at most\n", ByteCount(static_cast<double>(result.peak_bytes)));
+  fmt::print("\n");
   if (!result.launches.empty()) return PrintLaunches(result.launches);
   double total = 0;
   for (const OpRow& row : result.ops) total += row.seconds;
@@ -182,7 +196,9 @@ void PrintJson(const PreparedJob& prepared, const Compute& compute, const BenchR
                             {"unit", throughput.unit},
                             {"units_per_second", throughput.per_step / result.steps.front()},
                             {"flops_per_step", result.flops},
+                            {"committing_seconds_median", result.committing[result.committing.size() / 2]},
                             {"working_bytes", result.memory_bytes},
+                            {"device_peak_bytes", result.peak_bytes},
                             {"ops", ops},
                             {"launches", launches}};
   fmt::print("{}\n", Dump(json));

@@ -119,6 +119,7 @@ class CudaBackend final : public Backend {
     return std::make_unique<GraphRecording>(graph, stream_.get());
   }
 
+  std::size_t peak_bytes() const override { return PeakBytes(); }
   void Wait() override { Check(cudaStreamSynchronize(stream_.get()), "computing on the GPU"); }
 
  private:

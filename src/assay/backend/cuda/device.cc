@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <mutex>
+#include <unordered_map>
 
 #include "assay/backend/cuda/cuda.h"
 #include "assay/backend/cuda/kernels.h"
@@ -9,6 +11,38 @@
 
 namespace assay::cuda {
 namespace {
+
+// How much is allocated, and was at most.
+class Ledger {
+ public:
+  void Add(void* data, std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    sizes_[data] = bytes;
+    now_ += bytes;
+    peak_ = std::max(peak_, now_);
+  }
+  void Remove(void* data) {
+    const std::lock_guard lock(mutex_);
+    const auto found = sizes_.find(data);
+    if (found == sizes_.end()) return;
+    now_ -= found->second;
+    sizes_.erase(found);
+  }
+  std::size_t peak() const {
+    const std::lock_guard lock(mutex_);
+    return peak_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::unordered_map<void*, std::size_t> sizes_;
+  std::size_t now_ = 0, peak_ = 0;
+};
+
+Ledger& TheLedger() {
+  static Ledger ledger;
+  return ledger;
+}
 
 double Gigabytes(std::size_t bytes) { return static_cast<double>(bytes) * 1e-9; }
 
@@ -23,7 +57,13 @@ void* AllocateOrThrow(std::size_t bytes) {
                                   Gigabytes(bytes), Gigabytes(free), Gigabytes(total)));
   }
   Check(status, "allocating GPU memory");
+  TheLedger().Add(data, bytes);
   return data;
+}
+
+void Release(void* data) noexcept {
+  TheLedger().Remove(data);
+  static_cast<void>(cudaFree(data));
 }
 
 }  // namespace
@@ -42,7 +82,7 @@ Context::Context(cudaStream_t stream, const cudaDeviceProp& device, const Tuning
       tuning_(tuning) {}
 
 Context::~Context() {
-  for (void* piece : scratch_) static_cast<void>(cudaFree(piece));
+  for (void* piece : scratch_) Release(piece);
 }
 
 void* Context::Scratch(std::size_t bytes) {
@@ -53,7 +93,9 @@ void* Context::Scratch(std::size_t bytes) {
 }
 
 void* DeviceMemory::Allocate(std::size_t bytes) { return AllocateOrThrow(bytes); }
-void DeviceMemory::Free(void* data) noexcept { static_cast<void>(cudaFree(data)); }
+void DeviceMemory::Free(void* data) noexcept { Release(data); }
+
+std::size_t PeakBytes() { return TheLedger().peak(); }
 
 void DeviceMemory::Zero(void* data, std::size_t bytes) {
   if (bytes != 0) Check(cudaMemsetAsync(data, 0, bytes, stream_), "clearing GPU memory");

@@ -7,6 +7,9 @@
 
 namespace assay::cuda {
 
+// The most bytes that this process had allocated at one time, by whatever backend.
+std::size_t PeakBytes();
+
 class DeviceMemory final : public MemorySpace {
  public:
   explicit DeviceMemory(cudaStream_t stream) : stream_(stream) {}
