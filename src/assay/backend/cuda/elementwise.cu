@@ -391,8 +391,10 @@ void RunElementGroup(const Group& group, Context& context) {
   int threads = ThreadsOr(context, kMaxThreads, kMaxThreads);
   while (group.slots * static_cast<std::size_t>(threads) * sizeof(float4) > kMaxSlotBytes && threads > 32) threads -= 32;
   const std::int64_t vectors = CeilDiv(group.elements, kVector);
-  const auto grid =
-      static_cast<unsigned>(std::min<std::int64_t>(CeilDiv(vectors, threads), std::int64_t{context.multiprocessors()} * 16));
+  // Every thread takes the same number of turns, so that no block is left to finish alone; at most eight, so that a block that ends makes room early.
+  const std::int64_t blocks = CeilDiv(vectors, threads);
+  const std::int64_t turns = std::clamp<std::int64_t>(CeilDiv(blocks, std::int64_t{context.multiprocessors()} * 8), 1, 8);
+  const auto grid = static_cast<unsigned>(std::min<std::int64_t>(CeilDiv(blocks, turns), std::int64_t{1} << 30));
   const std::size_t slot_bytes = group.slots * static_cast<std::size_t>(threads) * sizeof(float4);
   RunGroupKernel<<<grid, static_cast<unsigned>(threads), slot_bytes, context.stream()>>>(program);
   CheckLaunch("a group of elementwise ops");
