@@ -33,10 +33,12 @@ struct OpRow {
 
 struct BenchResult {
   std::vector<double> steps;           // seconds each, ascending
+  std::vector<double> committing;      // the same, with the state's root taken after each
   std::vector<OpRow> ops;              // slowest first
   std::vector<LaunchTiming> launches;  // of a device; slowest first
   double flops = 0;
   double memory_bytes = 0;
+  std::size_t peak_bytes = 0;  // of a device
 };
 
 constexpr int kWarmUp = 3;  // a device records the second step and replays it from then on
