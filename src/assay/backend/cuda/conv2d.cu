@@ -1,55 +1,86 @@
-// conv2d and its gradients as matrix products whose operands are read from the images where they lie; the order is contract(K), as in gemm-inl.h.
-// A 1x1 convolution that touches every pixel is a plain matrix product. Groups are the core's batch.
+// conv2d and its gradients as matrix products whose operands are read from the images where they lie; the order is contract(K),
+// as in gemm-inl.h. A 1x1 convolution that touches every pixel is a plain matrix product. Groups are the core's batch.
 #include <algorithm>
 #include <vector>
 
 #include "assay/backend/cuda/conv2d_load-inl.h"
-#include "assay/backend/cuda/gemm-inl.h"
+#include "assay/backend/cuda/gemm_launch-inl.h"
 #include "assay/backend/cuda/kernels.h"
+#include "assay/base/check.h"
 #include "assay/ops/conv2d_geometry.h"
 
 namespace assay::cuda {
 namespace {
 
-using gemm::AlongK;
 using gemm::AlongRows;
 using Geometry = ops::Conv2dGeometry;
+
+// For operands with an awkward number of channels.
+constexpr unsigned kRareTiles = 0b01100;
 
 template <bool whole_taps>
 struct TapImages {
   using Params = gemm::TapImages;
+  static constexpr unsigned kTiles = whole_taps ? gemm::kAllTiles : kRareTiles;
+  static constexpr bool kSingly = true;
   template <int rows, class T>
   using Load = gemm::LoadTapImages<rows, T::kDepth, T::kThreads, whole_taps>;
 };
 template <bool whole_taps>
 struct TapWeights {
   using Params = gemm::TapWeights;
+  static constexpr unsigned kTiles = whole_taps ? gemm::kAllTiles : kRareTiles;
   template <int rows, class T>
   using Load = gemm::LoadTapWeights<rows, T::kDepth, T::kThreads, whole_taps>;
 };
 template <int vector>
 struct WindowImages {
   using Params = gemm::WindowImages;
+  static constexpr unsigned kTiles = vector == 4 ? gemm::kAllTiles : kRareTiles;
+  static constexpr bool kSingly = vector == 1;
   template <int rows, class T>
   using Load = gemm::LoadWindowImages<rows, T::kDepth, T::kThreads, vector>;
 };
 
+// The weights of conv2d, in few registers.
+struct Weights {
+  using Params = gemm::Matrix;
+  static constexpr unsigned kTiles = gemm::kAllTiles;
+  static constexpr bool kSingly = true;
+  template <int rows, class T>
+  using Load = gemm::LoadAlongK<rows, T::kDepth, T::kThreads, 8>;
+};
+struct SingleRows : AlongRows<1> {
+  static constexpr unsigned kTiles = kRareTiles;
+};
+
 bool IsProduct(const Geometry& g) { return g.kh == 1 && g.kw == 1 && g.stride == 1 && g.pad == 0 && g.groups == 1; }
 
-// [rows of a, k] by [k, n], either one read transposed.
-void Product(std::int64_t m, std::int64_t n, std::int64_t k, bool transpose_a, bool transpose_b, const float* a, const float* b, float* out,
-             Context& context) {
+// [m, k] by [k, n], either one read transposed.
+void Product(std::int64_t m, std::int64_t n, std::int64_t k, bool transpose_a, bool transpose_b, const float* a, const float* b,
+             float* out, Context& context) {
   ops::MatmulGeometry g;
   g.m = m, g.n = n, g.k = k;
   g.transpose_a = transpose_a, g.transpose_b = transpose_b;
+  g.a_row = transpose_a ? 1 : k, g.a_col = transpose_a ? m : 1;
+  g.b_row = transpose_b ? 1 : n, g.b_col = transpose_b ? k : 1;
   gemm::Product(g, a, b, out, context);
 }
 
-// Whether slabs of 8 values of k lie within one tap, and the images that 128 neighbouring rows touch within 2^32 bytes.
+// Where K is empty nothing is divided.
+Divisor<std::uint32_t> By(std::int64_t divisor) { return Divisor<std::uint32_t>(std::max<std::int64_t>(divisor, 1)); }
+
+// Positions in k and pixels are counted in 32 bits.
+void CheckCounts(const Geometry& g) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 31;
+  ASSAY_CHECK(g.n * g.h * g.w < kMost && g.n * g.oh * g.ow < kMost && g.kh * g.kw * std::max(g.c, g.o) < kMost);
+}
+
+// Whether slabs of k lie within one tap, and the images that 128 neighbouring rows touch within 2^32 bytes.
 bool WholeTaps(const gemm::TapImages& images) {
   const std::int64_t most_images = 128 / (images.rows_h * images.rows_w) + 2;
   const std::int64_t image_bytes = std::int64_t{4} * images.height * images.width * images.channels;
-  return images.inner % 8 == 0 && most_images * image_bytes < (std::int64_t{1} << 32);
+  return images.inner % gemm::kMaxDepth == 0 && most_images * image_bytes < (std::int64_t{1} << 32);
 }
 
 // The pixels of one residue class modulo the stride, as rows of the output of conv2d_grad_x.
@@ -80,8 +111,8 @@ Class ClassAt(const Geometry& g, std::int64_t h, std::int64_t w, const float* dy
   const std::int64_t rows_h = gemm::CeilDiv(g.h - h, g.stride), rows_w = gemm::CeilDiv(g.w - w, g.stride);
   const std::int64_t ld = g.kh * g.kw * g.group_c();
   Class c;
-  c.extents = {g.groups, g.n * rows_h * rows_w, g.group_c(), taps_h * taps_w * g.group_o()};
-  const int inner = static_cast<int>(g.group_o()), across = static_cast<int>(taps_w > 0 ? taps_w : 1);
+  c.extents = {g.groups, g.n * rows_h * rows_w, g.group_c(), taps_h * taps_w * g.group_o(), /*a_singly=*/true};
+  const int inner = static_cast<int>(g.group_o()), across = static_cast<int>(taps_w);
   c.operands.a = {.data = dy,
                   .rows = c.extents.m,
                   .height = static_cast<int>(g.oh),
@@ -93,8 +124,8 @@ Class ClassAt(const Geometry& g, std::int64_t h, std::int64_t w, const float* dy
                   .first_h = static_cast<int>((h + g.pad - first_kh) / g.stride),
                   .first_w = static_cast<int>((w + g.pad - first_kw) / g.stride),
                   .step = -1,
-                  .by_inner = Divisor<std::uint32_t>(inner),
-                  .by_taps_w = Divisor<std::uint32_t>(across),
+                  .by_inner = By(inner),
+                  .by_taps_w = By(across),
                   .rows_h = rows_h,
                   .rows_w = rows_w};
   c.operands.b = {.data = weights + (first_kh * g.kw + first_kw) * g.group_c(),
@@ -104,8 +135,8 @@ Class ClassAt(const Geometry& g, std::int64_t h, std::int64_t w, const float* dy
                   .taps_w = across,
                   .step_w = g.stride * g.group_c(),
                   .step_h = g.stride * g.kw * g.group_c(),
-                  .by_inner = Divisor<std::uint32_t>(inner),
-                  .by_taps_w = Divisor<std::uint32_t>(across)};
+                  .by_inner = By(inner),
+                  .by_taps_w = By(across)};
   c.operands.rows = {.group_channels = g.group_c(),
                      .channels = g.c,
                      .width = g.w,
@@ -120,13 +151,7 @@ Class ClassAt(const Geometry& g, std::int64_t h, std::int64_t w, const float* dy
   return c;
 }
 
-void Launch(const Class& c, float* scratch, cudaStream_t stream) {
-  if (WholeTaps(c.operands.a) && c.operands.b.rows % 4 == 0) {
-    gemm::Launch<TapImages<true>, TapWeights<true>>(c.operands, c.extents, c.choice, scratch, stream);
-  } else {
-    gemm::Launch<TapImages<false>, TapWeights<false>>(c.operands, c.extents, c.choice, scratch, stream);
-  }
-}
+bool WholeTaps(const Class& c) { return WholeTaps(c.operands.a) && c.operands.b.rows % 4 == 0; }
 
 }  // namespace
 
@@ -135,6 +160,7 @@ void Run_conv2d(const KernelArgs& args, Context& context) {
   const float *x = args.In<float>(0), *weights = args.In<float>(1);
   float* y = args.Out<float>(0);
   if (IsProduct(g)) return Product(g.n * g.h * g.w, g.o, g.c, false, true, x, weights, y, context);
+  CheckCounts(g);
   const gemm::Extents extents{g.groups, g.n * g.oh * g.ow, g.group_o(), g.kh * g.kw * g.group_c()};
   if (extents.batch == 0 || extents.m == 0 || extents.n == 0) return;
   const int inner = static_cast<int>(g.group_c());
@@ -150,8 +176,8 @@ void Run_conv2d(const KernelArgs& args, Context& context) {
             .first_h = static_cast<int>(-g.pad),
             .first_w = static_cast<int>(-g.pad),
             .step = 1,
-            .by_inner = Divisor<std::uint32_t>(inner),
-            .by_taps_w = Divisor<std::uint32_t>(g.kw),
+            .by_inner = By(inner),
+            .by_taps_w = By(g.kw),
             .rows_h = g.oh,
             .rows_w = g.ow},
       .b = {weights, g.group_o(), extents.k, g.group_o() * extents.k},
@@ -159,9 +185,9 @@ void Run_conv2d(const KernelArgs& args, Context& context) {
       .out = y,
       .vector_out = g.group_o() % 4 == 0};
   if (WholeTaps(operands.a)) {
-    gemm::Launch<TapImages<true>, AlongK>(operands, extents, context);
+    gemm::Launch<TapImages<true>, Weights>(operands, extents, context);
   } else {
-    gemm::Launch<TapImages<false>, AlongK>(operands, extents, context);
+    gemm::Launch<TapImages<false>, Weights>(operands, extents, context);
   }
 }
 
@@ -171,19 +197,26 @@ void Run_conv2d_grad_x(const KernelArgs& args, Context& context) {
   float* dx = args.Out<float>(0);
   if (IsProduct(g)) return Product(g.n * g.h * g.w, g.c, g.o, false, false, dy, weights, dx, context);
   if (g.n == 0 || g.h == 0 || g.w == 0 || g.c == 0) return;
+  CheckCounts(g);
   std::vector<Class> classes;
   std::size_t bytes = 0;
   for (std::int64_t h = 0; h < std::min(g.stride, g.h); ++h) {
     for (std::int64_t w = 0; w < std::min(g.stride, g.w); ++w) {
       Class c = ClassAt(g, h, w, dy, weights, dx);
-      c.choice = gemm::Choose(c.extents, context);
+      c.choice = gemm::Choose(c.extents, WholeTaps(c) ? gemm::kAllTiles : kRareTiles, context);
       bytes = std::max(bytes, gemm::ScratchBytes(c.extents, c.choice));
       classes.push_back(c);
     }
   }
   // The classes run one after the other, so that they can share the scratch memory.
   float* const scratch = bytes > 0 ? static_cast<float*>(context.Scratch(bytes)) : nullptr;
-  for (const Class& c : classes) Launch(c, scratch, context.stream());
+  for (const Class& c : classes) {
+    if (WholeTaps(c)) {
+      gemm::Launch<TapImages<true>, TapWeights<true>>(c.operands, c.extents, c.choice, scratch, context.stream());
+    } else {
+      gemm::Launch<TapImages<false>, TapWeights<false>>(c.operands, c.extents, c.choice, scratch, context.stream());
+    }
+  }
 }
 
 void Run_conv2d_grad_w(const KernelArgs& args, Context& context) {
@@ -191,26 +224,26 @@ void Run_conv2d_grad_w(const KernelArgs& args, Context& context) {
   const float *x = args.In<float>(0), *dy = args.In<float>(1);
   float* dw = args.Out<float>(0);
   if (IsProduct(g)) return Product(g.o, g.c, g.n * g.h * g.w, true, false, dy, x, dw, context);
+  CheckCounts(g);
   const gemm::Extents extents{g.groups, g.group_o(), g.kh * g.kw * g.group_c(), g.n * g.oh * g.ow};
   if (extents.batch == 0 || extents.m == 0 || extents.n == 0) return;
-  const gemm::Operands<gemm::Matrix, gemm::WindowImages, gemm::PlainRows> operands{
-      .a = {dy, g.group_o(), g.o, g.group_o()},
-      .b = {.data = x,
-            .rows = extents.n,
-            .height = static_cast<int>(g.h),
-            .width = static_cast<int>(g.w),
-            .channels = static_cast<int>(g.c),
-            .inner = static_cast<int>(g.group_c()),
-            .taps_w = static_cast<int>(g.kw),
-            .stride = static_cast<int>(g.stride),
-            .pad = static_cast<int>(g.pad),
-            .by_ow = Divisor<std::uint32_t>(g.ow > 0 ? g.ow : 1),
-            .by_oh = Divisor<std::uint32_t>(g.oh > 0 ? g.oh : 1)},
-      .rows = {extents.n, extents.m * extents.n},
-      .out = dw,
-      .vector_out = extents.n % 4 == 0};
+  const gemm::Operands<gemm::Matrix, gemm::WindowImages, gemm::PlainRows> operands{.a = {dy, g.group_o(), g.o, g.group_o()},
+                                                                                   .b = {.data = x,
+                                                                                         .rows = extents.n,
+                                                                                         .height = static_cast<int>(g.h),
+                                                                                         .width = static_cast<int>(g.w),
+                                                                                         .channels = static_cast<int>(g.c),
+                                                                                         .inner = static_cast<int>(g.group_c()),
+                                                                                         .taps_w = static_cast<int>(g.kw),
+                                                                                         .stride = static_cast<int>(g.stride),
+                                                                                         .pad = static_cast<int>(g.pad),
+                                                                                         .by_ow = By(g.ow),
+                                                                                         .by_oh = By(g.oh)},
+                                                                                   .rows = {extents.n, extents.m * extents.n},
+                                                                                   .out = dw,
+                                                                                   .vector_out = extents.n % 4 == 0};
   if (g.group_o() % 4 != 0) {
-    gemm::Launch<AlongRows<1>, WindowImages<1>>(operands, extents, context);
+    gemm::Launch<SingleRows, WindowImages<1>>(operands, extents, context);
   } else if (g.group_c() % 4 != 0) {
     gemm::Launch<AlongRows<4>, WindowImages<1>>(operands, extents, context);
   } else {

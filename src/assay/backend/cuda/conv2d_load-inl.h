@@ -1,5 +1,5 @@
-// How the operands of convolutions get into the slabs of the matmul core: see gemm_load-inl.h for what a loader is. A tap outside the image is
-// written as +0 and takes part like any other value.
+// How the operands of convolutions get into the slabs of the matmul core: see gemm_load-inl.h for what a loader is. A tap
+// outside the image is written as +0 and takes part like any other value.
 //
 // For .cu files alone.
 #pragma once
@@ -12,7 +12,8 @@
 
 namespace assay::cuda::gemm {
 
-// Rows are pixels (image, y, x); k is (tap row, tap column, channel). Tap (i, j) of a pixel reads (y·scale + first_h + i·step, x·scale + first_w + j·step).
+// Rows are pixels (image, y, x); k is (tap row, tap column, channel). Tap (i, j) of a pixel reads (y·scale + first_h + i·step,
+// x·scale + first_w + j·step).
 struct TapImages {
   const float* data;
   std::int64_t rows;
@@ -24,14 +25,16 @@ struct TapImages {
   std::int64_t rows_h, rows_w;  // extents of y and x
 };
 
-// `kWholeTaps`: inner is a multiple of kDepth, so that a slab lies within one tap, and the images of a tile's rows span less than 2^32 bytes.
+// `kWholeTaps`: inner is a multiple of kDepth, so that a slab lies within one tap, and the images of a tile's rows span less
+// than 2^32 bytes.
 template <int kRows, int kDepth, int kThreads, bool kWholeTaps>
 struct LoadTapImages {
   using Params = TapImages;
   static constexpr int kLd = kRows + 4;
-  static constexpr int kStep = kThreads / 8;
+  static constexpr int kSide = 8;
+  static constexpr int kStep = kThreads / kSide;
   static constexpr int kPasses = kRows / kStep;
-  static_assert(kRows % kStep == 0 && kDepth == 8 && kPasses <= 32);
+  static_assert(kRows % kStep == 0 && kDepth % kSide == 0 && kPasses <= 32);
   using Offset = std::conditional_t<kWholeTaps, std::uint32_t, std::uint64_t>;
 
   const float* base;  // of tap and channel, in the first row's image
@@ -47,7 +50,7 @@ struct LoadTapImages {
   }
 
   __device__ __forceinline__ LoadTapImages(const Params& p, std::int64_t row, std::int64_t group, std::int64_t first_k) {
-    const int k = static_cast<int>(threadIdx.x) % 8, r = static_cast<int>(threadIdx.x) / 8;
+    const int k = static_cast<int>(threadIdx.x) % kSide, r = static_cast<int>(threadIdx.x) / kSide;
     const std::int64_t first_image = row / (p.rows_h * p.rows_w);
     to = static_cast<std::uint32_t>(k * kLd + r) * 4;
 #pragma unroll
@@ -72,7 +75,7 @@ struct LoadTapImages {
   }
 
   __device__ __forceinline__ void Look(const Params& p) {
-    const int r = ThreadAnew() / 8;
+    const int r = ThreadAnew() / kSide;
     inside = 0;
 #pragma unroll
     for (int i = 0; i < kPasses; ++i) {
@@ -87,7 +90,6 @@ struct LoadTapImages {
 
   template <bool whole>
   __device__ __forceinline__ void Load(const Params& p, std::uint32_t slab, int depth) {
-    const float* tap = base;
     if constexpr (kWholeTaps) {
       if (channel == p.inner) {
         channel = 0;
@@ -98,27 +100,32 @@ struct LoadTapImages {
         }
         Look(p);
       }
-      tap = base;
-      channel += kDepth;
-      base += kDepth;
-    } else {
-      std::uint32_t c, j;
-      const std::uint32_t i = p.by_taps_w.Divide(p.by_inner.Divide(static_cast<std::uint32_t>(channel), c), j);
-      tap_h = static_cast<int>(i), tap_w = static_cast<int>(j);
-      tap += (tap_h * p.width + tap_w) * static_cast<std::int64_t>(p.step * p.channels) + c;
-      channel += kDepth;
-      Look(p);
     }
-    if (!whole && ThreadAnew() % 8 >= depth) return;
+    const int k = whole ? 0 : ThreadAnew() % kSide;
 #pragma unroll
-    for (int i = 0; i < kPasses; ++i) {
-      CopyAsyncOrZero<4>(slab + to + static_cast<std::uint32_t>(i * kStep) * 4, Plus(tap, from[i]), (inside >> i & 1) != 0);
+    for (int h = 0; h < kDepth; h += kSide) {
+      const float* tap = base + (kWholeTaps ? h : 0);
+      if constexpr (!kWholeTaps) {
+        std::uint32_t c, j;
+        const std::uint32_t i = p.by_taps_w.Divide(p.by_inner.Divide(static_cast<std::uint32_t>(channel + h), c), j);
+        tap_h = static_cast<int>(i), tap_w = static_cast<int>(j);
+        tap += (tap_h * p.width + tap_w) * static_cast<std::int64_t>(p.step * p.channels) + c;
+        Look(p);
+      }
+      if (!whole && k + h >= depth) break;
+#pragma unroll
+      for (int i = 0; i < kPasses; ++i) {
+        CopyAsyncOrZero<4>(slab + to + static_cast<std::uint32_t>(h * kLd + i * kStep) * 4, Plus(tap, from[i]),
+                           (inside >> i & 1) != 0);
+      }
     }
+    channel += kDepth;
+    if constexpr (kWholeTaps) base += kDepth;
   }
 };
 
-// The weights of conv2d_grad_x: rows are the input channels of a group, contiguous; k is (tap row, tap column, output channel), where neighbouring taps
-// are `stride` apart in the weights.
+// The weights of conv2d_grad_x: rows are the input channels of a group, contiguous; k is (tap row, tap column, output channel),
+// where neighbouring taps are `stride` apart in the weights.
 struct TapWeights {
   const float* data;  // the first tap
   std::int64_t rows, ld;
@@ -192,7 +199,8 @@ struct LoadTapWeights {
       if (whole || k + i * kStep < depth) {
 #pragma unroll
         for (int part = 0; part < kParts; ++part) {
-          CopyAsync<4 * kVector>(slab + to + static_cast<std::uint32_t>(i * kStep * kLd + part * kAcross * kVector) * 4, Plus(row, from[part]));
+          CopyAsync<4 * kVector>(slab + to + static_cast<std::uint32_t>(i * kStep * kLd + part * kAcross * kVector) * 4,
+                                 Plus(row, from[part]));
         }
       }
     }
@@ -247,15 +255,19 @@ struct LoadWindowImages {
 #pragma unroll
       for (int part = 0; part < kParts; ++part) {
         const int h = static_cast<int>(oh) * p.stride + tap_h[part], w = static_cast<int>(ow) * p.stride + tap_w[part];
-        const bool inside = static_cast<unsigned>(h) < static_cast<unsigned>(p.height) && static_cast<unsigned>(w) < static_cast<unsigned>(p.width);
+        const bool inside = static_cast<unsigned>(h) < static_cast<unsigned>(p.height) &&
+                            static_cast<unsigned>(w) < static_cast<unsigned>(p.width);
         const float* from = p.data;
         if (inside) {
-          const std::uint32_t pixel = (image * static_cast<std::uint32_t>(p.height) + static_cast<std::uint32_t>(h)) * static_cast<std::uint32_t>(p.width) +
+          const std::uint32_t pixel = (image * static_cast<std::uint32_t>(p.height) + static_cast<std::uint32_t>(h)) *
+                                          static_cast<std::uint32_t>(p.width) +
                                       static_cast<std::uint32_t>(w);
-          from += static_cast<std::uint64_t>(pixel) * static_cast<std::uint32_t>(p.channels) + static_cast<std::uint32_t>(channel[part]);
+          from += static_cast<std::uint64_t>(pixel) * static_cast<std::uint32_t>(p.channels) +
+                  static_cast<std::uint32_t>(channel[part]);
         }
         if (whole || k + i * kStep < depth) {
-          CopyAsyncOrZero<4 * kVector>(slab + to + static_cast<std::uint32_t>(i * kStep * kLd + part * kAcross * kVector) * 4, from, inside);
+          CopyAsyncOrZero<4 * kVector>(slab + to + static_cast<std::uint32_t>(i * kStep * kLd + part * kAcross * kVector) * 4,
+                                       from, inside);
         }
       }
     }

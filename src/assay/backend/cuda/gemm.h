@@ -1,7 +1,8 @@
-// Which tile and how many slices of K the matmul core (gemm-inl.h) uses for a problem. Every choice gives the same bytes; this one is meant to be
-// fast. A pure function of the problem, the device and the tuning.
+// Which tile and how many slices of K the matmul core (gemm-inl.h) uses for a problem. Every choice gives the same bytes; this
+// one is meant to be fast. A pure function of the problem, the device and the tuning.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -15,74 +16,117 @@ inline constexpr int kBlock = 256;  // of contract(K) in docs/NUMERICS.md
 // out[batch, m, n], each element a contraction over k. Nothing is 0 but k.
 struct Extents {
   std::int64_t batch = 1, m = 0, n = 0, k = 0;
+  bool a_singly = false, b_singly = false;  // whether an operand is copied one value at a time, which takes longer
   std::int64_t blocks() const { return (k + kBlock - 1) / kBlock; }
 };
 
 // The tiles of the core, in the order of Tuning::gemm_tile.
 struct TileSpec {
   int m, n;
-  int resident;      // thread blocks on a multiprocessor
-  double cycles;     // of a multiprocessor with enough of them for one value of k of one tile
-  double start, end;  // cycles before the first and after the last value of k
+  int warps;      // of a thread block
+  int resident;   // thread blocks that fit on a multiprocessor
+  double cycles;  // that a fully loaded multiprocessor takes for one value of k of one tile
 };
 inline constexpr TileSpec kTiles[] = {
-    {128, 128, 2, 160, 2000, 2000},
-    {64, 128, 4, 82, 2000, 1500},
-    {128, 64, 4, 82, 2000, 1500},
-    {64, 64, 8, 44, 2000, 1000},
+    {128, 128, 8, 2, 145.6}, {128, 64, 4, 3, 75.7}, {64, 128, 4, 3, 74.3}, {64, 64, 2, 6, 41.8}, {64, 64, 4, 5, 40.5},
 };
 inline constexpr int kTileCount = static_cast<int>(sizeof(kTiles) / sizeof(kTiles[0]));
+inline constexpr unsigned kAllTiles = (1u << kTileCount) - 1;
+inline constexpr unsigned kRareTiles = 0b01001;  // for matrices that cannot be copied four values at a time
+inline constexpr int kMaxDepth = 16;             // values of k that a kernel loads at a time
 
+// Shared memory of a thread block: two slabs of either operand, and the totals.
+inline std::size_t SharedBytes(const TileSpec& tile) {
+  return static_cast<std::size_t>(4 * (tile.m * tile.n + 2 * kMaxDepth * (tile.m + tile.n + 8)));
+}
+
+// K in slices of whole blocks, each for a thread block of its own. The first may be longer: its blocks are added up on the spot,
+// whereas the sums of the others wait in memory for the total before them.
 struct Choice {
   int tile = 0;
   int slices = 1;
-  int slice_blocks = 1;  // blocks of K in each slice but the last
+  int first_blocks = 1;  // of the first slice
+  int slice_blocks = 1;  // of each other but the last
 };
 
 inline std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-// K in about `slices` slices of equal length.
-inline Choice Cut(const Extents& e, int tile, std::int64_t slices) {
+inline Choice Cut(const Extents& e, int tile, std::int64_t first_blocks, std::int64_t slice_blocks) {
   const std::int64_t blocks = e.blocks() > 0 ? e.blocks() : 1;
-  const std::int64_t slice_blocks = CeilDiv(blocks, slices < blocks ? slices : blocks);
-  return {tile, static_cast<int>(CeilDiv(blocks, slice_blocks)), static_cast<int>(slice_blocks)};
+  if (first_blocks > blocks) first_blocks = blocks;
+  return {tile, static_cast<int>(1 + CeilDiv(blocks - first_blocks, slice_blocks)), static_cast<int>(first_blocks),
+          static_cast<int>(slice_blocks)};
 }
 
 // Sums that wait in scratch memory for the ones before them.
-inline std::int64_t Slots(const Extents& e, const Choice& c) { return c.slices == 1 ? 0 : 1 + e.blocks() - c.slice_blocks; }
+inline std::int64_t Slots(const Extents& e, const Choice& c) { return c.slices == 1 ? 0 : 1 + e.blocks() - c.first_blocks; }
 
-// What the choice is expected to take, in cycles.
-inline double Cycles(const Extents& e, const Choice& c, int multiprocessors) {
-  const TileSpec& tile = kTiles[c.tile];
-  const double work = static_cast<double>(CeilDiv(e.m, tile.m) * CeilDiv(e.n, tile.n) * e.batch * c.slices);
-  const double depth = static_cast<double>(c.slices == 1 ? e.k : static_cast<std::int64_t>(c.slice_blocks) * kBlock);
-  const double each = depth * tile.cycles + tile.end;
-  const double full = static_cast<double>(static_cast<std::int64_t>(work / multiprocessors));
-  const double rest = work - full * multiprocessors;
-  double cycles = tile.start + full * each;
-  if (rest > 0) cycles += each;
-  // Too few thread blocks at a time leave a multiprocessor waiting.
-  const double most = full + (rest > 0 ? 1 : 0);
-  const double warps = most * tile.m * tile.n / 2048;
-  if (warps < 16) cycles += each * most * 0.15 * (16 - warps) / 8;
-  if (c.slices > 1) {
-    const double bytes = 4.0 * static_cast<double>(e.batch * e.m * e.n) * static_cast<double>(Slots(e, c));
-    cycles += 6000 + bytes / 1500;  // written, and read again
-  }
-  return cycles;
+// The part of its full speed that a multiprocessor reaches with so many warps at work.
+inline double SpeedOf(std::int64_t warps) {
+  constexpr double kSpeed[] = {0.19, 0.35, 0.45, 0.55, 0.72, 0.89, 0.91, 0.94, 0.96, 0.97, 0.99, 1.0};
+  return kSpeed[(warps < 12 ? warps : 12) - 1];
 }
 
-inline Choice Choose(const Extents& e, const Context& context) {
-  const int forced_tile = context.tuning().gemm_tile, forced_split = context.tuning().gemm_split;
+// What the choice is expected to take, in cycles. The constants were fitted to measurements on an H200.
+inline double Cycles(const Extents& e, const Choice& c, int multiprocessors) {
+  constexpr double kStart = 5600, kEnd = 0.19, kSingly = 0.054, kSecondKernel = 2300, kSlot = 57, kBytes = 2950;
+  const TileSpec& tile = kTiles[c.tile];
+  const std::int64_t tiles = CeilDiv(e.m, tile.m) * CeilDiv(e.n, tile.n) * e.batch;
+  const double each_k = tile.cycles + kSingly * ((e.a_singly ? tile.m : 0) + (e.b_singly ? tile.n : 0));
+  const double end = kEnd * tile.m * tile.n;
+  if (c.slices == 1) {
+    // The busiest multiprocessor: rounds of as many thread blocks as fit, then what is left.
+    const double each = static_cast<double>(e.k) * each_k + end;
+    const std::int64_t most = CeilDiv(tiles, multiprocessors), rest = most % tile.resident;
+    const double last_round = rest > 0 ? static_cast<double>(rest) * each / SpeedOf(rest * tile.warps) : 0.0;
+    return kStart + static_cast<double>(most - rest) * each + last_round;
+  }
+  const std::int64_t pieces = tiles * c.slices, share = CeilDiv(pieces, multiprocessors);
+  const std::int64_t at_once = share < tile.resident ? share : tile.resident;
+  const double speed = SpeedOf(at_once * tile.warps), block = kBlock * each_k;
+  const double longest_blocks = c.first_blocks > c.slice_blocks ? c.first_blocks : c.slice_blocks;
+  const double longest = static_cast<double>(at_once) * (longest_blocks * block / speed + end);
+  const double work = (static_cast<double>(tiles * e.k) * each_k + static_cast<double>(pieces) * end) / multiprocessors / speed;
+  // When there are more pieces than places, the last ones leave some of the places empty.
+  const double left = share <= tile.resident ? 0.0 : 0.4 * c.slice_blocks * block * tile.resident;
+  const double sums = static_cast<double>(Slots(e, c)) * (kSlot + 4.0 * static_cast<double>(e.batch * e.m * e.n) / kBytes);
+  return kStart + kSecondKernel + (work + left > longest ? work + left : longest) + sums;
+}
+
+// Sums that may wait, in elements, for the sake of speed.
+inline constexpr std::int64_t kMostWaiting = 100'000'000;
+
+// Of the tiles in the set. With a forced number of slices they are equally long.
+inline Choice Choose(const Extents& e, unsigned tiles, const Context& context) {
+  const int tuned_tile = context.tuning().gemm_tile, tuned_slices = context.tuning().gemm_split;
+  const std::int64_t blocks = e.blocks() > 0 ? e.blocks() : 1;
   Choice best;
-  double best_cycles = -1;
+  double least = -1;
+  const auto consider = [&](const Choice& choice) {
+    if (choice.slices > 1 && tuned_slices == 0 && Slots(e, choice) * e.batch * e.m * e.n > kMostWaiting) return;
+    const double cycles = Cycles(e, choice, context.multiprocessors());
+    if (least < 0 || cycles < least) best = choice, least = cycles;
+  };
   for (int tile = 0; tile < kTileCount; ++tile) {
-    if (forced_tile > 0 && tile != (forced_tile - 1) % kTileCount) continue;
-    const std::int64_t most = forced_split > 0 ? forced_split : (e.blocks() < 64 ? e.blocks() : 64);
-    for (std::int64_t slices = forced_split > 0 ? forced_split : 1; slices <= (most > 0 ? most : 1); ++slices) {
-      const Choice choice = Cut(e, tile, slices);
-      const double cycles = Cycles(e, choice, context.multiprocessors());
-      if (best_cycles < 0 || cycles < best_cycles) best = choice, best_cycles = cycles;
+    if (SharedBytes(kTiles[tile]) > context.max_shared_bytes()) tiles &= ~(1u << tile);
+  }
+  int place = tuned_tile > 0 ? (tuned_tile - 1) % std::popcount(tiles) : -1;  // of the forced tile in the set
+  for (int tile = 0; tile < kTileCount; ++tile) {
+    if ((tiles >> tile & 1) == 0) continue;
+    if (tuned_tile > 0 && place-- != 0) continue;
+    if (tuned_slices > 0) {
+      const std::int64_t each = CeilDiv(blocks, tuned_slices < blocks ? tuned_slices : blocks);
+      consider(Cut(e, tile, each, each));
+      continue;
+    }
+    consider(Cut(e, tile, blocks, 1));
+    for (const int slices : {2, 3, 4, 5, 6, 8, 11, 16, 22, 32, 44, 64, 128, 256, 512, 1024}) {
+      if (slices <= blocks) consider(Cut(e, tile, CeilDiv(blocks, slices), CeilDiv(blocks, slices)));
+    }
+    for (const int eighths : {1, 2, 3, 4, 6}) {
+      for (const int slice : {1, 2, 3, 5}) {
+        if (const std::int64_t first = blocks * eighths / 8; first > slice) consider(Cut(e, tile, first, slice));
+      }
     }
   }
   return best;

@@ -1,6 +1,7 @@
-// How the tiled matmul core (gemm-inl.h) fills its shared-memory slabs. A slab holds kDepth values of k for kRows rows of one operand (rows of A, columns of B),
-// k-major, so that a thread reads four neighbouring rows of one k at once. A loader copies asynchronously, one slab at a time, in ascending k. Rows beyond
-// the operand repeat its last one (what they lead to is never stored); k beyond the end is left untouched and must not be used.
+// How the tiled matmul core (gemm-inl.h) fills its shared-memory slabs. A slab holds kDepth values of k for kRows rows of one
+// operand (rows of A, columns of B), k-major, so that a thread reads four neighbouring rows of one k at once. A loader copies
+// asynchronously, one slab at a time, in ascending k. Rows beyond the operand repeat its last one (what they lead to is never
+// stored); k beyond the end is left untouched and must not be used.
 //
 // For .cu files alone.
 #pragma once
@@ -37,8 +38,8 @@ __device__ __forceinline__ void WaitForCopies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(pending));
 }
 
-// A matrix in memory: element (row, k) of matrix `batch` is data[batch · batch_stride + ...], where the one of row and k that is not
-// contiguous has the stride `ld`.
+// A matrix in memory: element (row, k) of matrix `batch` is data[batch · batch_stride + ...], where the one of row and k that is
+// not contiguous has the stride `ld`.
 struct Matrix {
   const float* data;
   std::int64_t rows, ld, batch_stride;
@@ -51,29 +52,33 @@ __device__ __forceinline__ int ThreadAnew() {
   return thread;
 }
 
-// Addresses are a base that all threads share plus the thread's own 32-bit offset in bytes, which stays: host code sees to it that a
-// tile's rows span less than that.
+// Addresses are a base that all threads share plus the thread's own 32-bit offset in bytes, which stays: host code sees to it
+// that a tile's rows span less than that.
 template <class Bytes>
 __device__ __forceinline__ const float* Plus(const float* base, Bytes bytes) {
   return reinterpret_cast<const float*>(reinterpret_cast<const char*>(base) + bytes);
 }
 
-// k is contiguous in memory: the copy transposes, one value at a time. A warp reads four rows of eight values, whole sectors,
-// and writes to 32 different banks.
-template <int kRows, int kDepth, int kThreads>
+// How many values of k neighbouring threads read side by side where k is contiguous: as long a run as leaves a thread few rows
+// to keep track of.
+constexpr int SideBySide(int depth, int threads) { return depth >= 16 && threads >= 256 ? 16 : 8; }
+
+// k is contiguous in memory: the copy transposes, one value at a time. A row takes four words more than it holds, which spreads
+// a warp's writes over the banks.
+template <int kRows, int kDepth, int kThreads, int kSide = SideBySide(kDepth, kThreads)>
 struct LoadAlongK {
   using Params = Matrix;
   static constexpr int kLd = kRows + 4;
-  static constexpr int kStep = kThreads / 8;
+  static constexpr int kStep = kThreads / kSide;
   static constexpr int kPasses = kRows / kStep;
-  static_assert(kRows % kStep == 0 && kDepth % 8 == 0);
+  static_assert(kRows % kStep == 0 && kDepth % kSide == 0);
 
   const float* base;
   std::uint32_t from[kPasses];
   std::uint32_t to;
 
   __device__ __forceinline__ LoadAlongK(const Params& p, std::int64_t row, std::int64_t batch, std::int64_t first_k) {
-    const int k = static_cast<int>(threadIdx.x) % 8, r = static_cast<int>(threadIdx.x) / 8;
+    const int k = static_cast<int>(threadIdx.x) % kSide, r = static_cast<int>(threadIdx.x) / kSide;
     base = p.data + batch * p.batch_stride + row * p.ld + first_k;
     to = static_cast<std::uint32_t>(k * kLd + r) * 4;
     const int last = static_cast<int>(min(p.rows - row, static_cast<std::int64_t>(kRows))) - 1;
@@ -85,69 +90,17 @@ struct LoadAlongK {
 
   template <bool whole>
   __device__ __forceinline__ void Load(const Params&, std::uint32_t slab, int depth) {
-    const int k = whole ? 0 : ThreadAnew() % 8;
+    const int k = whole ? 0 : ThreadAnew() % kSide;
 #pragma unroll
     for (int i = 0; i < kPasses; ++i) {
 #pragma unroll
-      for (int h = 0; h < kDepth; h += 8) {
+      for (int h = 0; h < kDepth; h += kSide) {
         if (whole || k + h < depth) {
           CopyAsync<4>(slab + to + static_cast<std::uint32_t>(h * kLd + i * kStep) * 4, Plus(base, from[i]) + h);
         }
       }
     }
     base += kDepth;
-  }
-};
-
-// The same with ld a multiple of 4: four values of k at a time, through registers. What is read for one slab is written when the next one is read, so that
-// three stages are needed.
-template <int kRows, int kDepth, int kThreads>
-struct LoadAlongKQuads {
-  using Params = Matrix;
-  static constexpr int kLd = kRows + 4;
-  static constexpr int kStep = kThreads / 2;
-  static constexpr int kPasses = kRows / kStep;
-  static_assert(kRows % kStep == 0 && kDepth == 8);
-
-  const float* base;
-  std::uint32_t from[kPasses];
-  std::uint32_t to;
-  std::uint32_t held_to = 0;
-  float4 held[kPasses];
-
-  __device__ __forceinline__ LoadAlongKQuads(const Params& p, std::int64_t row, std::int64_t batch, std::int64_t first_k) {
-    const int k = static_cast<int>(threadIdx.x) / 16 % 2 * 4, r = static_cast<int>(threadIdx.x) / 32 * 16 + static_cast<int>(threadIdx.x) % 16;
-    base = p.data + batch * p.batch_stride + row * p.ld + first_k;
-    to = static_cast<std::uint32_t>(k * kLd + r) * 4;
-    const int last = static_cast<int>(min(p.rows - row, static_cast<std::int64_t>(kRows))) - 1;
-#pragma unroll
-    for (int i = 0; i < kPasses; ++i) {
-      from[i] = (static_cast<std::uint32_t>(min(r + i * kStep, last)) * static_cast<std::uint32_t>(p.ld) + k) * 4;
-    }
-  }
-
-  template <bool whole>
-  __device__ __forceinline__ void Load(const Params&, std::uint32_t slab, int depth) {
-    Flush();
-    const bool inside = whole || ThreadAnew() / 16 % 2 * 4 < depth;
-#pragma unroll
-    for (int i = 0; i < kPasses; ++i) {
-      if (inside) held[i] = __ldg(reinterpret_cast<const float4*>(Plus(base, from[i])));
-    }
-    held_to = slab + to;
-    base += kDepth;
-  }
-  __device__ __forceinline__ void Flush() {
-    if (held_to == 0) return;
-#pragma unroll
-    for (int i = 0; i < kPasses; ++i) {
-      const std::uint32_t at = held_to + i * kStep * 4;
-      asm volatile("st.shared.f32 [%0], %1;" ::"r"(at), "f"(held[i].x));
-      asm volatile("st.shared.f32 [%0], %1;" ::"r"(at + kLd * 4), "f"(held[i].y));
-      asm volatile("st.shared.f32 [%0], %1;" ::"r"(at + kLd * 8), "f"(held[i].z));
-      asm volatile("st.shared.f32 [%0], %1;" ::"r"(at + kLd * 12), "f"(held[i].w));
-    }
-    held_to = 0;
   }
 };
 
@@ -173,7 +126,8 @@ struct LoadAlongRows {
     const int last = static_cast<int>(min(p.rows - row, static_cast<std::int64_t>(kRows))) - kVector;
 #pragma unroll
     for (int part = 0; part < kParts; ++part) {
-      from[part] = (static_cast<std::uint32_t>(k) * static_cast<std::uint32_t>(p.ld) + min(r + part * kAcross * kVector, last)) * 4;
+      from[part] =
+          (static_cast<std::uint32_t>(k) * static_cast<std::uint32_t>(p.ld) + min(r + part * kAcross * kVector, last)) * 4;
     }
   }
 
@@ -185,7 +139,8 @@ struct LoadAlongRows {
       if (whole || k + i * kStep < depth) {
 #pragma unroll
         for (int part = 0; part < kParts; ++part) {
-          CopyAsync<4 * kVector>(slab + to + static_cast<std::uint32_t>(i * kStep * kLd + part * kAcross * kVector) * 4, Plus(base, from[part]));
+          CopyAsync<4 * kVector>(slab + to + static_cast<std::uint32_t>(i * kStep * kLd + part * kAcross * kVector) * 4,
+                                 Plus(base, from[part]));
         }
       }
       base += p.ld * kStep;
