@@ -79,11 +79,17 @@ constexpr int kStages = 3;
 constexpr int kFewThreads = 32 * (1 + kStages);
 using Schedule = uint4[16][32];  // words of four rounds, with the constants added, of each leaf
 
-// Barriers of two warps: a schedule is there, and it has been used.
+// Barriers of two warps, for which each must have come together: a schedule is there, and it has been used.
 __device__ __forceinline__ int Ready(int stage) { return 1 + stage; }
 __device__ __forceinline__ int Used(int stage) { return 1 + kStages + stage; }
-__device__ __forceinline__ void Arrive(int barrier) { asm volatile("bar.arrive %0, 64;" ::"r"(barrier) : "memory"); }
-__device__ __forceinline__ void Wait(int barrier) { asm volatile("bar.sync %0, 64;" ::"r"(barrier) : "memory"); }
+__device__ __forceinline__ void Arrive(int barrier) {
+  __syncwarp();
+  asm volatile("bar.arrive %0, 64;" ::"r"(barrier) : "memory");
+}
+__device__ __forceinline__ void Wait(int barrier) {
+  __syncwarp();
+  asm volatile("bar.sync %0, 64;" ::"r"(barrier) : "memory");
+}
 
 template <int... rounds>
 __device__ __forceinline__ void Prepare(Block& block, Schedule& schedule, Adder add, std::integer_sequence<int, rounds...>) {
@@ -140,7 +146,6 @@ __global__ void __launch_bounds__(kFewThreads) HashFewLeaves(Leaves leaves, std:
     const int stage = n % kStages;
     Wait(Ready(stage));
     if (n < blocks) RoundsOf(schedules[stage], state, add);
-    __syncwarp();
     if (n + kStages < most) Arrive(Used(stage));
   }
   if (blocks > 0) sha256::Store(state, out + kDigestBytes * index);
