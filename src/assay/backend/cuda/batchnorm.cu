@@ -1,5 +1,5 @@
-// Kernels of batchnorm. With up to 4096 rows a thread block has whole columns, keeps x in shared memory, and one launch does everything;
-// with more, each sum over all rows ends with a launch, and the next launch adds the sums of chunks first.
+// Kernels of batchnorm. With up to 4096 rows a thread block has whole columns, keeps x in shared memory, and one launch does
+// everything; with more, each sum over all rows ends with a launch, and the next launch adds the sums of chunks first.
 #include "assay/backend/cuda/columns-inl.h"
 #include "assay/backend/cuda/kernels.h"
 #include "assay/ops/rules.h"
@@ -159,8 +159,8 @@ struct alignas(16) Four {
   float at[4];
 };
 
-// Thread blocks of [threads, thread rows] take `part` rows of blockDim.x T's columns each; the first part of a column stores what Prepare gives.
-// T is One, or Four when the number of columns allows it.
+// Thread blocks of [threads, thread rows] take `part` rows of blockDim.x T's columns each; the first part of a column stores what
+// Prepare gives. T is One, or Four when the number of columns allows it.
 template <class T, class Op>
 __global__ void __launch_bounds__(kMaxColumnThreads, 2) MapColumns(Op op, ColumnGrid g, std::int64_t part) {
   constexpr int kWidth = sizeof(T) / sizeof(float);
@@ -219,8 +219,8 @@ void LaunchMap(const Op& op, std::int64_t rows, std::int64_t cols, Context& cont
   }
 }
 
-// A thread's place when it has one block of rows of one column: up to 4096 rows, a row of threads for each block. Its elements of x wait in shared
-// memory, where nobody else touches them.
+// A thread's place when it has one block of rows of one column: up to 4096 rows, a row of threads for each block. Its elements of
+// x wait in shared memory, where nobody else touches them.
 struct Holder {
   std::int64_t c, first, stride;  // its column, and the indices of its elements
   int count;                      // of its elements

@@ -1,11 +1,12 @@
 // Reductions of columns on the GPU (docs/NUMERICS.md, section 2: colsum, coldot).
 //
-// A thread sums one block of 64 rows of one column, and a thread block a chunk: up to 64 such blocks of a tile of 8, 16 or 32 columns, whose sums it
-// adds by the same rule in shared memory. So up to 4096 rows take one launch; with more, the sums of chunks go through memory and are added by whoever
-// needs the total (ColumnTotal).
+// A thread sums one block of 64 rows of one column, and a thread block a chunk: up to 64 such blocks of a tile of 8, 16 or 32
+// columns, whose sums it adds by the same rule in shared memory. So up to 4096 rows take one launch; with more, the sums of
+// chunks go through memory and are added by whoever needs the total (ColumnTotal).
 //
-// An Op has kSums, the sums it takes at once; Prepare(c), what it needs of a column; Step(acc, column, row, i), which takes element i, in row `row`, into
-// the accumulators; Finish(c, sums), which stores a column's result when there is one chunk and no memory for its sums. A step is called for rows that exist alone. For .cu files alone.
+// An Op has kSums, the sums it takes at once; Prepare(c), what it needs of a column; Step(acc, column, row, i), which takes
+// element i, in row `row`, into the accumulators; Finish(c, sums), which stores a column's result when there is one chunk and no
+// memory for its sums. A step is called for rows that exist alone. For .cu files alone.
 #pragma once
 
 #include <cstdint>
@@ -97,7 +98,8 @@ __device__ __forceinline__ void SumColumnOf(std::int64_t count, float (&sum)[S],
   }
 }
 
-// The total of column c from the sums of its chunks, [S][chunks][cols] as ColumnChunks leaves them. A single one is not summed again.
+// The total of column c from the sums of its chunks, [S][chunks][cols] as ColumnChunks leaves them. A single one is not summed
+// again.
 template <int S>
 __device__ __forceinline__ void ColumnTotal(const float* partials, std::int64_t chunks, std::int64_t cols, std::int64_t c,
                                             float (&sum)[S]) {

@@ -1,4 +1,4 @@
-// Kernels of embedding, and of its gradient: the positions are sorted by id, then each row of the table adds up its own, ascending.
+// Kernels of embedding, and of its gradient: the positions are sorted by id, then each id that occurs adds up its own, ascending.
 #include "assay/backend/cuda/kernels.h"
 #include "assay/backend/cuda/launch-inl.h"
 #include "assay/ops/rules.h"
@@ -59,43 +59,47 @@ constexpr int kAtOnce = 8;   // positions that a warp places at once
 constexpr int kSlice = 128;  // columns that a warp adds up at once
 constexpr int kAhead = 8;    // gradients on their way while others are added
 
-// Positions sorted by their ids, those of one id ascending, and where each row's begin.
+// Positions sorted by their ids, those of one id ascending.
 struct Sorted {
   std::int32_t* position;
   std::int32_t* id;
-  std::int32_t* start;  // of each row of the table, -1 where there is none
 };
 
-// A position's place is the number of those that come before it, which a warp counts.
+// A position's place is the number of those that come before it, which a warp counts for neighbours at once.
 __global__ void __launch_bounds__(kMaxGradThreads, 1)
-    SortPositions(const std::int32_t* ids, std::int64_t positions, std::int64_t rows, Sorted sorted) {
+    SortPositions(const std::int32_t* ids, std::int64_t positions, Sorted sorted) {
   const int lane = static_cast<int>(threadIdx.x % 32);
   const std::int64_t first = GlobalThread<std::int64_t>() / 32 * kAtOnce;
   if (first >= positions) return;
   std::int32_t own[kAtOnce];
-  int before[kAtOnce], equal[kAtOnce];
+  int before[kAtOnce];
 #pragma unroll
   for (int a = 0; a < kAtOnce; ++a) {
     own[a] = first + a < positions ? __ldg(ids + first + a) : 0;
-    before[a] = equal[a] = 0;
+    before[a] = 0;
   }
 #pragma unroll 4
-  for (std::int64_t q = lane; q < positions; q += 32) {
+  for (std::int64_t q = lane; q < first; q += 32) {
     const std::int32_t id = __ldg(ids + q);
 #pragma unroll
-    for (int a = 0; a < kAtOnce; ++a) {
-      before[a] += id < own[a] ? 1 : 0;
-      equal[a] += id == own[a] && q < first + a ? 1 : 0;
-    }
+    for (int a = 0; a < kAtOnce; ++a) before[a] += id <= own[a] ? 1 : 0;
+  }
+#pragma unroll 4
+  for (std::int64_t q = first + kAtOnce + lane; q < positions; q += 32) {
+    const std::int32_t id = __ldg(ids + q);
+#pragma unroll
+    for (int a = 0; a < kAtOnce; ++a) before[a] += id < own[a] ? 1 : 0;
   }
 #pragma unroll
   for (int a = 0; a < kAtOnce; ++a) {
-    const int smaller = __reduce_add_sync(0xffffffffu, before[a]);
-    const int earlier = __reduce_add_sync(0xffffffffu, equal[a]);
+    int place = __reduce_add_sync(0xffffffffu, before[a]);
+#pragma unroll
+    for (int other = 0; other < kAtOnce; ++other) {
+      if (first + other < positions && other != a) place += (other < a ? own[other] <= own[a] : own[other] < own[a]) ? 1 : 0;
+    }
     if (lane != 0 || first + a >= positions) continue;
-    sorted.position[smaller + earlier] = static_cast<std::int32_t>(first + a);
-    sorted.id[smaller + earlier] = own[a];
-    if (earlier == 0 && own[a] >= 0 && own[a] < rows) sorted.start[own[a]] = smaller;
+    sorted.position[place] = static_cast<std::int32_t>(first + a);
+    sorted.id[place] = own[a];
   }
 }
 
@@ -127,17 +131,19 @@ __device__ __forceinline__ void AddRows(const float* gradient, std::int64_t widt
   }
 }
 
-// A warp for each row of the table and slice of its columns.
+// A warp for each place in the order and slice of columns; the first place of an id adds up all of them. Rows that no position
+// names are zero already.
 __global__ void __launch_bounds__(kMaxGradThreads, 3)
     EmbeddingGrad(Sorted sorted, const float* gradient, float* out, std::int64_t rows, std::int64_t width,
                   std::int64_t positions) {
   const int lane = static_cast<int>(threadIdx.x % 32);
-  const std::int64_t row = GlobalThread<std::int64_t>() / 32;
-  if (row >= rows) return;
-  const std::int32_t start = __ldg(sorted.start + row);
+  const std::int64_t start = GlobalThread<std::int64_t>() / 32;
+  if (start >= positions) return;
+  const std::int32_t row = __ldg(sorted.id + start);
+  if (row < 0 || row >= rows || (start > 0 && __ldg(sorted.id + start - 1) == row)) return;
   for (std::int64_t column = static_cast<std::int64_t>(blockIdx.y) * kSlice; column < width; column += gridDim.y * kSlice) {
     Sums sums{};
-    for (std::int64_t base = start; start >= 0 && base < positions; base += 32) {
+    for (std::int64_t base = start; base < positions; base += 32) {
       const bool mine = base + lane < positions && __ldg(sorted.id + base + lane) == row;
       const int count = __popc(__ballot_sync(0xffffffffu, mine));
       AddRows(gradient + column, width, width - column, mine ? __ldg(sorted.position + base + lane) : 0, count, sums);
@@ -166,18 +172,15 @@ void Run_embedding(const KernelArgs& args, Context& context) {
 void Run_embedding_grad(const KernelArgs& args, Context& context) {
   const std::int64_t rows = args.out_type(0).shape[0], width = args.out_type(0).shape[1];
   const std::int64_t positions = args.in_type(0).elements();
+  Check(cudaMemsetAsync(args.out[0], 0, args.out_type(0).bytes(), context.stream()), "embedding_grad");
+  if (positions == 0) return;
   const int threads = ThreadsOr(context, 256, kMaxGradThreads);
-  auto* scratch =
-      static_cast<std::int32_t*>(context.Scratch(sizeof(std::int32_t) * static_cast<std::size_t>(rows + 2 * positions)));
-  const Sorted sorted{.position = scratch + rows, .id = scratch + rows + positions, .start = scratch};
-  Check(cudaMemsetAsync(sorted.start, 0xff, sizeof(std::int32_t) * static_cast<std::size_t>(rows), context.stream()),
-        "embedding_grad");
-  if (positions > 0) {
-    SortPositions<<<static_cast<unsigned>(CeilDiv(CeilDiv(positions, kAtOnce), threads / 32)), threads, 0, context.stream()>>>(
-        args.In<std::int32_t>(0), positions, rows, sorted);
-    CheckLaunch("embedding_grad order");
-  }
-  const dim3 grid(static_cast<unsigned>(CeilDiv(rows, threads / 32)),
+  auto* scratch = static_cast<std::int32_t*>(context.Scratch(2 * sizeof(std::int32_t) * static_cast<std::size_t>(positions)));
+  const Sorted sorted{.position = scratch, .id = scratch + positions};
+  SortPositions<<<static_cast<unsigned>(CeilDiv(CeilDiv(positions, kAtOnce), threads / 32)), threads, 0, context.stream()>>>(
+      args.In<std::int32_t>(0), positions, sorted);
+  CheckLaunch("embedding_grad order");
+  const dim3 grid(static_cast<unsigned>(CeilDiv(positions, threads / 32)),
                   static_cast<unsigned>(std::min<std::int64_t>(CeilDiv(width, kSlice), 65535)));
   EmbeddingGrad<<<grid, threads, 0, context.stream()>>>(sorted, args.In<float>(1), args.Out<float>(0), rows, width, positions);
   CheckLaunch("embedding_grad");

@@ -1,6 +1,8 @@
-// Kernels of layernorm: a row is read once and held in registers when it has at most 1024 elements; its parameters' gradients are column reductions.
+// Kernels of layernorm: a row is read once and held in registers when it has at most 1024 elements; its parameters' gradients are
+// column reductions.
 #include "assay/backend/cuda/columns-inl.h"
 #include "assay/backend/cuda/kernels.h"
+#include "assay/backend/cuda/row_kernels-inl.h"
 #include "assay/backend/cuda/rows-inl.h"
 #include "assay/ops/rules.h"
 

@@ -1,5 +1,5 @@
-// Kernels of transpose, slice, pad and concat. They move bits of any element type, 16 bytes at a time where all distances allow it, and only f32 has
-// NaNs that become canonical on the way.
+// Kernels of transpose, slice, pad and concat. They move bits of any element type, 16 bytes at a time where all distances allow
+// it, and only f32 has NaNs that become canonical on the way.
 #include <array>
 #include <vector>
 
@@ -177,67 +177,84 @@ void LaunchGather(const KernelArgs& args, std::vector<ops::TransposeAxis> axes, 
 }
 
 // `from`: the axis whose elements are neighbours in the input; `to`: those in the output; the others number the matrices.
+template <class Index>
 struct Tiles {
   ops::TransposeAxis from, to;
+  Divisor<Index> tiles_from, tiles_to;
+  Index total = 0;
   int others = 0;
   ops::TransposeAxis other[Shape::kMaxRank];
-  std::int64_t tiles_from = 0, tiles_to = 0, total = 0;
+  Divisor<Index> other_extent[Shape::kMaxRank];
 };
 
-template <class T>
+constexpr int kTile = 32;
+
+template <class T, class Index>
 __global__ void __launch_bounds__(kMaxLayoutThreads, 1)
-    TransposeTiles(const __grid_constant__ Tiles tiles, const T* in, T* out, bool is_float) {
-  __shared__ T tile[32][33];
-  for (std::int64_t number = blockIdx.x; number < tiles.total; number += gridDim.x) {
-    const std::int64_t f0 = number % tiles.tiles_from * 32;
-    const std::int64_t t0 = number / tiles.tiles_from % tiles.tiles_to * 32;
-    std::int64_t matrix = number / tiles.tiles_from / tiles.tiles_to;
+    TransposeTiles(const __grid_constant__ Tiles<Index> tiles, const T* in, T* out, bool is_float) {
+  __shared__ T tile[kTile][kTile + 1];
+  for (Index number = blockIdx.x; number < tiles.total; number += gridDim.x) {
+    Index from, to, index;
+    Index matrix = tiles.tiles_to.Divide(tiles.tiles_from.Divide(number, from), to);
     std::int64_t in_base = 0, out_base = 0;
     for (int axis = tiles.others; axis-- > 0;) {
-      const std::int64_t index = matrix % tiles.other[axis].extent;
-      matrix /= tiles.other[axis].extent;
-      in_base += index * tiles.other[axis].in_stride;
-      out_base += index * tiles.other[axis].out_stride;
+      matrix = tiles.other_extent[axis].Divide(matrix, index);
+      in_base += static_cast<std::int64_t>(index) * tiles.other[axis].in_stride;
+      out_base += static_cast<std::int64_t>(index) * tiles.other[axis].out_stride;
     }
+    const std::int64_t f0 = static_cast<std::int64_t>(from) * kTile, t0 = static_cast<std::int64_t>(to) * kTile;
+    const int froms = static_cast<int>(tiles.from.extent - f0 < kTile ? tiles.from.extent - f0 : kTile);
+    const int tos = static_cast<int>(tiles.to.extent - t0 < kTile ? tiles.to.extent - t0 : kTile);
+    const int x = static_cast<int>(threadIdx.x), y0 = static_cast<int>(threadIdx.y);
+    const T* source = in + in_base + t0 * tiles.to.in_stride + f0 + x;
+    T* target = out + out_base + f0 * tiles.from.out_stride + t0 + x;
 #pragma unroll 4
-    for (int y = static_cast<int>(threadIdx.y); y < 32; y += static_cast<int>(blockDim.y)) {
-      if (t0 + y < tiles.to.extent && f0 + threadIdx.x < tiles.from.extent) {
-        tile[y][threadIdx.x] = Moved(__ldg(in + in_base + (t0 + y) * tiles.to.in_stride + f0 + threadIdx.x), is_float);
-      }
+    for (int y = y0; y < tos; y += static_cast<int>(blockDim.y)) {
+      if (x < froms) tile[y][x] = Moved(__ldg(source + y * tiles.to.in_stride), is_float);
     }
     __syncthreads();
 #pragma unroll 4
-    for (int y = static_cast<int>(threadIdx.y); y < 32; y += static_cast<int>(blockDim.y)) {
-      if (f0 + y < tiles.from.extent && t0 + threadIdx.x < tiles.to.extent) {
-        out[out_base + (f0 + y) * tiles.from.out_stride + t0 + threadIdx.x] = tile[threadIdx.x][y];
-      }
+    for (int y = y0; y < froms; y += static_cast<int>(blockDim.y)) {
+      if (x < tos) target[y * tiles.from.out_stride] = tile[x][y];
     }
     __syncthreads();
   }
 }
 
-void LaunchTiles(const KernelArgs& args, const std::vector<ops::TransposeAxis>& axes, Context& context) {
-  Tiles tiles{};
+template <class Index>
+void LaunchTilesOf(const KernelArgs& args, const std::vector<ops::TransposeAxis>& axes, std::int64_t total, Context& context) {
+  Tiles<Index> tiles;
   tiles.to = axes.back();
-  std::int64_t matrices = 1;
   for (std::size_t k = 0; k + 1 < axes.size(); ++k) {
     if (axes[k].in_stride == 1) {
       tiles.from = axes[k];
     } else {
+      tiles.other_extent[tiles.others] = Divisor<Index>(axes[k].extent);
       tiles.other[tiles.others++] = axes[k];
-      matrices *= axes[k].extent;
     }
   }
-  tiles.tiles_from = CeilDiv(tiles.from.extent, 32);
-  tiles.tiles_to = CeilDiv(tiles.to.extent, 32);
-  tiles.total = tiles.tiles_from * tiles.tiles_to * matrices;
-  const dim3 threads(32, static_cast<unsigned>(ThreadsOr(context, 256, kMaxLayoutThreads) / 32));
+  tiles.tiles_from = Divisor<Index>(CeilDiv(tiles.from.extent, kTile));
+  tiles.tiles_to = Divisor<Index>(CeilDiv(tiles.to.extent, kTile));
+  tiles.total = static_cast<Index>(total);
+  const dim3 threads(kTile, static_cast<unsigned>(ThreadsOr(context, 256, kMaxLayoutThreads) / kTile));
   WithUnit(SizeOf(args.out_type(0).dtype), [&](auto t) {
     using T = decltype(t);
-    TransposeTiles<T><<<GridFor(tiles.total, 1), threads, 0, context.stream()>>>(tiles, args.In<T>(0), args.Out<T>(0),
-                                                                                 args.out_type(0).dtype == DType::kF32);
+    TransposeTiles<T, Index><<<GridFor(total, 1), threads, 0, context.stream()>>>(tiles, args.In<T>(0), args.Out<T>(0),
+                                                                                  args.out_type(0).dtype == DType::kF32);
   });
   CheckLaunch("transpose");
+}
+
+void LaunchTiles(const KernelArgs& args, const std::vector<ops::TransposeAxis>& axes, Context& context) {
+  std::int64_t total = CeilDiv(axes.back().extent, kTile);
+  for (std::size_t k = 0; k + 1 < axes.size(); ++k)
+    total *= axes[k].in_stride == 1 ? CeilDiv(axes[k].extent, kTile) : axes[k].extent;
+  // The grid's size is added to a number that is below the total.
+  if (FitsIndex32(total + kMaxGrid)) {
+    LaunchTilesOf<std::uint32_t>(args, axes, total, context);
+  } else {
+    LaunchTilesOf<std::uint64_t>(args, axes, total, context);
+  }
 }
 
 }  // namespace

@@ -1,4 +1,7 @@
-// Kernels of the poolings: a thread for each element of the output, neighbouring threads on neighbouring channels.
+// Kernels of the poolings: a thread for each element of the output, or for four channels of a pixel, neighbouring threads on
+// neighbouring channels.
+#include <type_traits>
+
 #include "assay/backend/cuda/columns-inl.h"
 #include "assay/backend/cuda/kernels.h"
 #include "assay/backend/cuda/launch-inl.h"
@@ -8,6 +11,12 @@ namespace assay::cuda {
 namespace {
 
 constexpr int kMaxPoolThreads = 1024;
+
+// W neighbouring channels: 1, or 4 when the number of channels allows it.
+template <class V, int W>
+struct alignas(W * sizeof(V)) Pack {
+  V at[W];
+};
 
 template <class Int>
 struct Span {
@@ -72,6 +81,7 @@ class Places {
   Divisor<Index> height_, width_, channels_;
 };
 
+// Channels, and indices of elements, count packs.
 template <class Int>
 struct Pool {
   Axis<Int> h, w;
@@ -79,12 +89,12 @@ struct Pool {
   Places<Int> image, pooled;
   float window;
 
-  explicit Pool(const ops::PoolGeometry& g)
+  Pool(const ops::PoolGeometry& g, std::int64_t packs)
       : h(g.h),
         w(g.w),
-        channels(static_cast<Int>(g.channels)),
-        image(g.h.in, g.w.in, g.channels),
-        pooled(g.h.out, g.w.out, g.channels),
+        channels(static_cast<Int>(packs)),
+        image(g.h.in, g.w.in, packs),
+        pooled(g.h.out, g.w.out, packs),
         window(g.window()) {}
 
   // Calls body(element of the image, its pixel's number) for the pixels of a window, rows first.
@@ -105,60 +115,88 @@ struct Pool {
   }
 };
 
-template <class Int>
+template <class Int, int W>
 struct MaxPool {
-  const float* in;
-  float* out;
-  std::int32_t* argmax;
+  const Pack<float, W>* in;
+  Pack<float, W>* out;
+  Pack<std::int32_t, W>* argmax;
   __device__ void operator()(const Pool<Int>& pool, Int i) const {
-    float best = 0.0f;
-    Int taken = -1;
+    Pack<float, W> best{};
+    Pack<std::int32_t, W> taken;
+#pragma unroll
+    for (int k = 0; k < W; ++k) taken.at[k] = -1;
     pool.ForEachTap(pool.pooled.Of(i), [&](Int at, Int pixel) {
-      const float v = __ldg(in + at);
-      if (taken >= 0 && !(v > best || (v != v && best == best))) return;
-      best = v;
-      taken = pixel;
+      const Pack<float, W> v = in[at];
+#pragma unroll
+      for (int k = 0; k < W; ++k) {
+        if (taken.at[k] >= 0 && !(v.at[k] > best.at[k] || (v.at[k] != v.at[k] && best.at[k] == best.at[k]))) continue;
+        best.at[k] = v.at[k];
+        taken.at[k] = static_cast<std::int32_t>(pixel);
+      }
     });
-    out[i] = Device::Canonical(best);
-    argmax[i] = static_cast<std::int32_t>(taken);
+#pragma unroll
+    for (int k = 0; k < W; ++k) best.at[k] = Device::Canonical(best.at[k]);
+    out[i] = best;
+    argmax[i] = taken;
   }
 };
 
-template <class Int>
+template <class Int, int W>
 struct MaxPoolGrad {
-  const float* gradient;
-  const std::int32_t* argmax;
-  float* out;
+  const Pack<float, W>* gradient;
+  const Pack<std::int32_t, W>* argmax;
+  Pack<float, W>* out;
   __device__ void operator()(const Pool<Int>& pool, Int i) const {
     const Place<Int> at = pool.image.Of(i);
     const Int pixel = at.h * pool.w.in + at.w;
-    float acc = 0.0f;
-    pool.ForEachWindow(at, [&](Int k) {
-      if (__ldg(argmax + k) == pixel) acc = __fadd_rn(acc, __ldg(gradient + k));
+    Pack<float, W> acc{};
+    pool.ForEachWindow(at, [&](Int window) {
+      const Pack<std::int32_t, W> taken = argmax[window];
+      const Pack<float, W> dy = gradient[window];
+#pragma unroll
+      for (int k = 0; k < W; ++k) {
+        if (taken.at[k] == pixel) acc.at[k] = __fadd_rn(acc.at[k], dy.at[k]);
+      }
     });
-    out[i] = Device::Canonical(acc);
+#pragma unroll
+    for (int k = 0; k < W; ++k) acc.at[k] = Device::Canonical(acc.at[k]);
+    out[i] = acc;
   }
 };
 
-template <class Int>
+// Adds to a pack.
+template <int W>
+__device__ __forceinline__ void Accumulate(Pack<float, W>& acc, const Pack<float, W>& x) {
+#pragma unroll
+  for (int k = 0; k < W; ++k) acc.at[k] = __fadd_rn(acc.at[k], x.at[k]);
+}
+
+template <int W>
+__device__ __forceinline__ Pack<float, W> Mean(Pack<float, W> acc, float window) {
+#pragma unroll
+  for (int k = 0; k < W; ++k) acc.at[k] = Device::Canonical(__fdiv_rn(acc.at[k], window));
+  return acc;
+}
+
+template <class Int, int W>
 struct AvgPool {
-  const float* in;
-  float* out;
+  const Pack<float, W>* in;
+  Pack<float, W>* out;
   __device__ void operator()(const Pool<Int>& pool, Int i) const {
-    float acc = 0.0f;
-    pool.ForEachTap(pool.pooled.Of(i), [&](Int at, Int) { acc = __fadd_rn(acc, __ldg(in + at)); });
-    out[i] = Device::Canonical(__fdiv_rn(acc, pool.window));
+    Pack<float, W> acc{};
+    pool.ForEachTap(pool.pooled.Of(i), [&](Int at, Int) { Accumulate(acc, in[at]); });
+    out[i] = Mean(acc, pool.window);
   }
 };
 
-template <class Int>
+template <class Int, int W>
 struct AvgPoolGrad {
-  const float* gradient;
-  float* out;
+  const Pack<float, W>* gradient;
+  Pack<float, W>* out;
   __device__ void operator()(const Pool<Int>& pool, Int i) const {
-    float acc = 0.0f;
-    pool.ForEachWindow(pool.image.Of(i), [&](Int k) { acc = __fadd_rn(acc, __ldg(gradient + k)); });
-    out[i] = Device::Canonical(__fdiv_rn(acc, pool.window));
+    Pack<float, W> acc{};
+    pool.ForEachWindow(pool.image.Of(i), [&](Int window) { Accumulate(acc, gradient[window]); });
+    out[i] = Mean(acc, pool.window);
   }
 };
 
@@ -174,18 +212,34 @@ bool IsSmall(const ops::PoolGeometry& g, std::int64_t image, std::int64_t pooled
   return small(g.h) && small(g.w) && FitsIndex32(2 * std::max(image, pooled));
 }
 
-// Op<Int> is made from `parts` for the type of index that the geometry asks for.
-template <template <class> class Op, class... Parts>
-void LaunchPool(const ops::PoolGeometry& g, const KernelArgs& args, Context& context, const char* name, Parts... parts) {
+template <template <class, int> class Op, int W, class... Pointers>
+void LaunchPacks(const ops::PoolGeometry& g, std::int64_t total, bool small, Context& context, Pointers*... pointers) {
+  const int threads = ThreadsOr(context, 256, kMaxPoolThreads);
+  const unsigned grid = GridFor(total / W, threads);
+  const auto launch = [&](auto number) {
+    using Int = decltype(number);
+    const Op<Int, W> op{
+        reinterpret_cast<std::conditional_t<std::is_const_v<Pointers>, const Pack<std::remove_const_t<Pointers>, W>,
+                                            Pack<std::remove_const_t<Pointers>, W>>*>(pointers)...};
+    PoolElements<<<grid, threads, 0, context.stream()>>>(Pool<Int>(g, g.channels / W), op, static_cast<Int>(total / W));
+  };
+  if (small) {
+    launch(std::int32_t{});
+  } else {
+    launch(std::int64_t{});
+  }
+}
+
+// Op<Int, W> is made from `pointers` to elements, for the type of index and the packs that the geometry asks for.
+template <template <class, int> class Op, class... Pointers>
+void LaunchPool(const ops::PoolGeometry& g, const KernelArgs& args, Context& context, const char* name, Pointers*... pointers) {
   const std::int64_t total = args.out_type(0).elements();
   if (total == 0) return;
-  const int threads = ThreadsOr(context, 256, kMaxPoolThreads);
-  const unsigned grid = GridFor(total, threads);
-  if (IsSmall(g, args.in_type(0).elements(), total)) {
-    PoolElements<<<grid, threads, 0, context.stream()>>>(Pool<std::int32_t>(g), Op<std::int32_t>{parts...},
-                                                         static_cast<std::int32_t>(total));
+  const bool small = IsSmall(g, args.in_type(0).elements(), total);
+  if (g.channels % 4 == 0) {
+    LaunchPacks<Op, 4>(g, total, small, context, pointers...);
   } else {
-    PoolElements<<<grid, threads, 0, context.stream()>>>(Pool<std::int64_t>(g), Op<std::int64_t>{parts...}, total);
+    LaunchPacks<Op, 1>(g, total, small, context, pointers...);
   }
   CheckLaunch(name);
 }

@@ -1,8 +1,10 @@
 // Kernels of row_sum col_sum row_max row_max_grad sum_squares clip_scale.
 //
-// A few very long rows are summed by the whole device: warps leave the sums of pieces in memory, and the block that finishes last sums those.
+// A few very long rows are summed by the whole device: warps leave the sums of pieces in memory, and the block that finishes last
+// sums those.
 #include "assay/backend/cuda/columns-inl.h"
 #include "assay/backend/cuda/kernels.h"
+#include "assay/backend/cuda/row_kernels-inl.h"
 #include "assay/backend/cuda/rows-inl.h"
 #include "assay/ops/rules.h"
 
@@ -103,7 +105,8 @@ __device__ __forceinline__ float MaxOfLanes(float lane) {
   return lane;
 }
 
-// One row for each `warps` warps of a block. Which of two equal zeros is the maximum depends on the order, so each warp has neighbouring elements.
+// One row for each `warps` warps of a block. Which of two equal zeros is the maximum depends on the order, so each warp has
+// neighbouring elements.
 __global__ void __launch_bounds__(kMaxThreads, 1)
     RowMax(const float* in, float* out, std::int64_t rows, std::int64_t n, int warps) {
   __shared__ float lanes[32][32];

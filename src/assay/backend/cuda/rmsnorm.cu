@@ -1,6 +1,8 @@
-// Kernels of rmsnorm: a row is read once and held in registers when it has at most 1024 elements; gamma's gradient is a column reduction.
+// Kernels of rmsnorm: a row is read once and held in registers when it has at most 1024 elements; gamma's gradient is a column
+// reduction.
 #include "assay/backend/cuda/columns-inl.h"
 #include "assay/backend/cuda/kernels.h"
+#include "assay/backend/cuda/row_kernels-inl.h"
 #include "assay/backend/cuda/rows-inl.h"
 #include "assay/ops/rules.h"
 

@@ -1,9 +1,9 @@
-// Reductions of rows on the GPU (docs/NUMERICS.md, section 2: rowsum, rowsumsq, rowdot), and kernels that run one body per row.
+// Reductions of rows on the GPU (docs/NUMERICS.md, section 2: rowsum, rowsumsq, rowdot). Kernels: row_kernels-inl.h.
 //
-// The contract's 32 lanes are the lanes of a warp. A row of up to 1024 elements is one warp's (NarrowRow), which can hold it in registers; one of a few
-// pieces is a block's with a warp for each (MediumRow), which can hold it too; a longer one is a block's (WideRow): warps sum its pieces, the first warp
-// sums the sums. A body is written once for all: it takes the row, asks it to Hold what it reads more than once, and to Reduce and ForEach. `k` numbers
-// a lane's elements where they are held.
+// The contract's 32 lanes are the lanes of a warp. A row of up to 1024 elements is one warp's (NarrowRow), which can hold it in
+// registers; one of a few pieces is a block's with a warp for each (MediumRow), which can hold it too; a longer one is a block's
+// (WideRow): warps sum its pieces, the first warp sums the sums. A body is written once for all: it takes the row, asks it to
+// Hold what it reads more than once, and to Reduce and ForEach. `k` numbers a lane's elements where they are held.
 //
 // A step is called for elements that exist alone, so that the fma forms leave out what is missing. For .cu files alone.
 #pragma once
@@ -330,7 +330,8 @@ class WideRow {
     return HalveLanes(lane);
   }
 
-  // The first warp, when the pieces of a group are summed: takes the sum up as far as it is complete. A single sum is not summed again.
+  // The first warp, when the pieces of a group are summed: takes the sum up as far as it is complete. A single sum is not summed
+  // again.
   template <int N>
   __device__ void CloseGroup(std::int64_t group, std::int64_t groups, int count, bool several) const {
     const bool last = group + 1 == groups;
@@ -358,87 +359,5 @@ class WideRow {
   int warp_;
   int warps_;
 };
-
-// An Op has a member n, the elements of a row; kSums, the sums it takes at once; kHeld, how many registers it
-// needs for each element; and body(row, number of the row). A
-// launch takes the rows from `first` on that its grid covers: a loop over rows in the kernel would have the compiler hold gamma and beta in registers
-// from one row to the next.
-//
-// An exact row's kernel must find registers for that many blocks on a multiprocessor that some warps compute while others wait for memory.
-constexpr int ExactBlocks(int registers_held) { return 65536 / kMaxNarrowThreads / (registers_held + 40); }
-
-template <int K, bool Exact, class Op>
-__global__ void __launch_bounds__(kMaxNarrowThreads, Exact ? ExactBlocks(K* Op::kHeld) : 1)
-    NarrowRows(Op op, std::int64_t first, std::int64_t rows) {
-  const std::int64_t row = first + static_cast<std::int64_t>(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;
-  if (row < rows) op(NarrowRow<K, Exact>(op.n), row);
-}
-
-template <bool Exact, class Op>
-__global__ void __launch_bounds__(32 * kMediumPieces, Op::kHeld == 1 ? 2 : 1) MediumRows(Op op, std::int64_t first) {
-  __shared__ MediumSums sums;
-  op(MediumRow<Exact>(op.n, sums), first + blockIdx.x);
-}
-
-template <class Op>
-__global__ void __launch_bounds__(kMaxThreads, 1) WideRows(Op op, std::int64_t first) {
-  __shared__ WideSums<Op::kSums> sums;
-  op(WideRow<Op::kSums>(op.n, sums), first + blockIdx.x);
-}
-
-// As many warps as divide the pieces evenly.
-inline int WideThreads(const Context& context, std::int64_t n, int own_warps, int most) {
-  const std::int64_t pieces = CeilDiv(n, kRowPiece);
-  const std::int64_t rounds = CeilDiv(pieces, own_warps);
-  return ThreadsOr(context, static_cast<int>(32 * std::max<std::int64_t>(4, CeilDiv(pieces, rounds))), most);
-}
-
-template <int K, class Op>
-void LaunchNarrow(const Op& op, std::int64_t first, std::int64_t rows, Context& context) {
-  const int threads = ThreadsOr(context, 128, kMaxNarrowThreads);
-  const unsigned grid = GridFor(rows - first, threads / 32);
-  if (op.n == 32 * K) {
-    NarrowRows<K, true><<<grid, threads, 0, context.stream()>>>(op, first, rows);
-  } else {
-    NarrowRows<K, false><<<grid, threads, 0, context.stream()>>>(op, first, rows);
-  }
-}
-
-template <class Op>
-void LaunchMedium(const Op& op, std::int64_t first, std::int64_t rows, Context& context) {
-  const auto threads = static_cast<unsigned>(32 * CeilDiv(op.n, kRowPiece));
-  if (op.n % kRowPiece == 0) {
-    MediumRows<true><<<GridFor(rows - first, 1), threads, 0, context.stream()>>>(op, first);
-  } else {
-    MediumRows<false><<<GridFor(rows - first, 1), threads, 0, context.stream()>>>(op, first);
-  }
-}
-
-template <class Op>
-void LaunchRowsFrom(const Op& op, std::int64_t first, std::int64_t rows, Context& context) {
-  if (op.n <= 128) {
-    LaunchNarrow<4>(op, first, rows, context);
-  } else if (op.n <= 256) {
-    LaunchNarrow<8>(op, first, rows, context);
-  } else if (op.n <= 512) {
-    LaunchNarrow<16>(op, first, rows, context);
-  } else if (op.n <= 768) {
-    LaunchNarrow<24>(op, first, rows, context);
-  } else if (op.n <= kRowPiece) {
-    LaunchNarrow<32>(op, first, rows, context);
-  } else if (op.n <= kMediumPieces * kRowPiece && context.tuning().threads == 0) {
-    LaunchMedium(op, first, rows, context);
-  } else {
-    WideRows<<<GridFor(rows - first, 1), WideThreads(context, op.n, 8, kMaxThreads), 0, context.stream()>>>(op, first);
-  }
-}
-
-template <class Op>
-void LaunchRows(const Op& op, std::int64_t rows, Context& context, const char* name) {
-  for (std::int64_t first = 0; first < rows; first += kMaxGrid) {
-    LaunchRowsFrom(op, first, std::min(rows, first + kMaxGrid), context);
-    CheckLaunch(name);
-  }
-}
 
 }  // namespace assay::cuda

@@ -1,16 +1,18 @@
 // Kernels of softmax and cross-entropy: a warp for a row of up to 1024 elements, held in registers, a block for a longer one.
 //
-// The long rows of a language model's losses are read from memory once: a block keeps as much of the row as half of a multiprocessor's shared memory
-// holds, copied there while the row before is computed with, and finds the rest in the second-level cache when it sums the exponentials.
+// The long rows of a language model's losses are read from memory once: a block has a multiprocessor to itself and keeps the row
+// in shared memory between the maximum and the sum of the exponentials. The second-level cache would not hold the rows of all
+// multiprocessors.
 #include "assay/backend/cuda/kernels.h"
+#include "assay/backend/cuda/row_kernels-inl.h"
 #include "assay/backend/cuda/rows-inl.h"
 #include "assay/ops/rules.h"
 
 namespace assay::cuda {
 namespace {
 
-// Of a block of WideCrossEntropy, two of which share a multiprocessor.
-constexpr int kLossThreads = 512;
+// Of a row that a block keeps.
+constexpr int kMostHeldPieces = 64;
 
 using numerics::device::Exp;
 using numerics::device::Log;
@@ -105,7 +107,7 @@ struct Extremes {
 
 // Calls take(place) for the places in a piece, of which `n` exist, that the lane has.
 template <class Take>
-__device__ __forceinline__ void ForEachInPiece(std::int64_t n, const Take& take) {
+__device__ __forceinline__ void ForEachInPiece(int n, const Take& take) {
   if (n >= kRowPiece) {
 #pragma unroll 16
     for (int k = 0; k < 32; ++k) take(Lane() + 32 * k);
@@ -114,74 +116,68 @@ __device__ __forceinline__ void ForEachInPiece(std::int64_t n, const Take& take)
   }
 }
 
-// Starts to copy one element to shared memory, where the thread finds it after CopiesArrived().
-__device__ __forceinline__ void StartCopy(float* to, const float* from) {
-  const auto address = static_cast<unsigned>(__cvta_generic_to_shared(to));
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(address), "l"(from) : "memory");
-}
-__device__ __forceinline__ void CopiesArrived() { asm volatile("cp.async.wait_all;" ::: "memory"); }
-
-// The first `kept_pieces` pieces of a row are in shared memory, those of the next row on their way as soon as the exponentials of this one's are summed.
-// A warp takes the same pieces each time and a lane the same elements, so that copies need no barrier.
-__global__ void __launch_bounds__(kLossThreads, 2) WideCrossEntropy(CrossEntropy op, std::int64_t rows, int kept_pieces) {
-  extern __shared__ float kept[];
-  __shared__ WideSums<1> sums;
-  const WideRow<1> wide(op.n, sums);
+// A block for each row, which it keeps. A warp takes the same pieces each time and a lane the same elements, so that only maximum
+// and sum need barriers.
+__global__ void __launch_bounds__(kMaxThreads, 1) HeldCrossEntropy(CrossEntropy op, std::int64_t rows) {
+  extern __shared__ float held[];
+  __shared__ float maxima[32], sums[kMostHeldPieces];
   const int warp = static_cast<int>(threadIdx.x / 32), warps = static_cast<int>(blockDim.x / 32);
-  const std::int64_t pieces = CeilDiv(op.n, kRowPiece);
-  const auto fetch = [&](std::int64_t number, std::int64_t piece) {
-    const float* from = op.in + number * op.n + piece * kRowPiece;
-    float* to = kept + piece * kRowPiece;
-    ForEachInPiece(op.n - piece * kRowPiece, [&](int i) { StartCopy(to + i, from + i); });
-  };
-  for (int p = warp; p < kept_pieces; p += warps) fetch(blockIdx.x, p);
+  const int n = static_cast<int>(op.n), pieces = static_cast<int>(CeilDiv(op.n, kRowPiece));
+  constexpr int kPiece = static_cast<int>(kRowPiece);
   for (std::int64_t number = blockIdx.x; number < rows; number += gridDim.x) {
     const float* x = op.in + number * op.n;
     Extremes seen;
-    for (std::int64_t p = warp + CeilDiv(kept_pieces - warp, warps) * warps; p < pieces; p += warps) {
-      const float* from = x + p * kRowPiece;
-      ForEachInPiece(op.n - p * kRowPiece, [&](int i) { seen.Take(__ldg(from + i)); });
+    for (int p = warp; p < pieces; p += warps) {
+      const float* from = x + p * kPiece;
+      float* to = held + p * kPiece;
+      ForEachInPiece(n - p * kPiece, [&](int i) {
+        const float value = __ldg(from + i);
+        to[i] = value;
+        seen.Take(value);
+      });
     }
-    CopiesArrived();
-    for (int p = warp; p < kept_pieces; p += warps) {
-      const float* from = kept + p * kRowPiece;
-      ForEachInPiece(op.n - p * kRowPiece, [&](int i) { seen.Take(from[i]); });
-    }
-    const float m = wide.MaxOfWarps(seen.max);
-    // Up to 1024 pieces the warp has seen all elements that it will sum.
-    const bool inside = pieces <= kRowPiece && __all_sync(kAllLanes, __fsub_rn(seen.min, m) >= -87.0f);
-    float sum[1];
-    wide.ReducePieces(sum, [&](std::int64_t piece, float(&of_piece)[1]) {
-      const auto add = [&](const auto& exp_at) {
-        wide.SumPiece(piece, of_piece, [&](float(&acc)[1], int, std::int64_t i) { acc[0] = __fadd_rn(acc[0], exp_at(i)); });
-      };
-      const bool is_kept = piece < kept_pieces;
-      if (inside && is_kept) {
-        add([&](std::int64_t i) { return ExpInside(__fsub_rn(kept[i], m)); });
-      } else if (inside) {
-        add([&](std::int64_t i) { return ExpInside(__fsub_rn(__ldg(x + i), m)); });
+    seen.max = LooseMaxOfLanes(seen.max);
+    if (Lane() == 0) maxima[warp] = seen.max;
+    __syncthreads();
+    const float m = LooseMaxOfLanes(Lane() < warps ? maxima[Lane()] : MinusInfinity());
+    const bool inside = __all_sync(kAllLanes, __fsub_rn(seen.min, m) >= -87.0f);
+    for (int p = warp; p < pieces; p += warps) {
+      const float* from = held + p * kPiece;
+      float sum = 0.0f;
+      if (inside) {
+        ForEachInPiece(n - p * kPiece, [&](int i) { sum = __fadd_rn(sum, ExpInside(__fsub_rn(from[i], m))); });
       } else {
-        add([&](std::int64_t i) { return Exp<Device>(__fsub_rn(is_kept ? kept[i] : __ldg(x + i), m)); });
+        ForEachInPiece(n - p * kPiece, [&](int i) { sum = __fadd_rn(sum, Exp<Device>(__fsub_rn(from[i], m))); });
       }
-      if (is_kept && number + gridDim.x < rows) fetch(number + gridDim.x, piece);
-    });
-    if (wide.leads()) op.Finish(x, number, m, sum[0]);
+      sum = HalveLanes(sum);
+      if (Lane() == 0) sums[p] = sum;
+    }
+    __syncthreads();
+    // The other warps go on to the next row; they need `maxima` and `sums` again only after a barrier that this one has to reach.
+    if (warp != 0) continue;
+    float total = 0.0f;
+    for (int p = Lane(); p < pieces; p += 32) total = __fadd_rn(total, sums[p]);
+    total = HalveLanes(total);
+    if (Lane() == 0) op.Finish(x, number, m, total);
   }
 }
 
-void LaunchWideCrossEntropy(const CrossEntropy& op, std::int64_t rows, Context& context) {
-  constexpr std::int64_t kPieceBytes = kRowPiece * static_cast<std::int64_t>(sizeof(float));
-  // Two blocks to a multiprocessor, so that one reads while the other computes; each has WideSums beside what it keeps, and 1 KiB is the system's.
-  const std::int64_t bytes =
-      static_cast<std::int64_t>(context.max_shared_bytes()) / 2 - static_cast<std::int64_t>(sizeof(WideSums<1>)) - 1024;
-  const int kept = static_cast<int>(std::clamp<std::int64_t>(bytes / kPieceBytes, 0, CeilDiv(op.n, kRowPiece)));
-  Check(
-      cudaFuncSetAttribute(WideCrossEntropy, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kept * kPieceBytes)),
-      "shared memory of cross_entropy");
-  WideCrossEntropy<<<static_cast<unsigned>(std::min<std::int64_t>(rows, 2 * context.multiprocessors())),
-                     WideThreads(context, op.n, kLossThreads / 32, kLossThreads), static_cast<std::size_t>(kept * kPieceBytes),
-                     context.stream()>>>(op, rows, kept);
+// Whether the row is longer than a piece and fits in a block's memory, in which case it is launched.
+bool LaunchHeldCrossEntropy(const CrossEntropy& op, std::int64_t rows, Context& context) {
+  const std::int64_t pieces = CeilDiv(op.n, kRowPiece);
+  const std::int64_t bytes = pieces * kRowPiece * static_cast<std::int64_t>(sizeof(float));
+  if (rows == 0 || pieces < 2 || pieces > kMostHeldPieces) return false;
+  if (bytes + 1024 > static_cast<std::int64_t>(context.max_shared_bytes())) return false;
+  Check(cudaFuncSetAttribute(HeldCrossEntropy, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
+        "shared memory of cross_entropy");
+  // As many blocks as have room at once, a multiprocessor's memory taken as a little more than a block's.
+  const std::int64_t at_once = static_cast<std::int64_t>(context.max_shared_bytes()) / (bytes + 2048);
+  const auto blocks =
+      static_cast<unsigned>(std::min(rows, context.multiprocessors() * std::clamp<std::int64_t>(at_once, 1, 16)));
+  HeldCrossEntropy<<<blocks, WideThreads(context, op.n, 32, kMaxThreads), static_cast<std::size_t>(bytes), context.stream()>>>(
+      op, rows);
   CheckLaunch("cross_entropy");
+  return true;
 }
 
 struct CrossEntropyGrad {
@@ -261,11 +257,7 @@ void Run_softmax_grad(const KernelArgs& args, Context& context) {
 void Run_cross_entropy(const KernelArgs& args, Context& context) {
   const ops::MatrixView view = ops::LastAxisView(args.in_type(0));
   const CrossEntropy op{args.In<float>(0), args.In<std::int32_t>(1), args.Out<float>(0), args.Out<float>(1), view.cols};
-  if (view.cols > kRowPiece && view.rows > 0) {
-    LaunchWideCrossEntropy(op, view.rows, context);
-  } else {
-    LaunchRows(op, view.rows, context, "cross_entropy");
-  }
+  if (!LaunchHeldCrossEntropy(op, view.rows, context)) LaunchRows(op, view.rows, context, "cross_entropy");
 }
 
 void Run_cross_entropy_grad(const KernelArgs& args, Context& context) {
@@ -277,7 +269,7 @@ void Run_cross_entropy_grad(const KernelArgs& args, Context& context) {
                             .out = args.Out<float>(0),
                             .n = view.cols};
   if (view.cols > kRowPiece && view.rows > 0) {
-    WideCrossEntropyGrad<<<GridFor(view.rows, 1), ThreadsOr(context, 256, kMaxThreads), 0, context.stream()>>>(op, view.rows);
+    WideCrossEntropyGrad<<<GridFor(view.rows, 1), ThreadsOr(context, 512, kMaxThreads), 0, context.stream()>>>(op, view.rows);
     CheckLaunch("cross_entropy_grad");
   } else {
     LaunchRows(op, view.rows, context, "cross_entropy_grad");
