@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -101,6 +102,8 @@ class Backend {
 
   // The most bytes of a device that were in use at one time; 0 where the memory is the host's.
   virtual std::size_t peak_bytes() const { return 0; }
+  // What a device has left.
+  virtual std::optional<std::size_t> free_bytes() const { return std::nullopt; }
 
   // This backend, if its memory is the host's.
   virtual HostBackend* AsHost() { return nullptr; }

@@ -7,6 +7,7 @@
 #include "assay/cli/progress.h"
 #include "assay/cli/signer.h"
 #include "assay/cli/text.h"
+#include "assay/train/fit.h"
 #include "assay/train/interrupt.h"
 #include "assay/train/trainer.h"
 
@@ -61,10 +62,23 @@ void PrintResult(const TrainOptions& options, const PreparedJob& prepared, const
   if (!outcome.interrupted) fmt::print("weights     {}\nreceipt     {}\n", run.weights_path(), run.receipt_path());
 }
 
+// Says what would fit where a device turns out to have too little memory for what kernels take beside the plan.
+Result<TrainOutcome> TrainWithin(const PreparedJob& prepared, RunDirectory& run, const SigningKey& key, const Compute& compute,
+                                 const TrainHooks& hooks) {
+  try {
+    return Train(prepared, run, key, *compute.backend, *compute.pool, hooks);
+  } catch (const OutOfMemory& error) {
+    const auto free = compute.backend->free_bytes();
+    if (!free) throw;
+    return Err("{}; {}", error.what(), WhatWouldFit(prepared.job, *compute.backend, *free));
+  }
+}
+
 Result<int> RunTrain(const TrainOptions& options) {
   const double begin = Now();
   ASSAY_ASSIGN(const Compute compute, MakeCompute(options.compute));
   ASSAY_ASSIGN(const PreparedJob prepared, PrepareFrom(options, *compute.pool));
+  ASSAY_TRY(CheckFits(prepared, *compute.backend));
   ASSAY_ASSIGN(const SigningKey key, OpenSigner(options.key));
   ASSAY_ASSIGN(RunDirectory run, RunDirectory::OpenForTraining(options.out, ContentOf(prepared), key.verify_key()));
 
@@ -77,7 +91,7 @@ Result<int> RunTrain(const TrainOptions& options) {
       .on_note = [&](const std::string& text) { progress.Note(text); },
       .should_stop = [&] { return interrupt.signal() != 0; },
   };
-  const auto outcome = Train(prepared, run, key, *compute.backend, *compute.pool, hooks);
+  const auto outcome = TrainWithin(prepared, run, key, compute, hooks);
   progress.Finish();
   if (!outcome) return tl::unexpected(outcome.error());
   PrintResult(options, prepared, run, compute, *outcome, Now() - begin);

@@ -1,5 +1,6 @@
 #include "assay/exec/reduce.h"
 
+#include <bit>
 #include <utility>
 
 #include "assay/base/check.h"
@@ -128,7 +129,8 @@ std::size_t GradientTree::nodes() const { return static_cast<std::size_t>(microb
 std::size_t GradientTree::memory_bytes() const {
   std::size_t bytes = 0;
   for (const TensorType& type : types_) bytes += type.bytes();
-  return bytes * sets_.size() + add_.arena_bytes() + scale_.arena_bytes();
+  const auto most = static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(microbatches_ - 1))) + 1;
+  return bytes * most + add_.arena_bytes() + scale_.arena_bytes();
 }
 
 }  // namespace assay::exec

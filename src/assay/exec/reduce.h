@@ -32,7 +32,7 @@ class GradientTree {
 
   std::size_t nodes() const;  // additions and scalings
   std::size_t sets() const { return sets_.size(); }
-  std::size_t memory_bytes() const;
+  std::size_t memory_bytes() const;  // when all sets are in use
 
  private:
   struct Set {

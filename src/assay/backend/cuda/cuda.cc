@@ -120,6 +120,11 @@ class CudaBackend final : public Backend {
   }
 
   std::size_t peak_bytes() const override { return PeakBytes(); }
+  std::optional<std::size_t> free_bytes() const override {
+    std::size_t free = 0, total = 0;
+    Check(cudaMemGetInfo(&free, &total), "asking for free memory");
+    return free;
+  }
   void Wait() override { Check(cudaStreamSynchronize(stream_.get()), "computing on the GPU"); }
 
  private:
