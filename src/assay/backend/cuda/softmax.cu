@@ -1,8 +1,9 @@
 // Kernels of softmax and cross-entropy: a warp for a row of up to 1024 elements, held in registers, a block for a longer one.
 //
-// The long rows of a language model's losses are read from memory once: a block has a multiprocessor to itself and keeps the row
-// in shared memory between the maximum and the sum of the exponentials. The second-level cache would not hold the rows of all
-// multiprocessors.
+// The long rows of a language model's losses are read from memory about once: while a block looks for the maximum it keeps as
+// much of the row as half of a multiprocessor's shared memory holds, and looks for the rest in the second-level cache when it
+// sums the exponentials. Two blocks at a time, so that one computes while the other reads, are worth more than the whole row in
+// one block's memory.
 #include "assay/backend/cuda/kernels.h"
 #include "assay/backend/cuda/row_kernels-inl.h"
 #include "assay/backend/cuda/rows-inl.h"
@@ -11,8 +12,8 @@
 namespace assay::cuda {
 namespace {
 
-// Of a row that a block keeps.
-constexpr int kMostHeldPieces = 64;
+// Of a block of WideCrossEntropy, two of which share a multiprocessor.
+constexpr int kLossThreads = 544;
 
 using numerics::device::Exp;
 using numerics::device::Log;
@@ -105,79 +106,76 @@ struct Extremes {
   }
 };
 
-// Calls take(place) for the places in a piece, of which `n` exist, that the lane has.
-template <class Take>
-__device__ __forceinline__ void ForEachInPiece(int n, const Take& take) {
+// Takes the lane's elements of a piece of the row into `seen`, and copies them into `kept` unless that is null. Each lane reads
+// back what it wrote.
+__device__ __forceinline__ void TakePiece(const float* x, std::int64_t n, float* kept, Extremes& seen) {
   if (n >= kRowPiece) {
-#pragma unroll 16
-    for (int k = 0; k < 32; ++k) take(Lane() + 32 * k);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float value[16];
+#pragma unroll
+      for (int k = 0; k < 16; ++k) value[k] = __ldg(x + Lane() + 32 * (16 * half + k));
+#pragma unroll
+      for (int k = 0; k < 16; ++k) {
+        seen.Take(value[k]);
+        if (kept != nullptr) kept[Lane() + 32 * (16 * half + k)] = value[k];
+      }
+    }
   } else {
-    for (int i = Lane(); i < n; i += 32) take(i);
+    for (int i = Lane(); i < n; i += 32) {
+      const float value = __ldg(x + i);
+      seen.Take(value);
+      if (kept != nullptr) kept[i] = value;
+    }
   }
 }
 
-// A block for each row, which it keeps. A warp takes the same pieces each time and a lane the same elements, so that only maximum
-// and sum need barriers.
-__global__ void __launch_bounds__(kMaxThreads, 1) HeldCrossEntropy(CrossEntropy op, std::int64_t rows) {
-  extern __shared__ float held[];
-  __shared__ float maxima[32], sums[kMostHeldPieces];
-  const int warp = static_cast<int>(threadIdx.x / 32), warps = static_cast<int>(blockDim.x / 32);
-  const int n = static_cast<int>(op.n), pieces = static_cast<int>(CeilDiv(op.n, kRowPiece));
-  constexpr int kPiece = static_cast<int>(kRowPiece);
+// The first `kept_pieces` pieces of a row stay in shared memory; a warp takes the same pieces each time.
+__global__ void __launch_bounds__(kLossThreads, 2) WideCrossEntropy(CrossEntropy op, std::int64_t rows, int kept_pieces) {
+  extern __shared__ float kept[];
+  __shared__ WideSums<1> sums;
+  const WideRow<1> wide(op.n, sums);
+  const std::int64_t pieces = CeilDiv(op.n, kRowPiece);
   for (std::int64_t number = blockIdx.x; number < rows; number += gridDim.x) {
     const float* x = op.in + number * op.n;
     Extremes seen;
-    for (int p = warp; p < pieces; p += warps) {
-      const float* from = x + p * kPiece;
-      float* to = held + p * kPiece;
-      ForEachInPiece(n - p * kPiece, [&](int i) {
-        const float value = __ldg(from + i);
-        to[i] = value;
-        seen.Take(value);
-      });
+    for (std::int64_t p = threadIdx.x / 32; p < pieces; p += blockDim.x / 32) {
+      TakePiece(x + p * kRowPiece, op.n - p * kRowPiece, p < kept_pieces ? kept + p * kRowPiece : nullptr, seen);
     }
-    seen.max = LooseMaxOfLanes(seen.max);
-    if (Lane() == 0) maxima[warp] = seen.max;
-    __syncthreads();
-    const float m = LooseMaxOfLanes(Lane() < warps ? maxima[Lane()] : MinusInfinity());
-    const bool inside = __all_sync(kAllLanes, __fsub_rn(seen.min, m) >= -87.0f);
-    for (int p = warp; p < pieces; p += warps) {
-      const float* from = held + p * kPiece;
-      float sum = 0.0f;
-      if (inside) {
-        ForEachInPiece(n - p * kPiece, [&](int i) { sum = __fadd_rn(sum, ExpInside(__fsub_rn(from[i], m))); });
+    const float m = wide.MaxOfWarps(seen.max);
+    // Up to 1024 pieces the warp has seen all elements that it will sum.
+    const bool inside = pieces <= kRowPiece && __all_sync(kAllLanes, __fsub_rn(seen.min, m) >= -87.0f);
+    float sum[1];
+    wide.ReducePieces(sum, [&](std::int64_t piece, float(&of_piece)[1]) {
+      const auto add = [&](const auto& exp_at) {
+        wide.SumPiece(piece, of_piece, [&](float(&acc)[1], int, std::int64_t i) { acc[0] = __fadd_rn(acc[0], exp_at(i)); });
+      };
+      const bool is_kept = piece < kept_pieces;
+      if (inside && is_kept) {
+        add([&](std::int64_t i) { return ExpInside(__fsub_rn(kept[i], m)); });
+      } else if (inside) {
+        add([&](std::int64_t i) { return ExpInside(__fsub_rn(__ldg(x + i), m)); });
       } else {
-        ForEachInPiece(n - p * kPiece, [&](int i) { sum = __fadd_rn(sum, Exp<Device>(__fsub_rn(from[i], m))); });
+        add([&](std::int64_t i) { return Exp<Device>(__fsub_rn(is_kept ? kept[i] : __ldg(x + i), m)); });
       }
-      sum = HalveLanes(sum);
-      if (Lane() == 0) sums[p] = sum;
-    }
-    __syncthreads();
-    // The other warps go on to the next row; they need `maxima` and `sums` again only after a barrier that this one has to reach.
-    if (warp != 0) continue;
-    float total = 0.0f;
-    for (int p = Lane(); p < pieces; p += 32) total = __fadd_rn(total, sums[p]);
-    total = HalveLanes(total);
-    if (Lane() == 0) op.Finish(x, number, m, total);
+    });
+    if (wide.leads()) op.Finish(x, number, m, sum[0]);
   }
 }
 
-// Whether the row is longer than a piece and fits in a block's memory, in which case it is launched.
-bool LaunchHeldCrossEntropy(const CrossEntropy& op, std::int64_t rows, Context& context) {
-  const std::int64_t pieces = CeilDiv(op.n, kRowPiece);
-  const std::int64_t bytes = pieces * kRowPiece * static_cast<std::int64_t>(sizeof(float));
-  if (rows == 0 || pieces < 2 || pieces > kMostHeldPieces) return false;
-  if (bytes + 1024 > static_cast<std::int64_t>(context.max_shared_bytes())) return false;
-  Check(cudaFuncSetAttribute(HeldCrossEntropy, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-        "shared memory of cross_entropy");
-  // As many blocks as have room at once, a multiprocessor's memory taken as a little more than a block's.
-  const std::int64_t at_once = static_cast<std::int64_t>(context.max_shared_bytes()) / (bytes + 2048);
-  const auto blocks =
-      static_cast<unsigned>(std::min(rows, context.multiprocessors() * std::clamp<std::int64_t>(at_once, 1, 16)));
-  HeldCrossEntropy<<<blocks, WideThreads(context, op.n, 32, kMaxThreads), static_cast<std::size_t>(bytes), context.stream()>>>(
-      op, rows);
+void LaunchWideCrossEntropy(const CrossEntropy& op, std::int64_t rows, Context& context) {
+  constexpr std::int64_t kPieceBytes = kRowPiece * static_cast<std::int64_t>(sizeof(float));
+  // Two blocks to a multiprocessor, so that one reads while the other computes; each has WideSums beside what it keeps, and 1 KiB
+  // is the system's.
+  const std::int64_t bytes =
+      static_cast<std::int64_t>(context.max_shared_bytes()) / 2 - static_cast<std::int64_t>(sizeof(WideSums<1>)) - 1024;
+  const int kept = static_cast<int>(std::clamp<std::int64_t>(bytes / kPieceBytes, 0, CeilDiv(op.n, kRowPiece)));
+  Check(
+      cudaFuncSetAttribute(WideCrossEntropy, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kept * kPieceBytes)),
+      "shared memory of cross_entropy");
+  WideCrossEntropy<<<GridFor(rows, 1), WideThreads(context, op.n, kLossThreads / 32, kLossThreads),
+                     static_cast<std::size_t>(kept * kPieceBytes), context.stream()>>>(op, rows, kept);
   CheckLaunch("cross_entropy");
-  return true;
 }
 
 struct CrossEntropyGrad {
@@ -257,7 +255,11 @@ void Run_softmax_grad(const KernelArgs& args, Context& context) {
 void Run_cross_entropy(const KernelArgs& args, Context& context) {
   const ops::MatrixView view = ops::LastAxisView(args.in_type(0));
   const CrossEntropy op{args.In<float>(0), args.In<std::int32_t>(1), args.Out<float>(0), args.Out<float>(1), view.cols};
-  if (!LaunchHeldCrossEntropy(op, view.rows, context)) LaunchRows(op, view.rows, context, "cross_entropy");
+  if (view.cols > kRowPiece && view.rows > 0) {
+    LaunchWideCrossEntropy(op, view.rows, context);
+  } else {
+    LaunchRows(op, view.rows, context, "cross_entropy");
+  }
 }
 
 void Run_cross_entropy_grad(const KernelArgs& args, Context& context) {
