@@ -27,7 +27,9 @@ struct AttentionGeometry {
   constexpr std::int64_t KeyRow(std::int64_t b, std::int64_t j, std::int64_t h) const { return ((b * tk + j) * hkv + h) * d; }
   constexpr std::int64_t Lse(std::int64_t b, std::int64_t h, std::int64_t i) const { return (b * hq + h) * tq + i; }
   // Of the probability of key j for query i, as its random draw counts it.
-  constexpr std::int64_t Element(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const { return Lse(b, h, i) * tk + j; }
+  constexpr std::int64_t Element(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
+    return Lse(b, h, i) * tk + j;
+  }
 };
 
 // `q` and `k` are the types of inputs 0 and 1 of either op.
