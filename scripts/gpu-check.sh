@@ -2,17 +2,20 @@
 # Everything that is promised about the CUDA backend, on a machine with a GPU: conformance, equal trainings, speed. Writes docs/results/GPU-DATE.json
 # and .md (scripts/gpu_report.py).
 #
-# Usage: gpu-check.sh [--binaries FOLDER] [--out FOLDER] [--quick]
-# --binaries takes assay, conformance_test, exec_conformance_test and gpu_bench from there instead of building them; --out is where the report goes;
+# Usage: gpu-check.sh [--binaries FOLDER] [--out FOLDER] [--records FOLDER] [--sanitize SHARE] [--quick]
+# --binaries takes assay, conformance_test, exec_conformance_test and gpu_bench from there instead of building them; --out is where the report goes,
+# --records where the records that it is made of are kept; --sanitize 10 runs every tenth case under compute-sanitizer (default: all);
 # --quick leaves out the audits on the CPU of the large models, the sanitizers and all peers but PyTorch's eager FP32.
 # Exit status 1 if anything is unequal or fails; speeds are only reported.
 set -u
 cd "$(dirname "$0")/.."
-binaries= out=docs/results quick=
+binaries= out=docs/results kept= share=1 quick=
 while [ $# -gt 0 ]; do
   case $1 in
     --binaries) binaries=$(realpath "$2"); shift 2 ;;
     --out) out=$2; shift 2 ;;
+    --records) kept=$2; shift 2 ;;
+    --sanitize) share=$2; shift 2 ;;
     --quick) quick=1; shift ;;
     *) echo "gpu-check: unknown option $1" >&2; exit 2 ;;
   esac
@@ -50,7 +53,7 @@ PYTHON
 step() { printf '%4d s  %s\n' "$SECONDS" "$*"; }
 
 gpu=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -n1)
-note machine "${gpu%%,*}" driver "${gpu##*, }" commit "$(git rev-parse --short HEAD 2>/dev/null || cat COMMIT 2>/dev/null || echo unknown)" date "$(date +%F)"
+note machine "${gpu%%,*}" driver "${gpu##*, }" commit "${ASSAY_COMMIT:-$(git rev-parse --short HEAD 2>/dev/null || echo unknown)}" date "$(date +%F)"
 
 step "conformance: every op and case, four shapes of launches"
 export ASSAY_TEST_BACKENDS=cuda
@@ -61,13 +64,13 @@ note conformance "ops" cases "${comparisons:-0}" failed "$(grep -c '^\[  FAILED 
 note conformance "ops in hostile uses" cases "$(sed -n 's/.* ops, \([0-9]*\) of them accepted.*/\1/p' "$work/conformance")" failed "$(grep -c 'FAILED.*hostile' "$work/conformance")"
 "$binaries/exec_conformance_test" --gtest_brief=1 >"$work/exec" 2>&1 || failed=1
 note conformance "random graphs and steps, fused, unfused, traced, recorded" cases "$(sed -n 's/^\[==========\] \([0-9]*\) tests.*/\1/p' "$work/exec" | head -n1)" failed "$(grep -c '^\[  FAILED  \]' "$work/exec")"
-if [ -z "$quick" ] && command -v compute-sanitizer >/dev/null; then
+if { [ -z "$quick" ] || [ "$share" -gt 1 ]; } && command -v compute-sanitizer >/dev/null; then
   for tool in memcheck racecheck; do
     step "compute-sanitizer $tool on the small cases"
-    timeout 200 compute-sanitizer --tool $tool --error-exitcode 9 "$binaries/conformance_test" --gtest_brief=1 \
-      --gtest_filter='*.*/cuda' >"$work/$tool" 2>&1 || failed=1
+    GTEST_TOTAL_SHARDS=$share GTEST_SHARD_INDEX=0 compute-sanitizer --tool $tool --error-exitcode 9 "$binaries/conformance_test" \
+      --gtest_brief=1 --gtest_filter='*.*/cuda' >"$work/$tool" 2>&1 || failed=1
     grep -h 'SUMMARY' "$work/$tool"
-    note conformance "compute-sanitizer $tool" cases "$(grep -c . "$work/$tool")" failed "$(sed -n 's/.*SUMMARY: \([0-9]*\) .*/\1/p' "$work/$tool" | tail -n1)" against "$tool"
+    note conformance "compute-sanitizer $tool" cases "$(sed -n 's/^conformance: .* \([0-9]*\) cases.*/\1/p' "$work/$tool")" failed "$(sed -n 's/.*SUMMARY: \([0-9]*\) .*/\1/p' "$work/$tool" | tail -n1)" against "$tool"
   done
 fi
 unset ASSAY_TEST_BACKENDS
@@ -127,5 +130,6 @@ if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
 fi
 step "report"
 python3 scripts/gpu_report.py "$records" --out "$out"
+[ -z "$kept" ] || { mkdir -p "$kept" && cp "$records"/* "$kept"; }
 [ $failed -eq 0 ] && echo "gpu-check: all equal" || echo "gpu-check: FAILED"
 exit $failed
