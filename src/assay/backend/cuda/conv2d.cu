@@ -70,10 +70,10 @@ void Product(std::int64_t m, std::int64_t n, std::int64_t k, bool transpose_a, b
 // Where K is empty nothing is divided.
 Divisor<std::uint32_t> By(std::int64_t divisor) { return Divisor<std::uint32_t>(std::max<std::int64_t>(divisor, 1)); }
 
-// Positions in k and pixels are counted in 32 bits.
+// Positions in k and pixels are counted in 32 bits, and so are the bytes that the weights of 128 outputs take.
 void CheckCounts(const Geometry& g) {
   constexpr std::int64_t kMost = std::int64_t{1} << 31;
-  ASSAY_CHECK(g.n * g.h * g.w < kMost && g.n * g.oh * g.ow < kMost && g.kh * g.kw * std::max(g.c, g.o) < kMost);
+  ASSAY_CHECK(g.n * g.h * g.w < kMost && g.n * g.oh * g.ow < kMost && g.kh * g.kw * std::max(g.c, g.o) < kMost / 256);
 }
 
 // Whether slabs of k lie within one tap, and the images that 128 neighbouring rows touch within 2^32 bytes.

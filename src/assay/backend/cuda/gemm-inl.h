@@ -54,11 +54,11 @@ struct Operands {
 
 template <class A, class B, class Rows>
 struct Args : Operands<A, B, Rows> {
-  std::int64_t m, n, k;
-  float* slots;  // [slot][batch][m][n], when K is cut into slices
-  std::int64_t slot_stride;
-  int tiles_m, tiles_n;
-  int slices, first_blocks, slice_blocks;
+  std::int64_t m = 0, n = 0, k = 0;
+  float* slots = nullptr;  // [slot][batch][m][n], when K is cut into slices
+  std::int64_t slot_stride = 0;
+  int tiles_m = 0, tiles_n = 0;
+  int slices = 0, first_blocks = 0, slice_blocks = 0;
 };
 
 __device__ __forceinline__ float CanonicalNan(float x) { return x != x ? __int_as_float(0x7fc00000) : x; }

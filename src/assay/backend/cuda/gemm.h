@@ -120,6 +120,7 @@ inline Choice Choose(const Extents& e, unsigned tiles, const Context& context) {
       continue;
     }
     consider(Cut(e, tile, blocks, 1));
+    if (CeilDiv(e.m, kTiles[tile].m) * CeilDiv(e.n, kTiles[tile].n) * e.batch > 8 * context.multiprocessors()) continue;
     for (const int slices : {2, 3, 4, 5, 6, 8, 11, 16, 22, 32, 44, 64, 128, 256, 512, 1024}) {
       if (slices <= blocks) consider(Cut(e, tile, CeilDiv(blocks, slices), CeilDiv(blocks, slices)));
     }
