@@ -19,7 +19,8 @@ namespace nd = numerics::device;
 using Geometry = ops::AttentionGeometry;
 using nd::Device;
 
-inline constexpr int kKeyBlock = 64;  // of the contract
+inline constexpr int kKeyBlock = 64;                               // of the contract
+inline constexpr std::int64_t kMaxLength = std::int64_t{1} << 30;  // of queries or keys, so that positions fit in an int
 
 __device__ __forceinline__ constexpr int Least(int a, int b) { return a < b ? a : b; }
 __device__ __forceinline__ constexpr int Most(int a, int b) { return a > b ? a : b; }

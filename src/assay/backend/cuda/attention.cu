@@ -6,6 +6,7 @@
 
 #include "assay/backend/cuda/attention-inl.h"
 #include "assay/backend/cuda/kernels.h"
+#include "assay/base/check.h"
 
 namespace assay::cuda {
 namespace attention {
@@ -232,9 +233,10 @@ void Run_attention(const KernelArgs& args, Context& context) {
                   .rng = args.In<std::uint32_t>(3),
                   .o = args.Out<float>(0),
                   .lse = args.Out<float>(1)};
-  if (a.g.d <= 32) return Choose<ForwardShape<32, 8, 4, 2>, ForwardShape<32, 2, 4, 1>>(a, context);
-  if (a.g.d <= 64) return Choose<ForwardShape<64, 8, 4, 2>, ForwardShape<64, 2, 4, 1>>(a, context);
-  if (a.g.d <= 128) return Choose<ForwardShape<128, 4, 4, 2>, ForwardShape<128, 2, 4, 1>>(a, context);
+  ASSAY_CHECK(g.tq <= kMaxLength && g.tk <= kMaxLength);
+  if (g.d <= 32) return Choose<ForwardShape<32, 4, 4, 4, false, 1>, ForwardShape<32, 2, 4, 1>>(a, context);
+  if (g.d <= 64) return Choose<ForwardShape<64, 4, 4, 3, false, 1>, ForwardShape<64, 2, 4, 1>>(a, context);
+  if (g.d <= 128) return Choose<ForwardShape<128, 4, 4, 2>, ForwardShape<128, 2, 4, 1>>(a, context);
   return Launch<ForwardShape<256, 2, 2, 1, true>, false, true>(a, context);
 }
 

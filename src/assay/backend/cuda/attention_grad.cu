@@ -11,6 +11,7 @@
 
 #include "assay/backend/cuda/attention-inl.h"
 #include "assay/backend/cuda/kernels.h"
+#include "assay/base/check.h"
 
 namespace assay::cuda {
 namespace attention {
@@ -398,8 +399,9 @@ void Run_attention_grad(const KernelArgs& args, Context& context) {
                    .started = nullptr,
                    .done = nullptr,
                    .counters = 0};
+  ASSAY_CHECK(g.tq <= kMaxLength && g.tk <= kMaxLength);
   if (g.d <= 32) return Choose<BackwardShape<32, 64, 8, 2>, BackwardShape<32, 64, 4, 1>>(a, context);
-  if (g.d <= 64) return Choose<BackwardShape<64, 64, 8, 2>, BackwardShape<64, 64, 4, 1>>(a, context);
+  if (g.d <= 64) return Choose<BackwardShape<64, 64, 4, 2, 1>, BackwardShape<64, 64, 4, 1>>(a, context);
   if (g.d <= 128) return Choose<BackwardShape<128, 64, 4, 1>, BackwardShape<128, 32, 2, 1>>(a, context);
   return Launch<BackwardShape<256, 32, 2, 1>, false, true>(a, context);
 }
