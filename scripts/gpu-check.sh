@@ -69,7 +69,7 @@ if { [ -z "$quick" ] || [ "$share" -gt 1 ]; } && command -v compute-sanitizer >/
     step "compute-sanitizer $tool on the small cases"
     GTEST_TOTAL_SHARDS=$share GTEST_SHARD_INDEX=0 compute-sanitizer --tool $tool --error-exitcode 9 "$binaries/conformance_test" \
       --gtest_brief=1 --gtest_filter='*.*/cuda' >"$work/$tool" 2>&1 || failed=1
-    grep -h 'SUMMARY' "$work/$tool"
+    grep -hE 'SUMMARY|Warning:|Error:' "$work/$tool" | sort | uniq -c | sort -rn | head -n 12
     note conformance "compute-sanitizer $tool" cases "$(sed -n 's/^conformance: .* \([0-9]*\) cases.*/\1/p' "$work/$tool")" failed "$(sed -n 's/.*SUMMARY: \([0-9]*\) .*/\1/p' "$work/$tool" | tail -n1)" against "$tool"
   done
 fi

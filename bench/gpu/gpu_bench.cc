@@ -198,14 +198,14 @@ double Best(Backend& backend, const std::function<void()>& work) {
   return best;
 }
 
-void Memory(Machine& machine) {
+void Memory(Machine& machine, const std::string& name) {
   Backend& backend = machine.backend();
   constexpr std::int64_t kElements = std::int64_t{1} << 29;  // 2 GiB
   Tensor from(TensorType{DType::kF32, {kElements}}, backend.memory()),
       to(TensorType{DType::kF32, {kElements}}, backend.memory());
   const std::size_t bytes = from.type().bytes();
   const double copy = Best(backend, [&] { backend.memory().CopyInside(to.data(), from.data(), bytes); });
-  fmt::print("{{\"section\": \"machine\", \"name\": \"copy on the device\", \"gigabytes_per_second\": {:.0f}}}\n",
+  fmt::print("{{\"section\": \"machine\", \"name\": \"{}\", \"copy_gigabytes_per_second\": {:.0f}}}\n", name,
              2e-9 * static_cast<double>(bytes) / copy);
   const ByteSpan tensor(static_cast<const std::uint8_t*>(from.data()), bytes);
   backend.TensorRoots({&tensor, 1});
@@ -226,7 +226,7 @@ int Main(int argc, char** argv) {
       "{}}}\n",
       device->name, device->major, device->minor, device->multiprocessors, device->total_bytes);
   Machine machine;
-  Memory(machine);
+  Memory(machine, device->name);
   Matmuls(machine, quick);
   return 0;
 }
