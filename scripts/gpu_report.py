@@ -3,17 +3,17 @@
 
 Usage: gpu_report.py FOLDER [--date YYYY-MM-DD] [--out FOLDER]. Reads every file of the folder, in order of name. A line that is a
 JSON object with "section" and "name" is a record; any other line is passed over, so that whole outputs can be given. Of timings
-with the same section, name, precision, variant and step the last counts; conformance and equality are all kept, so that none can
-hide a failure. Beside "section" and "name" a record has
+with the same section, name, precision, variant and step the last counts; facts about the machine, conformance and equality are all
+kept, so that none can hide a failure. Beside "section" and "name" a record has
 
-  machine      (name: of the GPU) anything else is shown as it is: driver, cuda, torch, ...
+  machine      (name: of the GPU) anything else is shown as it is: driver, cuda, torch, ...; copy_gigabytes_per_second is the peak of bandwidth
   conformance  cases, failed: an op's outputs compared with the reference's, bit for bit; against (optional)
   equality     steps, root, expected (state roots at the end of a training, here and elsewhere), against (which machine or backend)
   matmul, conv ours, theirs (speeds in one unit), unit, peer; target (optional, of ours / theirs)
-  step         step_ms; allocated_bytes (optional): our training step
+  step         step_ms; allocated_bytes, committing_ms (optional: with the state's root after each step): our training step
   peer         precision, variant, step_ms, allocated_bytes, reserved_bytes, or error: bench/peer_torch_gpu.py prints these
   hash         bytes, ms
-  kernel       ms, calls: where a step's time goes; of (optional, which step)
+  kernel       ms, calls, tflops, gbps: where a step's time goes; of (which step)
 
 A step is compared with each of the peers of its name; ratios are speeds, ours over theirs, so that more than 1 is faster.
 """
@@ -40,7 +40,7 @@ def read(folder):
             except ValueError:
                 continue
             if "section" in record and "name" in record:
-                all_count = record["section"] in ("conformance", "equality")
+                all_count = record["section"] in ("machine", "conformance", "equality")
                 kind = [str(record.get(key, "")) for key in ("section", "name", "precision", "variant", "of")]
                 records[(*kind, len(records) if all_count else None)] = record
     return list(records.values())
@@ -93,13 +93,17 @@ def steps(ours, peers):
         ms = mine.get(peer["name"], {}).get("step_ms")
         used = mine.get(peer["name"], {}).get("allocated_bytes")
         rows.append([*what, number(peer["step_ms"], 2), number(ms, 2), number(ms and peer["step_ms"] / ms)])
-        ratio = number(used and peer["allocated_bytes"] / used)
+        ratio = number(used and peer["reserved_bytes"] / used)
         memory.append([*what, gib(peer["allocated_bytes"]), gib(peer["reserved_bytes"]), gib(used), ratio])
     named = {peer["name"] for peer in peers}
     rows += [[r["name"], "", "", "", number(r["step_ms"], 2), ""] for r in ours if r["name"] not in named]
     peer = ["step", "precision", "PyTorch"]
+    commits = [[r["name"], number(r["step_ms"], 2), number(r["committing_ms"], 2),
+                f"{100 * (r['committing_ms'] / r['step_ms'] - 1):.1f} %"] for r in ours if "committing_ms" in r]
     return [*table("Training steps", [*peer, ">theirs (ms)", ">ours (ms)", ">ratio"], rows),
-            *table("Peak memory of a step (GiB)", [*peer, ">allocated", ">reserved", ">ours", ">allocated / ours"], memory)]
+            *table("Committing every step", ["step", ">step (ms)", ">with the state's root (ms)", ">cost"], commits),
+            *table("Peak memory of a step (GiB; ours is all that was taken of the device, as reserved is)",
+                   [*peer, ">allocated", ">reserved", ">ours", ">reserved / ours"], memory)]
 
 
 def hashing(records):
@@ -107,13 +111,22 @@ def hashing(records):
     return table("Hashing", ["what", ">bytes", ">ms", ">GB/s"], rows)
 
 
-def kernels(records, most=20):
+def kernels(records, ours, flops_peak, bytes_peak, most=8):
+    """The slowest, with the better of their shares of the two peaks."""
+    totals = {r["name"]: r["step_ms"] for r in ours}
     rows = []
-    for step in dict.fromkeys(r.get("of", "") for r in records):
-        part = sorted((r for r in records if r.get("of", "") == step), key=lambda r: -r["ms"])
-        total = sum(r["ms"] for r in part)
-        rows += [[step, r["name"], r["calls"], number(r["ms"]), f"{100 * r['ms'] / total:.1f} %"] for r in part[:most]]
-    return table("Slowest kernels", ["step", "kernel", ">calls", ">ms", ">share"], rows)
+    for step in dict.fromkeys(r["of"] for r in records):
+        part = sorted((r for r in records if r["of"] == step), key=lambda r: -r["ms"])
+        for r in part[:most]:
+            flops = r["tflops"] / flops_peak if flops_peak else 0
+            moved = r["gbps"] / bytes_peak if bytes_peak else 0
+            peak = f"{100 * flops:.0f} % of FLOP/s" if flops >= moved else f"{100 * moved:.0f} % of bandwidth"
+            rows.append([step, r["name"], r["calls"], number(r["ms"]), f"{100 * r['ms'] / totals[step]:.1f} %", number(r["tflops"], 1),
+                         number(r["gbps"], 0), peak])
+    title = "Slowest kernels, with their share of the measured peaks"
+    if flops_peak and bytes_peak:
+        title += f" (cuBLAS FP32 at its best {flops_peak:.1f} TFLOP/s, copying {bytes_peak:.0f} GB/s)"
+    return table(title, ["step", "kernel", ">calls", ">ms", ">of the step", ">TFLOP/s", ">GB/s", "peak"], rows)
 
 
 def page(title, records):
@@ -129,7 +142,9 @@ def page(title, records):
     lines += [f"- {key}: {value}" for key, value in facts.items()]
     lines += conformance(of("conformance")) + equality(of("equality"))
     lines += speeds("Matrix multiplication", of("matmul")) + speeds("Convolution", of("conv"))
-    lines += steps(of("step"), of("peer")) + hashing(of("hash")) + kernels(of("kernel"))
+    lines += steps(of("step"), of("peer")) + hashing(of("hash"))
+    peak = max((r["theirs"] for r in of("matmul") if r["unit"] == "TFLOP/s"), default=0)
+    lines += kernels(of("kernel"), of("step"), peak, facts.get("copy_gigabytes_per_second", 0))
     return "\n".join(lines) + "\n"
 
 

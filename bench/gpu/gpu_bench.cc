@@ -56,8 +56,8 @@ std::vector<Case> Cases() {
   // The 1x1 convolutions of ResNet-50 with the CIFAR stem, batch 64.
   std::int64_t pixels = 64 * 32 * 32;
   for (std::int64_t width = 64; width <= 512; width *= 2, pixels /= 4) {
-    AddLayer(cases, fmt::format("resnet50 {}", pixels), pixels, width, 4 * width, true);
-    AddLayer(cases, fmt::format("resnet50 {}", pixels), pixels, 4 * width, width, true);
+    AddLayer(cases, fmt::format("resnet50 {} pixels {} to {}", pixels, width, 4 * width), pixels, width, 4 * width, true);
+    AddLayer(cases, fmt::format("resnet50 {} pixels {} to {}", pixels, 4 * width, width), pixels, 4 * width, width, true);
   }
   return cases;
 }
