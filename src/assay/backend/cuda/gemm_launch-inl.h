@@ -143,11 +143,12 @@ void Launch(const Operands<typename A::Params, typename B::Params, Rows>& operan
         "sum of a matmul's slices");
 }
 
-// The same, with a choice of its own.
+// The same, with a choice of its own among `tiles`.
 template <class A, class B, class Rows>
-void Launch(const Operands<typename A::Params, typename B::Params, Rows>& operands, Extents e, Context& context) {
+void Launch(const Operands<typename A::Params, typename B::Params, Rows>& operands, Extents e, Context& context,
+            unsigned tiles = kAllTiles) {
   e.a_singly = A::kSingly, e.b_singly = B::kSingly;
-  const Choice choice = Choose(e, A::kTiles & B::kTiles, context);
+  const Choice choice = Choose(e, A::kTiles & B::kTiles & tiles, context);
   float* const scratch = choice.slices > 1 ? static_cast<float*>(context.Scratch(ScratchBytes(e, choice))) : nullptr;
   Launch<A, B>(operands, e, choice, scratch, context.stream());
 }

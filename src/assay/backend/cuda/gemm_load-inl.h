@@ -122,13 +122,12 @@ struct LoadAlongRows {
   __device__ __forceinline__ LoadAlongRows(const Params& p, std::int64_t row, std::int64_t batch, std::int64_t first_k) {
     const int k = static_cast<int>(threadIdx.x) / kAcross, r = static_cast<int>(threadIdx.x) % kAcross * kVector;
     base = p.data + batch * p.batch_stride + first_k * p.ld + row;
-    if (kVector == 1) base += k * p.ld;  // whatever ld is
     to = static_cast<std::uint32_t>(k * kLd + r) * 4;
     const int last = static_cast<int>(min(p.rows - row, static_cast<std::int64_t>(kRows))) - kVector;
 #pragma unroll
     for (int part = 0; part < kParts; ++part) {
-      const std::uint32_t at = static_cast<std::uint32_t>(min(r + part * kAcross * kVector, last));
-      from[part] = (kVector == 1 ? at : static_cast<std::uint32_t>(k) * static_cast<std::uint32_t>(p.ld) + at) * 4;
+      from[part] =
+          (static_cast<std::uint32_t>(k) * static_cast<std::uint32_t>(p.ld) + min(r + part * kAcross * kVector, last)) * 4;
     }
   }
 

@@ -20,15 +20,21 @@ constexpr std::int64_t kFar = std::int64_t{1} << 27;
 
 bool CopiesQuads(const gemm::Matrix& x) { return x.ld % 4 == 0 && x.ld < kFar; }
 
+// A block of the smallest tile copies the values of one k at a time, so that ld does not enter its offsets.
+unsigned TilesFor(const MatmulOperands& operands) {
+  return std::max(operands.a.ld, operands.b.ld) < kSpan / 2 ? gemm::kAllTiles : 0b01000;
+}
+
 // With A loaded as `A`, by how B lies.
 template <class A>
 void LaunchWith(bool b_along_k, const MatmulOperands& operands, const gemm::Extents& extents, Context& context) {
+  const unsigned tiles = TilesFor(operands);
   if (b_along_k) {
-    gemm::Launch<A, AlongK>(operands, extents, context);
+    gemm::Launch<A, AlongK>(operands, extents, context, tiles);
   } else if (CopiesQuads(operands.b)) {
-    gemm::Launch<A, AlongRows<4>>(operands, extents, context);
+    gemm::Launch<A, AlongRows<4>>(operands, extents, context, tiles);
   } else {
-    gemm::Launch<A, AlongRows<1>>(operands, extents, context);
+    gemm::Launch<A, AlongRows<1>>(operands, extents, context, tiles);
   }
 }
 
