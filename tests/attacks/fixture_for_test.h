@@ -39,7 +39,7 @@ class ScratchDirectory {
 };
 
 struct Machine {
-  Machine(int threads, const std::string& simd) : pool(threads), backend(cli::MakeBackend(simd, pool).value()) {}
+  Machine(int threads, const std::string& simd) : pool(threads), backend(cli::MakeBackend("cpu", simd, pool).value()) {}
   ThreadPool pool;
   std::unique_ptr<Backend> backend;
 };
