@@ -4,6 +4,7 @@
 
 #include "backend_op.h"
 #include "harness.h"
+#include "matmul_shapes.h"
 
 extern "C" {
 void cblas_sgemm(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha, const float* a, int lda,
@@ -15,18 +16,7 @@ void omp_set_num_threads(int threads);
 namespace assay::bench {
 namespace {
 
-struct Case {
-  std::string name;
-  std::int64_t m, n, k;
-  bool transpose_a, transpose_b;
-};
-
-// y = x·w and its gradients dx = dy·wᵀ and dw = xᵀ·dy; `tied` weights are stored [n, k].
-void AddLayer(std::vector<Case>& cases, const std::string& name, std::int64_t rows, std::int64_t k, std::int64_t n, bool tied) {
-  cases.push_back({name + " y", rows, n, k, false, tied});
-  cases.push_back({name + " dx", rows, k, n, false, !tied});
-  cases.push_back(tied ? Case{name + " dw", n, k, rows, true, false} : Case{name + " dw", k, n, rows, true, false});
-}
+using Case = MatmulCase;
 
 std::vector<Case> Cases() {
   std::vector<Case> cases;

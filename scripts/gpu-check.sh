@@ -5,7 +5,8 @@
 # Usage: gpu-check.sh [--binaries FOLDER] [--out FOLDER] [--records FOLDER] [--sanitize SHARE] [--quick]
 # --binaries takes assay, conformance_test, exec_conformance_test and gpu_bench from there instead of building them; --out is where the report goes,
 # --records where the records that it is made of are kept; --sanitize 10 runs every tenth case under compute-sanitizer (default: all);
-# --quick leaves out the audits on the CPU of the large models, the sanitizers and all peers but PyTorch's eager FP32.
+# --quick leaves out the audits on the CPU of the large models, the sanitizers (unless --sanitize asks for a share) and all
+# peers but PyTorch's eager FP32.
 # Exit status 1 if anything is unequal or fails; speeds are only reported.
 set -u
 cd "$(dirname "$0")/.."

@@ -16,6 +16,7 @@
 #include "assay/base/check.h"
 #include "assay/base/philox.h"
 #include "assay/ops/table.h"
+#include "matmul_shapes.h"
 
 namespace assay::bench {
 namespace {
@@ -29,18 +30,7 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-struct Case {
-  std::string name;
-  std::int64_t m, n, k;
-  bool transpose_a, transpose_b;
-};
-
-// y = x·w and its gradients dx = dy·wᵀ and dw = xᵀ·dy; `tied` weights are stored [n, k].
-void AddLayer(std::vector<Case>& cases, const std::string& name, std::int64_t rows, std::int64_t k, std::int64_t n, bool tied) {
-  cases.push_back({name + " y", rows, n, k, false, tied});
-  cases.push_back({name + " dx", rows, k, n, false, !tied});
-  cases.push_back(tied ? Case{name + " dw", n, k, rows, true, false} : Case{name + " dw", k, n, rows, true, false});
-}
+using Case = MatmulCase;
 
 std::vector<Case> Cases() {
   std::vector<Case> cases;

@@ -35,7 +35,8 @@ class Executor {
   ~Executor();
   Executor(Executor&&) noexcept;
 
-  // One pointer per graph input and output, in graph order, into the backend's memory, 64-byte aligned, dense. Outputs overlap nothing but what the aliases say.
+  // One pointer per graph input and output, in graph order, into the backend's memory, 64-byte aligned, dense. Outputs overlap
+  // nothing but what the aliases say.
   void Run(std::span<const void* const> inputs, std::span<void* const> outputs);
   // The same, op by op without fusion; `sink` sees every node.
   void RunTraced(std::span<const void* const> inputs, std::span<void* const> outputs, const TraceSink& sink);

@@ -75,11 +75,8 @@ State InitialState(const Program& program, std::uint64_t seed, ThreadPool* pool)
 }
 
 HostState::HostState(const State& state) : state_(&state) {
-  for (const Tensor& tensor : state) {
-    if (tensor.space().is_host()) continue;
-    state_ = &copy_;
-  }
-  if (state_ == &state) return;
+  if (std::ranges::all_of(state, [](const Tensor& tensor) { return tensor.space().is_host(); })) return;
+  state_ = &copy_;
   for (const Tensor& tensor : state) copy_.push_back(tensor.CopyTo(HostMemory()));
 }
 

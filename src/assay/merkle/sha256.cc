@@ -2,33 +2,26 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstring>
 
 #include "assay/merkle/sha256_constants.h"
+#include "assay/merkle/trial.h"
 
 namespace assay {
 namespace {
 
-// Seconds for a few blocks, the better of two tries.
 double Seconds(sha256::CompressFn compress) {
   constexpr std::size_t kBlocks = 16;
   const std::array<std::uint8_t, 64 * kBlocks> data{};
   std::array<std::uint32_t, 8> state{};
-  double best = 1e9;
-  for (int turn = 0; turn < 2; ++turn) {
-    const auto begin = std::chrono::steady_clock::now();
-    compress(state.data(), data.data(), kBlocks);
-    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-  }
-  return best;
+  return sha256::BestSeconds([&] { compress(state.data(), data.data(), kBlocks); });
 }
 
-// There are machines that have the instructions and run them many times slower than plain code.
+// That a machine has the instructions does not say how it runs them.
 sha256::CompressFn BestHere() {
   const sha256::CompressFn hardware = sha256::CompressHardware();
-  if (hardware == nullptr) return sha256::CompressPortable;
-  return Seconds(hardware) <= Seconds(sha256::CompressPortable) ? hardware : sha256::CompressPortable;
+  if (hardware == nullptr || Seconds(hardware) > Seconds(sha256::CompressPortable)) return sha256::CompressPortable;
+  return hardware;
 }
 
 void Compress(std::uint32_t state[8], const std::uint8_t* data, std::size_t blocks) {

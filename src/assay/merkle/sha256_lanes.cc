@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 
 #include "assay/merkle/sha256_constants.h"
+#include "assay/merkle/trial.h"
 
 namespace assay::sha256 {
 namespace {
@@ -148,24 +148,19 @@ void HashEachBy(const Lanes& lanes, std::uint8_t prefix, const Messages& message
 
 namespace {
 
-// Seconds for a few messages, the better of two tries.
 double Seconds(const Lanes& lanes) {
   constexpr std::size_t kSize = 512, kCount = 16;
-  std::array<std::uint8_t, kSize * kCount> messages{};
+  const std::array<std::uint8_t, kSize * kCount> messages{};
   std::array<Digest, kCount> out;
-  double best = 1e9;
-  for (int turn = 0; turn < 2; ++turn) {
-    const auto begin = std::chrono::steady_clock::now();
-    HashEachBy(lanes, 0, {messages.data(), kSize, kSize, kCount}, out.data());
-    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-  }
-  return best;
+  return BestSeconds([&] { HashEachBy(lanes, 0, {messages.data(), kSize, kSize, kCount}, out.data()); });
 }
 
-// By trying them: there are machines that have the instructions and run them many times slower than plain code.
+// That a machine has the instructions does not say how it runs them: what loses against plain code in a short trial is not used.
 Lanes FastestHere() {
-  const std::vector<Lanes> all = AllLanes();
-  return *std::ranges::min_element(all, {}, Seconds);
+  std::vector<Lanes> all = AllLanes();
+  const double plain = Seconds(all.front());
+  while (all.size() > 1 && Seconds(all.back()) > plain) all.pop_back();
+  return all.back();
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 //
 // A single message is a chain in which every step waits for the one before, so several messages side by side take hardly longer
 // than one. There is one implementation for each instruction set that helps; the digests are the same with all of them, and
-// HashEach takes the one that a short trial shows to be fastest on this machine. Pure functions; thread safe.
+// HashEach takes the one that should be fastest on this machine, unless it loses a short trial against plain code. Pure functions; thread safe.
 #pragma once
 
 #include <cstddef>
