@@ -1,6 +1,9 @@
 #include "assay/exec/step_nodes.h"
 
+#include <algorithm>
+
 #include "assay/base/check.h"
+#include "assay/ops/table.h"
 
 namespace assay {
 namespace {
@@ -27,9 +30,18 @@ std::string_view InputName(const Graph& graph, const Node& node) {
   return {};
 }
 
+constexpr std::string_view kStatePrefix = "state/";
+constexpr std::string_view kReducedPrefix = "reduced/";
+
 std::string_view WithoutState(std::string_view name) {
-  constexpr std::string_view kPrefix = "state/";
-  return name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : name;
+  return name.starts_with(kStatePrefix) ? name.substr(kStatePrefix.size()) : name;
+}
+
+// The state tensor that an input "state/NAME" is; a verified program has it.
+std::size_t StateIndex(const Program& program, std::string_view name) {
+  const auto found = std::ranges::lower_bound(program.state, WithoutState(name), {}, &StateSpec::name);
+  ASSAY_CHECK(found != program.state.end());
+  return static_cast<std::size_t>(found - program.state.begin());
 }
 
 std::string DescribeIn(const Graph& graph, std::size_t index) {
@@ -51,6 +63,102 @@ StepNodes::StepNodes(const Program& program)
   const std::size_t tree =
       program.microbatches > 1 ? static_cast<std::size_t>(program.microbatches) * program.micro.outputs().size() : 0;
   update_base_ = tree_base_ + tree;
+  micro_producers_ = ProducersOf(program.micro);
+  update_producers_ = ProducersOf(program.update);
+}
+
+std::vector<StepNodes::Producer> StepNodes::ProducersOf(const Graph& graph) {
+  std::vector<Producer> producers(graph.values());
+  for (std::size_t n = 0; n < graph.nodes().size(); ++n) {
+    const Node& node = graph.nodes()[n];
+    for (std::uint32_t k = 0; k < node.outputs; ++k) producers[node.first_output + k] = {n, k};
+  }
+  return producers;
+}
+
+OpInstance StepNodes::Instance(std::size_t node) const {
+  ASSAY_CHECK(node < size());
+  const Graph& micro = program_.micro;
+  if (node < tree_base_) return micro.Instance(micro.nodes()[node % micro.nodes().size()]);
+  if (node >= update_base_) return program_.update.Instance(program_.update.nodes()[node - update_base_]);
+  const std::size_t outputs = micro.outputs().size(), at = node - tree_base_;
+  const TensorType type = micro.type(micro.outputs()[at % outputs].value);
+  if (at < static_cast<std::size_t>(program_.microbatches - 1) * outputs) return {&Ops()[op::add], {}, {type, type}, {type}};
+  const float factor = 1.0f / static_cast<float>(program_.microbatches);
+  return {&Ops()[op::scale], {factor}, {type}, {type}};
+}
+
+std::vector<InputSource> StepNodes::Sources(std::size_t node) const {
+  ASSAY_CHECK(node < size());
+  const std::size_t micro = program_.micro.nodes().size();
+  std::vector<InputSource> sources;
+  if (node < tree_base_) {
+    for (const ValueId value : program_.micro.nodes()[node % micro].inputs) {
+      sources.push_back(MicroSource(value, static_cast<std::int64_t>(node / micro)));
+    }
+  } else if (node < update_base_) {
+    sources = TreeSources(node - tree_base_);
+  } else {
+    for (const ValueId value : program_.update.nodes()[node - update_base_].inputs) sources.push_back(UpdateSource(value));
+  }
+  return sources;
+}
+
+InputSource StepNodes::Loss() const { return Reduced(0); }
+
+InputSource StepNodes::MicroSource(ValueId value, std::int64_t microbatch) const {
+  const Graph& micro = program_.micro;
+  if (value >= micro.inputs().size()) {
+    const Producer& producer = micro_producers_[value];
+    return {.kind = InputSource::Kind::kNode,
+            .index = producer.output,
+            .node = static_cast<std::size_t>(microbatch) * micro.nodes().size() + producer.node};
+  }
+  const std::string& name = micro.inputs()[value].name;
+  if (name.starts_with(kStatePrefix)) return {.kind = InputSource::Kind::kState, .index = StateIndex(program_, name)};
+  if (name == "rng") return {.kind = InputSource::Kind::kRng, .microbatch = microbatch};
+  return {.kind = InputSource::Kind::kBatch, .index = value, .microbatch = microbatch};
+}
+
+InputSource StepNodes::MicroOutput(std::size_t output, std::int64_t microbatch) const {
+  return MicroSource(program_.micro.outputs()[output].value, microbatch);
+}
+
+InputSource StepNodes::Reduced(std::size_t output) const {
+  if (program_.microbatches == 1) return MicroOutput(output, 0);
+  const auto scalings = static_cast<std::size_t>(program_.microbatches - 1) * program_.micro.outputs().size();
+  return {.kind = InputSource::Kind::kNode, .node = tree_base_ + scalings + output};
+}
+
+// Node `at` of the tree: level by level, pairs in ascending order; a lone last operand of a level moves up as it is.
+std::vector<InputSource> StepNodes::TreeSources(std::size_t at) const {
+  const std::size_t outputs = program_.micro.outputs().size(), output = at % outputs;
+  const auto width = static_cast<std::size_t>(program_.microbatches);
+  std::size_t next = 0;
+  std::vector<InputSource> level;
+  for (std::size_t m = 0; m < width; ++m) level.push_back(MicroOutput(output, static_cast<std::int64_t>(m)));
+  while (level.size() > 1) {
+    std::vector<InputSource> above;
+    for (std::size_t pair = 0; pair + 1 < level.size(); pair += 2, ++next) {
+      if (at / outputs == next) return {level[pair], level[pair + 1]};
+      above.push_back({.kind = InputSource::Kind::kNode, .node = tree_base_ + next * outputs + output});
+    }
+    if (level.size() % 2 == 1) above.push_back(level.back());
+    level = std::move(above);
+  }
+  return {level.front()};
+}
+
+InputSource StepNodes::UpdateSource(ValueId value) const {
+  const Graph& update = program_.update;
+  if (value >= update.inputs().size()) {
+    const Producer& producer = update_producers_[value];
+    return {.kind = InputSource::Kind::kNode, .index = producer.output, .node = update_base_ + producer.node};
+  }
+  const std::string& name = update.inputs()[value].name;
+  if (name.starts_with(kStatePrefix)) return {.kind = InputSource::Kind::kState, .index = StateIndex(program_, name)};
+  if (name.starts_with(kReducedPrefix)) return Reduced(*program_.micro.FindOutput(name.substr(kReducedPrefix.size())));
+  return {.kind = name == "lr" ? InputSource::Kind::kLr : InputSource::Kind::kStep};
 }
 
 std::vector<TensorType> StepNodes::OutputTypes(std::size_t node) const {

@@ -1,6 +1,7 @@
 #include "assay/merkle/hash_tree.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "assay/base/check.h"
@@ -20,6 +21,12 @@ HashTree::HashTree(std::vector<Digest> leaves) {
 }
 
 Digest HashTree::root() const { return size() == 0 ? HashBytes({}) : levels_.back().front(); }
+
+Digest HashTree::Node(LeafSpan node) const {
+  ASSAY_CHECK(IsNode(node, size()));
+  const auto level = static_cast<std::size_t>(std::bit_width(node.size() - 1));
+  return levels_[level][static_cast<std::size_t>(node.begin >> level)];
+}
 
 Hashes HashTree::ProveRange(std::uint64_t begin, std::uint64_t end) const {
   ASSAY_CHECK(begin < end && end <= size());

@@ -1,0 +1,62 @@
+// Answers: what a provider says to a question, and its signature over both (docs/formats/dispute.md). Value types; pure functions.
+//
+// Bodies come from outside: readers check every length against the question before they allocate, and accept one encoding only.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "assay/base/bytes.h"
+#include "assay/base/result.h"
+#include "assay/data/provable.h"
+#include "assay/dispute/question.h"
+#include "assay/merkle/key.h"
+#include "assay/merkle/proof.h"
+
+namespace assay::dispute {
+
+inline constexpr std::size_t kMaxAnswerBytes = std::size_t{1} << 20;
+inline constexpr std::size_t kMaxLeafBytes = 16384;  // of trees whose leaves are records; tensors have 4 KiB leaves
+
+// Commit: 32 bytes. Expand: 32 bytes for each hash. Parts: u32 each. Their readers know how many there must be.
+Bytes EncodeHashes(std::span<const Digest> hashes);
+Result<Hashes> ReadHashes(ByteSpan body, std::size_t count);
+Bytes EncodeValues(std::span<const ref::Value> values);
+Result<std::vector<ref::Value>> ReadValues(ByteSpan body, std::size_t count);
+
+// Leaves: for each span, each leaf as a blob, then the proof.
+struct SpanProof {
+  std::vector<Bytes> leaves;
+  Hashes proof;
+};
+Bytes EncodeLeaves(std::span<const SpanProof> spans);
+Result<std::vector<SpanProof>> ReadLeaves(ByteSpan body, const LeavesQuestion& question, std::uint64_t tree_size);
+// Also that every span proves itself against the root.
+Result<std::vector<SpanProof>> OpenLeaves(ByteSpan body, const LeavesQuestion& question, std::uint64_t tree_size,
+                                          const Digest& root);
+
+// Samples: the data's descriptor and a proof (assay/data/provable.h).
+struct SamplesAnswer {
+  DataDescriptor descriptor;
+  BatchProof proof;
+};
+Bytes EncodeSamples(const SamplesAnswer& answer);
+Result<SamplesAnswer> ReadSamples(ByteSpan body);
+
+// What goes over the wire and into evidence. A refusal says why the provider cannot answer; it loses what the question was about.
+struct Answer {
+  bool refused = false;
+  Bytes body;  // of a refusal: text, at most 1000 bytes
+  Signature signature{};
+  friend bool operator==(const Answer&, const Answer&) = default;
+};
+// Over "assay/answer/1", 0x0a, the SHA-256 of the question's bytes, u8 refused, the SHA-256 of the body.
+Answer Sign(ByteSpan question, bool refused, Bytes body, const SigningKey& key);
+bool IsSignedBy(const Answer& answer, ByteSpan question, const VerifyKey& key);
+
+Bytes Encode(const Answer& answer);
+Result<Answer> DecodeAnswer(ByteSpan bytes);
+
+}  // namespace assay::dispute

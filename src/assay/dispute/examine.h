@@ -1,0 +1,98 @@
+// Examine: two claims about the same job, and what their parties have said so far, lead to the next questions or to a verdict.
+//
+// This is the whole law of a dispute (docs/formats/dispute.md) as one pure function: no clock, no network, no state beside the testimonies. A referee calls it
+// again whenever an answer has come in; a judge calls it once on what the evidence holds and must arrive at the same verdict. A party whose answers
+// are what the job gives is never found guilty. Pure; thread safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "assay/dispute/answer.h"
+#include "assay/dispute/claim.h"
+#include "assay/dispute/question.h"
+#include "assay/dispute/terms.h"
+
+namespace assay::dispute {
+
+enum class Party : std::uint8_t { kA = 0, kB = 1 };
+inline Party Other(Party party) { return party == Party::kA ? Party::kB : Party::kA; }
+
+// What has been said for one claim: the bodies of answers, refusals among them, by question.
+class Testimony {
+ public:
+  struct Said {
+    bool refused = false;
+    Bytes body;
+  };
+  void Add(const Question& question, Said said);
+  void Remove(const Question& question);
+  const Said* Find(const Question& question) const;
+
+ private:
+  std::map<Bytes, Said> said_;  // by Encode(Digest{}, question)
+};
+
+// What decided.
+enum class Cause : std::uint8_t {
+  kReceipt,    // the receipt contradicts its own log
+  kEntry,      // an entry of the log is none, or not of its step, or does not follow from the one before
+  kStart,      // the starting state
+  kBatch,      // the batch of a step
+  kHistory,    // the states given for an interval contradict the entry at its end
+  kStructure,  // a node of the trace is not the program's
+  kInput,      // a node was run on another input than the agreed one
+  kOutput,     // a node's output is not what its inputs give
+  kResult,     // the state or the loss after the step is not what its nodes wrote
+  kUnproven,   // an answer does not prove itself
+  kRefused,    // an answer was refused
+};
+std::string_view ToString(Cause cause);
+
+struct Finding {
+  bool guilty[2] = {false, false};  // by Party
+  Cause cause{};
+  std::string reason;  // one line, in plain words
+  std::optional<std::int64_t> step{};
+  std::optional<std::uint32_t> node{};
+  std::string node_name{};
+  std::optional<std::uint32_t> index{};      // of the input or output
+  std::optional<std::uint64_t> leaf{};       // 4 KiB block of it
+  std::optional<std::int64_t> element{};     // of the tensor
+  std::string said[2];                       // by Party: the value claimed for what decided
+  std::string truth;                         // what the referee computed
+  std::optional<Question> unproven{};        // kUnproven, kRefused: the question, so that somebody else of the group can be asked
+  friend bool operator==(const Finding&, const Finding&) = default;
+};
+
+struct Agreement {};  // the claims are the same
+
+// Cannot be decided from the job's encodings and the testimonies: the starting weights come from a file.
+struct Undecided {
+  std::string why;
+};
+
+struct Ask {
+  Party to{};
+  Question question;
+};
+
+// Where a dispute stands, for whoever watches it: the narrowing interval.
+struct Progress {
+  std::string phase;     // "steps", "nodes", "leaf", "value"
+  std::string interval;  // "0..4096", "step 417, nodes 64..128 of 2210"
+};
+
+struct Outcome {
+  std::variant<std::vector<Ask>, Finding, Agreement, Undecided> next;
+  Progress progress;
+};
+
+// Both claims passed CheckClaim for these terms.
+Outcome Examine(const Terms& terms, const Claim& a, const Claim& b, const Testimony& said_a, const Testimony& said_b);
+
+}  // namespace assay::dispute

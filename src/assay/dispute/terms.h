@@ -1,0 +1,68 @@
+// Terms: what all parties of a dispute have agreed to by signing for the same job: its encoding and that of its program, read. Everything that a referee
+// compares with comes from here: the size of every tree, the structure of every node and where its inputs come from. Immutable; thread safe.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "assay/base/result.h"
+#include "assay/dispute/question.h"
+#include "assay/exec/step_nodes.h"
+#include "assay/graph/program.h"
+#include "assay/job/job.h"
+
+namespace assay::dispute {
+
+class Terms {
+ public:
+  // Both encodings as the job id binds them (docs/JOBS.md). They may be hostile.
+  static Result<Terms> Make(Bytes job, Bytes program);
+
+  const Bytes& job_bytes() const { return job_bytes_; }
+  const Bytes& program_bytes() const { return program_bytes_; }
+  const Digest& id() const { return id_; }                  // of the job
+  const Digest& trajectory() const { return trajectory_; }  // of the job without its number of steps
+  const Digest& program_hash() const { return program_hash_; }
+  const Job& job() const { return job_; }  // without its paths
+  const JobInputs& inputs() const { return inputs_; }
+  const Program& program() const { return *program_; }
+  const StepNodes& nodes() const { return *nodes_; }
+
+  std::uint64_t entries() const;  // of the log
+  // The steps that entry `index` covers: from (exclusive) to (inclusive). index >= 1.
+  std::int64_t StepBefore(std::int64_t entry) const;
+  std::int64_t StepOf(std::int64_t entry) const;
+
+  // Batch fields in name order, with the type of the whole batch.
+  struct Field {
+    std::string name;  // without "batch/"
+    TensorType type;
+    std::size_t micro_input = 0;
+  };
+  std::span<const Field> fields() const { return fields_; }
+
+  // The number of leaves. An error: the job has no such tree.
+  Result<std::uint64_t> TreeSize(const TreeName& tree) const;
+  // The bytes of a tensor's tree (kStateTensor, kBatchField, kInput, kOutput).
+  Result<TensorType> TensorOf(const TreeName& tree) const;
+
+  // The bytes of the state or batch entry that names a tensor with this root.
+  Bytes StateEntry(std::size_t tensor, const Digest& root) const;
+  Bytes BatchEntry(std::size_t field, const Digest& root) const;
+
+ private:
+  Terms() = default;
+  Bytes job_bytes_, program_bytes_;
+  Digest id_{}, trajectory_{}, program_hash_{};
+  Job job_;
+  JobInputs inputs_;
+  std::shared_ptr<const Program> program_;
+  std::shared_ptr<const StepNodes> nodes_;
+  std::vector<Field> fields_;
+};
+
+}  // namespace assay::dispute
