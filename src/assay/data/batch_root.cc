@@ -9,8 +9,6 @@
 namespace assay {
 namespace {
 
-constexpr std::string_view kBatchTag = "assay/batch/1";
-
 // Lengthens `whole` by the rows of `more`.
 void Join(TensorType& whole, const TensorType& more) {
   TensorType same = more;

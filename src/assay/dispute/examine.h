@@ -34,7 +34,8 @@ class Testimony {
   const Said* Find(const Question& question) const;
 
  private:
-  std::map<Bytes, Said> said_;  // by Encode(Digest{}, question)
+  static std::string KeyOf(const Question& question);
+  std::map<std::string, Said> said_;
 };
 
 // What decided.
@@ -56,16 +57,16 @@ std::string_view ToString(Cause cause);
 struct Finding {
   bool guilty[2] = {false, false};  // by Party
   Cause cause{};
-  std::string reason;  // one line, in plain words
+  std::string reason{};  // one line, in plain words
   std::optional<std::int64_t> step{};
   std::optional<std::uint32_t> node{};
   std::string node_name{};
-  std::optional<std::uint32_t> index{};      // of the input or output
-  std::optional<std::uint64_t> leaf{};       // 4 KiB block of it
-  std::optional<std::int64_t> element{};     // of the tensor
-  std::string said[2];                       // by Party: the value claimed for what decided
-  std::string truth;                         // what the referee computed
-  std::optional<Question> unproven{};        // kUnproven, kRefused: the question, so that somebody else of the group can be asked
+  std::optional<std::uint32_t> index{};   // of the input or output
+  std::optional<std::uint64_t> leaf{};    // 4 KiB block of it
+  std::optional<std::int64_t> element{};  // of the tensor
+  std::string said[2]{};                  // by Party: the value claimed for what decided
+  std::string truth{};                    // what the referee computed
+  std::optional<Question> unproven{};     // kUnproven, kRefused: the question, so that somebody else of the group can be asked
   friend bool operator==(const Finding&, const Finding&) = default;
 };
 

@@ -190,7 +190,8 @@ Bytes Encode(const Digest& dispute, const Question& question) {
 }
 
 Result<AddressedQuestion> DecodeQuestion(ByteSpan bytes) {
-  if (bytes.size() > kMaxQuestionBytes) return Err("question: expected at most {} bytes, got {}", kMaxQuestionBytes, bytes.size());
+  if (bytes.size() > kMaxQuestionBytes)
+    return Err("question: expected at most {} bytes, got {}", kMaxQuestionBytes, bytes.size());
   ByteReader in(bytes, "question");
   ASSAY_ASSIGN(const std::string tag, in.String());
   if (tag != kTag) return Err("question: expected {}", kTag);

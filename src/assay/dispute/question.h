@@ -72,7 +72,7 @@ struct PartsQuestion {
   std::uint32_t node = 0;
   std::uint32_t output = 0;
   std::int64_t element = 0;
-  ref::Path path;
+  ref::Path path{};
   friend bool operator==(const PartsQuestion&, const PartsQuestion&) = default;
 };
 

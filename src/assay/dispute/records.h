@@ -25,14 +25,14 @@ struct NodeRecord {
   std::uint32_t node = 0;
   std::uint16_t op = 0;  // wire id
   std::uint16_t version = 0;
-  Bytes attrs;
-  std::vector<Digest> inputs;  // tensor roots
+  Bytes attrs{};
+  std::vector<Digest> inputs{};  // tensor roots
   struct Output {
     std::uint64_t bytes = 0;
     Digest root{};
     friend bool operator==(const Output&, const Output&) = default;
   };
-  std::vector<Output> outputs;
+  std::vector<Output> outputs{};
   friend bool operator==(const NodeRecord&, const NodeRecord&) = default;
 };
 Bytes Encode(const NodeRecord& record);

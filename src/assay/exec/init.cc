@@ -3,6 +3,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstring>
 
 #include "assay/base/check.h"
 #include "assay/exec/step.h"
@@ -29,7 +30,7 @@ std::array<float, 4> NormalBlock(const numerics::DrawKey& key, std::uint32_t blo
   return normal;
 }
 
-// Elements [begin, end); begin is a multiple of four.
+// Elements [begin, end), to values[0] on; begin is a multiple of four.
 void FillRange(const Init& init, const numerics::DrawKey& key, std::span<float> values, std::int64_t begin, std::int64_t end) {
   for (std::int64_t i = begin; i < end; i += 4) {
     const auto block = static_cast<std::uint32_t>(i / 4);
@@ -46,11 +47,26 @@ void FillRange(const Init& init, const numerics::DrawKey& key, std::span<float> 
         break;
       }
     }
-    std::copy_n(four.begin(), std::min<std::int64_t>(4, end - i), values.begin() + i);
+    std::copy_n(four.begin(), std::min<std::int64_t>(4, end - i), values.begin() + (i - begin));
   }
 }
 
+numerics::DrawKey KeyOf(std::uint64_t seed, std::size_t tensor) {
+  return {.seed = seed, .stream = kInitStream + static_cast<std::uint32_t>(tensor), .step = 0, .microbatch = 0};
+}
+
 }  // namespace
+
+Bytes InitialBytes(const Program& program, std::uint64_t seed, std::size_t tensor, Range range) {
+  const StateSpec& spec = program.state[tensor];
+  ASSAY_CHECK(range.begin % 4 == 0 && range.begin <= range.end && range.end <= spec.type.elements());
+  Bytes bytes(static_cast<std::size_t>(range.size()) * SizeOf(spec.type.dtype));
+  if (spec.type.dtype != DType::kF32) return bytes;  // a program has no other initial value for it than zero
+  std::vector<float> values(static_cast<std::size_t>(range.size()));
+  FillRange(spec.init, KeyOf(seed, tensor), values, range.begin, range.end);
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
 
 State InitialState(const Program& program, std::uint64_t seed, ThreadPool* pool) {
   State state;
@@ -59,10 +75,11 @@ State InitialState(const Program& program, std::uint64_t seed, ThreadPool* pool)
     Tensor tensor(spec.type);  // zeros
     if (spec.init.kind != InitKind::kConstant || std::bit_cast<std::uint32_t>(spec.init.value) != 0) {
       ASSAY_CHECK(spec.type.dtype == DType::kF32);
-      const numerics::DrawKey key{
-          .seed = seed, .stream = kInitStream + static_cast<std::uint32_t>(i), .step = 0, .microbatch = 0};
+      const numerics::DrawKey key = KeyOf(seed, i);
       const std::span<float> values = tensor.Span<float>();
-      const auto fill = [&](std::int64_t begin, std::int64_t end, int) { FillRange(spec.init, key, values, begin, end); };
+      const auto fill = [&](std::int64_t begin, std::int64_t end, int) {
+        FillRange(spec.init, key, values.subspan(static_cast<std::size_t>(begin)), begin, end);
+      };
       if (pool != nullptr) {
         pool->ParallelFor(tensor.elements(), kGrain, fill);
       } else {

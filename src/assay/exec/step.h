@@ -36,6 +36,8 @@ class HostState {
 
 // The initial state: a pure function of program and seed (docs/NUMERICS.md, section 4). A pool makes it faster, never different.
 State InitialState(const Program& program, std::uint64_t seed, ThreadPool* pool = nullptr);
+// Elements `range` of one tensor of it; range.begin is a multiple of four.
+Bytes InitialBytes(const Program& program, std::uint64_t seed, std::size_t tensor, Range range);
 
 struct StepInput {
   std::uint64_t seed = 0;

@@ -106,6 +106,12 @@ std::vector<InputSource> StepNodes::Sources(std::size_t node) const {
 
 InputSource StepNodes::Loss() const { return Reduced(0); }
 
+InputSource StepNodes::StateAfter(std::size_t tensor) const {
+  const auto output = program_.update.FindOutput(fmt::format("{}{}", kStatePrefix, program_.state[tensor].name));
+  if (!output) return {.kind = InputSource::Kind::kState, .index = tensor};
+  return UpdateSource(program_.update.outputs()[*output].value);
+}
+
 InputSource StepNodes::MicroSource(ValueId value, std::int64_t microbatch) const {
   const Graph& micro = program_.micro;
   if (value >= micro.inputs().size()) {

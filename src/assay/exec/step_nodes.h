@@ -39,8 +39,9 @@ class StepNodes {
   OpInstance Instance(std::size_t node) const;
   // Where each input of the node comes from.
   std::vector<InputSource> Sources(std::size_t node) const;
-  // The node whose output is the step's loss.
+  // What the step's loss is, and what a state tensor is after the step.
   InputSource Loss() const;
+  InputSource StateAfter(std::size_t tensor) const;
   // "update: adamw of h.3.attn.c_attn.weight", "microbatch 1: matmul with h.0.mlp.c_fc.weight", "sum over microbatches of grad/wte.weight"
   std::string Describe(std::size_t node) const;
   // The update node that writes this state tensor, and which of its outputs it is; none where the step leaves the tensor alone.

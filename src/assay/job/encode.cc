@@ -4,18 +4,6 @@
 namespace assay {
 namespace {
 
-constexpr std::string_view kMagic = "assayjob";
-constexpr std::uint32_t kVersion = 1;
-constexpr std::string_view kOrderRule = "feistel-1";
-
-// Keys that cannot change a bit of the state: labels, places, what is watched and kept. Everything about the data that matters is in its
-// root, apart from how samples are cut and varied.
-bool Identifies(std::string_view section, std::string_view key) {
-  if (section.empty()) return key != "name";
-  if (section == "data") return key == "stride" || key == "augment";
-  return section != "eval" && section != "snapshot" && section != "init";
-}
-
 class Encoder : public job::FieldVisitor {
  public:
   explicit Encoder(ByteWriter& out) : out_(out) {}
@@ -47,7 +35,7 @@ class Encoder : public job::FieldVisitor {
 
  private:
   bool Begin(std::string_view key, std::uint8_t type) {
-    if (!Identifies(section_, key)) return false;
+    if (!job::Identifies(section_, key)) return false;
     out_.String(section_.empty() ? std::string(key) : fmt::format("{}.{}", section_, key));
     out_.U8(type);
     return true;
@@ -58,11 +46,19 @@ class Encoder : public job::FieldVisitor {
 
 }  // namespace
 
+// Keys that cannot change a bit of the state: labels, places, what is watched and kept. Everything about the data that matters is in its
+// root, apart from how samples are cut and varied.
+bool job::Identifies(std::string_view section, std::string_view key) {
+  if (section.empty()) return key != "name";
+  if (section == "data") return key == "stride" || key == "augment";
+  return section != "eval" && section != "snapshot" && section != "init";
+}
+
 Bytes Encode(const Job& job, const JobInputs& inputs) {
   ByteWriter out;
-  out.Raw(AsBytes(kMagic));
-  out.U32(kVersion);
-  out.String(kOrderRule);
+  out.Raw(AsBytes(job::kMagic));
+  out.U32(job::kVersion);
+  out.String(job::kOrderRule);
   out.Raw(inputs.data.bytes);
   out.U8(inputs.weights ? 1 : 0);
   if (inputs.weights) out.Raw(inputs.weights->bytes);

@@ -44,6 +44,13 @@ inline constexpr std::string_view kOptimizerKinds[] = {"sgd", "adam", "adamw"};
 inline constexpr std::string_view kScheduleKinds[] = {"constant", "warmup_cosine", "step"};
 inline constexpr std::string_view kPrecisions[] = {"fp32"};
 
+// What a job's encoding begins with.
+inline constexpr std::string_view kMagic = "assayjob";
+inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::string_view kOrderRule = "feistel-1";
+// Whether a key is part of the job's identity.
+bool Identifies(std::string_view section, std::string_view key);
+
 // The starting point for a job file: like the defaults of the structs, except that derived extents are 0.
 ModelConfig BlankModel(std::size_t kind);
 Job BlankJob();

@@ -68,6 +68,13 @@ struct JobInputs {
 
 // The canonical encoding of a resolved job: magic, version, then every field that can change a bit, in one fixed order.
 Bytes Encode(const Job& job, const JobInputs& inputs);
+// The job and its inputs again, without what is not encoded (paths, evaluation, snapshots, where data comes from). Accepts exactly what Encode writes; the
+// bytes may come from anyone.
+struct DecodedJob {
+  Job job;
+  JobInputs inputs;
+};
+Result<DecodedJob> DecodeJob(ByteSpan bytes);
 // SHA-256 of (job encoding ‖ program encoding), each with its length before it.
 Digest JobId(const Job& job, const JobInputs& inputs, const Program& program);
 Digest JobId(ByteSpan job, ByteSpan program);  // of the encodings

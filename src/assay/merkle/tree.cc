@@ -87,7 +87,7 @@ std::vector<Digest> TensorRoots(std::span<const ByteSpan> tensors, ThreadPool& p
   return roots;
 }
 
-Digest EntryHash(std::string_view tag, const TensorEntry& entry) {
+Bytes EntryBytes(std::string_view tag, const TensorEntry& entry) {
   ByteWriter out;
   out.String(tag);
   out.String(entry.name);
@@ -95,8 +95,10 @@ Digest EntryHash(std::string_view tag, const TensorEntry& entry) {
   out.U8(static_cast<std::uint8_t>(entry.type.shape.rank()));
   for (std::int64_t extent : entry.type.shape.dims()) out.I64(extent);
   out.Raw(entry.root.bytes);
-  return LeafHash(out.bytes());
+  return out.Take();
 }
+
+Digest EntryHash(std::string_view tag, const TensorEntry& entry) { return LeafHash(EntryBytes(tag, entry)); }
 
 Digest EntriesRoot(std::string_view tag, std::span<const TensorEntry> entries) {
   std::vector<Digest> leaves;

@@ -39,8 +39,10 @@ struct TensorEntry {
 
 // Each sort of list has its tag, so that no list can pose as one of another sort, nor a tensor's bytes as an entry.
 inline constexpr std::string_view kStateTag = "assay/state/1";
+inline constexpr std::string_view kBatchTag = "assay/batch/1";
 
-// The leaf hash of one entry.
+// The leaf that one entry is, and its hash.
+Bytes EntryBytes(std::string_view tag, const TensorEntry& entry);
 Digest EntryHash(std::string_view tag, const TensorEntry& entry);
 // The root over the entries, which must be in ascending name order without repeats.
 Digest EntriesRoot(std::string_view tag, std::span<const TensorEntry> entries);

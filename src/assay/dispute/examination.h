@@ -1,0 +1,141 @@
+// Examination: one run of Examine. It goes through the phases of docs/formats/dispute.md from the start, takes what has been said, and stops at the first
+// thing that has not: functions return what they found, or a Halt that ends the examination. Internal to dispute/.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "assay/dispute/examine.h"
+#include "assay/dispute/records.h"
+#include "assay/dispute/sparse.h"
+#include "assay/run/entry.h"
+
+namespace assay::dispute {
+
+template <class T>
+using Both = std::array<T, 2>;  // by Party
+
+// What ends an examination. Behind a pointer, because it passes through many hands.
+struct Halt {
+  using Next = decltype(Outcome::next);
+  explicit Halt(Next what) : next(std::make_shared<Next>(std::move(what))) {}
+  std::shared_ptr<Next> next;
+};
+template <class T>
+using Step = tl::expected<T, Halt>;
+
+// Where two trees first differ.
+struct Difference {
+  std::uint64_t leaf = 0;
+  Both<Digest> hash{};  // of that leaf
+};
+
+// A step about whose start and batch both agree and about whose result they do not.
+struct DisputedStep {
+  std::int64_t step = 0;
+  Digest before{};  // state root
+  Digest batch{};   // batch root
+  Both<Digest> after{};
+  Both<std::uint32_t> loss_bits{};
+};
+
+class Examination {
+ public:
+  Examination(const Terms& terms, const Claim& a, const Claim& b, const Testimony& said_a, const Testimony& said_b)
+      : terms_(terms), claims_{&a, &b}, said_{&said_a, &said_b} {}
+
+  // Never a value: an examination ends with a Halt.
+  Step<void> Run();
+  const Progress& progress() const { return progress_; }
+
+ private:
+  // examine.cc: from the receipts to one step
+  Step<void> CheckReceipts();
+  Step<Both<std::vector<LogEntry>>> OpenEntries(std::uint64_t first, std::uint64_t last);
+  Step<void> ExamineEntry(std::uint64_t index);
+  Step<void> ExamineStates(std::int64_t index, const LogEntry& previous, const Both<LogEntry>& entries);
+  Step<Digest> BatchOf(std::int64_t index, std::int64_t step, const Digest& batches);
+
+  // examine_start.cc: states and batches that nobody computed
+  Step<void> ExamineStart(const Both<Digest>& roots);
+  Step<void> ExamineBatches(std::int64_t index, const Both<Digest>& roots);
+  Step<void> ExamineBatch(std::int64_t step, const Both<Digest>& roots);
+  Step<Both<Digest>> OpenEntryRoots(const TreeName& tree, const Difference& at, const Both<Digest>& roots, Cause cause);
+
+  // examine_node.cc: inside the step
+  Step<void> ExamineStep(const DisputedStep& step);
+  Step<void> ExamineNode(const DisputedStep& step, std::uint32_t node, const Both<Digest>& traces);
+  Step<void> ExamineInput(const DisputedStep& step, std::uint32_t node, std::size_t input, const Digest& trace,
+                          const Both<Digest>& roots);
+  Step<void> ExamineBatchInput(const DisputedStep& step, std::uint32_t node, std::size_t input, const InputSource& source,
+                               const Both<Digest>& roots);
+  Step<void> ExamineResult(const DisputedStep& step, const Digest& trace);
+  Step<void> ExamineLoss(const DisputedStep& step, const Digest& trace);
+  Step<Digest> AgreedRoot(const DisputedStep& step, const InputSource& source, const Digest& trace);
+  Step<NodeRecord> AgreedRecord(const DisputedStep& step, std::size_t node, const Digest& trace);
+  Step<Digest> AgreedStateRoot(const DisputedStep& step, std::size_t tensor);
+  Step<Digest> AgreedFieldRoot(const DisputedStep& step, std::size_t field);
+
+  // examine_output.cc: one element of one output
+  Step<void> ExamineOutput(const DisputedStep& step, const NodeRecord& record, std::size_t output, const Both<Digest>& roots);
+  Step<std::vector<SparseTensor>> FetchInputs(const DisputedStep& step, const NodeRecord& record, const OpInstance& op,
+                                              std::span<const InputRange> needs);
+  Step<std::uint32_t> ExamineValue(const DisputedStep& step, const NodeRecord& record, const OpInstance& op,
+                                   const PartsQuestion& element, Both<ref::Value>& said);
+
+  // What both have said to this; asks those who have not.
+  Step<Both<ByteSpan>> AskBoth(const Question& question);
+  // What A has said: for what proves itself, either will do.
+  Step<ByteSpan> AskOne(const Question& question);
+  // The same, read by `read`; who said something that cannot be read is guilty.
+  template <class Read>
+  auto ReadBoth(const Question& question, const Read& read)
+      -> Step<Both<typename decltype(read(Party::kA, ByteSpan()))::value_type>>;
+
+  Step<Difference> Descend(const TreeName& tree, const Both<Digest>& roots);
+  // One leaf of each party's tree.
+  Step<Both<Bytes>> OpenBoth(const TreeName& tree, std::uint64_t leaf, const Both<Digest>& roots);
+  // Leaves of a tree that both agree on, ascending.
+  Step<std::vector<Bytes>> OpenAgreed(const TreeName& tree, std::span<const std::uint64_t> leaves, const Digest& root);
+  std::uint64_t SizeOf(const TreeName& tree) const;
+
+  // Those whose value is not the right one are guilty; somebody must be.
+  template <class T>
+  Halt Convict(const Both<T>& said, const T& right, Finding finding) const;
+  static Halt Convict(bool a, bool b, Finding finding);
+
+  void Show(std::string phase, std::string interval) { progress_ = {std::move(phase), std::move(interval)}; }
+
+  const Terms& terms_;
+  Both<const Claim*> claims_;
+  Both<const Testimony*> said_;
+  Progress progress_;
+};
+
+// Spans of ascending leaf numbers, neighbours joined.
+std::vector<LeafSpan> SpansOf(std::span<const std::uint64_t> leaves);
+
+// ASSAY_ASSIGN and ASSAY_TRY work for Step as they do for Result.
+
+template <class Read>
+auto Examination::ReadBoth(const Question& question, const Read& read)
+    -> Step<Both<typename decltype(read(Party::kA, ByteSpan()))::value_type>> {
+  ASSAY_ASSIGN(const Both<ByteSpan> bodies, AskBoth(question));
+  auto a = read(Party::kA, bodies[0]);
+  auto b = read(Party::kB, bodies[1]);
+  if (a && b) return Both<typename decltype(a)::value_type>{std::move(*a), std::move(*b)};
+  Finding finding{.cause = Cause::kUnproven, .unproven = question};
+  finding.reason = fmt::format("the answer about {} does not hold: {}", Describe(question), (a ? b : a).error().message);
+  return tl::unexpected(Convict(!a, !b, std::move(finding)));
+}
+
+template <class T>
+Halt Examination::Convict(const Both<T>& said, const T& right, Finding finding) const {
+  return Convict(said[0] != right, said[1] != right, std::move(finding));
+}
+
+}  // namespace assay::dispute

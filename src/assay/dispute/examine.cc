@@ -1,0 +1,200 @@
+#include "assay/dispute/examine.h"
+
+#include <algorithm>
+
+#include "assay/base/check.h"
+#include "assay/dispute/examination.h"
+#include "assay/merkle/tree.h"
+
+namespace assay::dispute {
+namespace {
+
+constexpr TreeName kLogTree{.kind = TreeKind::kLog};
+
+// What an entry has to be, apart from what it says about the run.
+Status CheckEntry(const LogEntry& entry, std::int64_t step, const Digest& previous) {
+  if (entry.step != step) return Err("is of step {}, expected {}", entry.step, step);
+  if (entry.previous != previous) return Err("does not follow from the entry before it");
+  if (step == 0 && (entry.batch_root != HashBytes({}) || entry.loss_bits != 0)) {
+    return Err("is the first and says something of a batch or a loss");
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view ToString(Cause cause) {
+  switch (cause) {
+    case Cause::kReceipt: return "receipt";
+    case Cause::kEntry: return "entry";
+    case Cause::kStart: return "start";
+    case Cause::kBatch: return "batch";
+    case Cause::kHistory: return "history";
+    case Cause::kStructure: return "structure";
+    case Cause::kInput: return "input";
+    case Cause::kOutput: return "output";
+    case Cause::kResult: return "result";
+    case Cause::kUnproven: return "unproven";
+    case Cause::kRefused: return "refused";
+  }
+  return "unknown";
+}
+
+std::string Testimony::KeyOf(const Question& question) {
+  const Bytes bytes = Encode(Digest{}, question);
+  return {bytes.begin(), bytes.end()};
+}
+void Testimony::Add(const Question& question, Said said) { said_[KeyOf(question)] = std::move(said); }
+void Testimony::Remove(const Question& question) { said_.erase(KeyOf(question)); }
+const Testimony::Said* Testimony::Find(const Question& question) const {
+  const auto found = said_.find(KeyOf(question));
+  return found == said_.end() ? nullptr : &found->second;
+}
+
+Outcome Examine(const Terms& terms, const Claim& a, const Claim& b, const Testimony& said_a, const Testimony& said_b) {
+  Examination examination(terms, a, b, said_a, said_b);
+  const Step<void> ended = examination.Run();
+  ASSAY_CHECK(!ended);
+  return {*ended.error().next, examination.progress()};
+}
+
+Step<void> Examination::Run() {
+  if (GroupOf(*claims_[0]) == GroupOf(*claims_[1])) return tl::unexpected(Halt(Agreement{}));
+  ASSAY_TRY(CheckReceipts());
+  const Both<Digest> roots{claims_[0]->receipt.log.root, claims_[1]->receipt.log.root};
+  ASSAY_CHECK(roots[0] != roots[1]);  // or one of the receipts contradicted its log
+  ASSAY_ASSIGN(const Difference entry, Descend(kLogTree, roots));
+  return ExamineEntry(entry.leaf);
+}
+
+Step<void> Examination::CheckReceipts() {
+  const std::uint64_t last = terms_.entries() - 1;
+  Show("steps", fmt::format("0..{}", terms_.job().steps));
+  const std::uint64_t ends[] = {0, last};
+  const LeavesQuestion question{kLogTree, SpansOf(ends)};
+  ASSAY_ASSIGN(const auto entries, ReadBoth(question, [&](Party party, ByteSpan body) -> Result<Both<LogEntry>> {
+                 const Digest& root = claims_[static_cast<std::size_t>(party)]->receipt.log.root;
+                 ASSAY_ASSIGN(const auto spans, OpenLeaves(body, question, last + 1, root));
+                 ASSAY_ASSIGN(const LogEntry first, DecodeLogEntry(spans.front().leaves.front(), "first entry"));
+                 ASSAY_ASSIGN(const LogEntry final, DecodeLogEntry(spans.back().leaves.back(), "last entry"));
+                 return Both<LogEntry>{first, final};
+               }));
+  Both<bool> contradicts{};
+  for (std::size_t p = 0; p < 2; ++p) {
+    const Receipt& receipt = claims_[p]->receipt;
+    contradicts[p] = receipt.initial_state_root != entries[p][0].state_root ||
+                     receipt.final_state_root != entries[p][1].state_root || receipt.loss_bits != entries[p][1].loss_bits;
+  }
+  if (!contradicts[0] && !contradicts[1]) return {};
+  Finding finding{.cause = Cause::kReceipt,
+                  .reason = "the receipt says other states or another loss than the log that it signs"};
+  return tl::unexpected(Convict(contradicts[0], contradicts[1], std::move(finding)));
+}
+
+Step<Both<std::vector<LogEntry>>> Examination::OpenEntries(std::uint64_t first, std::uint64_t last) {
+  std::vector<std::uint64_t> leaves;
+  for (std::uint64_t i = first; i <= last; ++i) leaves.push_back(i);
+  const LeavesQuestion question{kLogTree, SpansOf(leaves)};
+  return ReadBoth(question, [&](Party party, ByteSpan body) -> Result<std::vector<LogEntry>> {
+    const Digest& root = claims_[static_cast<std::size_t>(party)]->receipt.log.root;
+    ASSAY_ASSIGN(const auto spans, OpenLeaves(body, question, terms_.entries(), root));
+    std::vector<LogEntry> entries;
+    for (const Bytes& leaf : spans.front().leaves) {
+      ASSAY_ASSIGN(const LogEntry entry, DecodeLogEntry(leaf, "entry"));
+      entries.push_back(entry);
+    }
+    return entries;
+  });
+}
+
+// Entry `index` is the first that differs.
+Step<void> Examination::ExamineEntry(std::uint64_t index) {
+  const auto at = static_cast<std::int64_t>(index);
+  Show("steps", at == 0 ? "0" : fmt::format("{}..{}", terms_.StepBefore(at), terms_.StepOf(at)));
+  ASSAY_ASSIGN(const auto opened, OpenEntries(index == 0 ? 0 : index - 1, index));
+  const Digest previous = index == 0 ? terms_.trajectory() : HashOf(opened[0].front());
+  Both<LogEntry> entries{opened[0].back(), opened[1].back()};
+  const Both<Status> checks{CheckEntry(entries[0], terms_.StepOf(at), previous),
+                            CheckEntry(entries[1], terms_.StepOf(at), previous)};
+  if (!checks[0] || !checks[1]) {
+    const Status& bad = checks[0] ? checks[1] : checks[0];
+    Finding finding{.cause = Cause::kEntry, .reason = fmt::format("entry {} of the log {}", index, bad.error().message)};
+    finding.step = terms_.StepOf(at);
+    return tl::unexpected(Convict(!checks[0], !checks[1], std::move(finding)));
+  }
+  if (index == 0) return ExamineStart({entries[0].state_root, entries[1].state_root});
+  if (entries[0].batch_root != entries[1].batch_root) return ExamineBatches(at, {entries[0].batch_root, entries[1].batch_root});
+  return ExamineStates(at, opened[0].front(), entries);
+}
+
+// From the entry that differs to one step: the parties commit to what they say was there in between.
+Step<void> Examination::ExamineStates(std::int64_t index, const LogEntry& previous, const Both<LogEntry>& entries) {
+  const TreeName tree{.kind = TreeKind::kStates, .at = index};
+  const std::uint64_t steps = SizeOf(tree);
+  DisputedStep disputed{.step = terms_.StepOf(index),
+                        .before = previous.state_root,
+                        .after = {entries[0].state_root, entries[1].state_root},
+                        .loss_bits = {entries[0].loss_bits, entries[1].loss_bits}};
+  if (steps > 1) {
+    ASSAY_ASSIGN(const auto roots, ReadBoth(CommitQuestion{tree}, [](Party, ByteSpan body) -> Result<Digest> {
+                   ASSAY_ASSIGN(const Hashes hashes, ReadHashes(body, 1));
+                   return hashes.front();
+                 }));
+    const auto read = [&](const Both<Bytes>& leaves, std::uint64_t leaf) -> Step<Both<StepRecord>> {
+      const Both<Result<StepRecord>> records{DecodeStepRecord(leaves[0]), DecodeStepRecord(leaves[1])};
+      const std::int64_t step = previous.step + 1 + static_cast<std::int64_t>(leaf);
+      const Both<bool> good{records[0] && records[0]->step == step, records[1] && records[1]->step == step};
+      if (good[0] && good[1]) return Both<StepRecord>{*records[0], *records[1]};
+      Finding finding{.cause = Cause::kHistory, .reason = fmt::format("what is said of step {} is no record of it", step)};
+      finding.step = step;
+      return tl::unexpected(Convict(!good[0], !good[1], std::move(finding)));
+    };
+    ASSAY_ASSIGN(const Both<Bytes> ends, OpenBoth(tree, steps - 1, roots));
+    ASSAY_ASSIGN(const Both<StepRecord> last, read(ends, steps - 1));
+    Both<bool> contradicts{};
+    for (std::size_t p = 0; p < 2; ++p) {
+      contradicts[p] = last[p].state_root != entries[p].state_root || last[p].loss_bits != entries[p].loss_bits;
+    }
+    if (contradicts[0] || contradicts[1]) {
+      Finding finding{.cause = Cause::kHistory};
+      finding.reason =
+          fmt::format("running steps {} to {} again does not give the state of the log", previous.step + 1, disputed.step);
+      finding.step = disputed.step;
+      return tl::unexpected(Convict(contradicts[0], contradicts[1], std::move(finding)));
+    }
+    ASSAY_CHECK(roots[0] != roots[1]);  // their last records differ
+    ASSAY_ASSIGN(const Difference at, Descend(tree, roots));
+    ASSAY_ASSIGN(const Both<Bytes> leaves, OpenBoth(tree, at.leaf, roots));
+    ASSAY_ASSIGN(const Both<StepRecord> records, read(leaves, at.leaf));
+    disputed.step = records[0].step;
+    disputed.after = {records[0].state_root, records[1].state_root};
+    disputed.loss_bits = {records[0].loss_bits, records[1].loss_bits};
+    if (at.leaf > 0) {
+      const std::uint64_t before[] = {at.leaf - 1};
+      ASSAY_ASSIGN(const std::vector<Bytes> agreed, OpenAgreed(tree, before, roots[0]));
+      const Result<StepRecord> record = DecodeStepRecord(agreed.front());
+      if (!record) {
+        Finding finding{.cause = Cause::kHistory, .reason = "both agree on a record of a step that is none"};
+        return tl::unexpected(Convict(true, true, std::move(finding)));
+      }
+      disputed.before = record->state_root;
+    }
+  }
+  ASSAY_ASSIGN(disputed.batch, BatchOf(index, disputed.step, entries[0].batch_root));
+  return ExamineStep(disputed);
+}
+
+// The batch root of one step, of an entry about whose batches both agree.
+Step<Digest> Examination::BatchOf(std::int64_t index, std::int64_t step, const Digest& batches) {
+  const std::uint64_t leaf[] = {static_cast<std::uint64_t>(step - 1 - terms_.StepBefore(index))};
+  ASSAY_ASSIGN(const std::vector<Bytes> opened, OpenAgreed({.kind = TreeKind::kBatches, .at = index}, leaf, batches));
+  Digest root;
+  if (opened.front().size() != root.bytes.size()) {
+    Finding finding{.cause = Cause::kBatch, .reason = "both agree on a batch root that is none", .step = step};
+    return tl::unexpected(Convict(true, true, std::move(finding)));
+  }
+  std::ranges::copy(opened.front(), root.bytes.begin());
+  return root;
+}
+
+}  // namespace assay::dispute

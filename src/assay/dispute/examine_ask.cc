@@ -1,0 +1,120 @@
+// How an examination takes testimony: questions that are still open, trees that are walked down, leaves that prove themselves.
+#include <algorithm>
+
+#include "assay/base/check.h"
+#include "assay/dispute/examination.h"
+#include "assay/merkle/tree.h"
+
+namespace assay::dispute {
+
+std::vector<LeafSpan> SpansOf(std::span<const std::uint64_t> leaves) {
+  std::vector<LeafSpan> spans;
+  for (const std::uint64_t leaf : leaves) {
+    if (!spans.empty() && leaf < spans.back().end) continue;
+    if (!spans.empty() && leaf == spans.back().end) {
+      ++spans.back().end;
+    } else {
+      spans.push_back({leaf, leaf + 1});
+    }
+  }
+  return spans;
+}
+
+Halt Examination::Convict(bool a, bool b, Finding finding) {
+  ASSAY_CHECK(a || b);
+  finding.guilty[0] = a;
+  finding.guilty[1] = b;
+  return Halt{std::move(finding)};
+}
+
+std::uint64_t Examination::SizeOf(const TreeName& tree) const {
+  const Result<std::uint64_t> size = terms_.TreeSize(tree);
+  ASSAY_CHECK(size.has_value());
+  return *size;
+}
+
+Step<Both<ByteSpan>> Examination::AskBoth(const Question& question) {
+  std::vector<Ask> asks;
+  Both<bool> refused{};
+  Both<ByteSpan> bodies{};
+  for (const Party party : {Party::kA, Party::kB}) {
+    const auto p = static_cast<std::size_t>(party);
+    const Testimony::Said* said = said_[p]->Find(question);
+    if (said == nullptr) {
+      asks.push_back({party, question});
+    } else {
+      refused[p] = said->refused;
+      bodies[p] = said->body;
+    }
+  }
+  if (!asks.empty()) return tl::unexpected(Halt(std::move(asks)));
+  if (!refused[0] && !refused[1]) return bodies;
+  Finding finding{.cause = Cause::kRefused, .unproven = question};
+  finding.reason = fmt::format("no answer about {}", Describe(question));
+  return tl::unexpected(Convict(refused[0], refused[1], std::move(finding)));
+}
+
+Step<ByteSpan> Examination::AskOne(const Question& question) {
+  const Testimony::Said* said = said_[0]->Find(question);
+  if (said == nullptr) return tl::unexpected(Halt(std::vector<Ask>{{Party::kA, question}}));
+  if (!said->refused) return ByteSpan(said->body);
+  Finding finding{.cause = Cause::kRefused, .unproven = question};
+  finding.reason = fmt::format("no answer about {}", Describe(question));
+  return tl::unexpected(Convict(true, false, std::move(finding)));
+}
+
+Step<Difference> Examination::Descend(const TreeName& tree, const Both<Digest>& roots) {
+  LeafSpan span{0, SizeOf(tree)};
+  Both<Digest> hash = roots;
+  ASSAY_CHECK(span.size() > 0 && hash[0] != hash[1]);
+  while (span.size() > 1) {
+    if (tree.kind == TreeKind::kLog && span.begin > 0) {
+      const auto step = [&](std::uint64_t entry) { return terms_.StepOf(static_cast<std::int64_t>(entry)); };
+      Show("steps", fmt::format("{}..{}", step(span.begin - 1), step(span.end - 1)));
+    } else if (tree.kind == TreeKind::kTrace) {
+      Show("nodes", fmt::format("step {}, nodes {}..{} of {}", tree.at, span.begin, span.end - 1, SizeOf(tree)));
+    } else if (tree.kind != TreeKind::kLog) {
+      Show("leaf", fmt::format("{}, leaves {}..{}", Describe(CommitQuestion{tree}).substr(12), span.begin, span.end - 1));
+    }
+    const std::vector<LeafSpan> parts = Frontier(span, kExpandLevels);
+    const ExpandQuestion question{tree, span};
+    ASSAY_ASSIGN(const auto hashes, ReadBoth(question, [&](Party party, ByteSpan body) -> Result<Hashes> {
+                   ASSAY_ASSIGN(Hashes read, ReadHashes(body, parts.size()));
+                   if (JoinFrontier(span, kExpandLevels, read) != hash[static_cast<std::size_t>(party)]) {
+                     return Err("the hashes do not lead to the root");
+                   }
+                   return read;
+                 }));
+    std::size_t first = 0;
+    while (hashes[0][first] == hashes[1][first]) ++first;  // their roots differ
+    span = parts[first];
+    hash = {hashes[0][first], hashes[1][first]};
+  }
+  return Difference{span.begin, hash};
+}
+
+Step<Both<Bytes>> Examination::OpenBoth(const TreeName& tree, std::uint64_t leaf, const Both<Digest>& roots) {
+  const LeavesQuestion question{tree, {{leaf, leaf + 1}}};
+  const std::uint64_t size = SizeOf(tree);
+  return ReadBoth(question, [&](Party party, ByteSpan body) -> Result<Bytes> {
+    ASSAY_ASSIGN(auto spans, OpenLeaves(body, question, size, roots[static_cast<std::size_t>(party)]));
+    return std::move(spans.front().leaves.front());
+  });
+}
+
+Step<std::vector<Bytes>> Examination::OpenAgreed(const TreeName& tree, std::span<const std::uint64_t> leaves,
+                                                 const Digest& root) {
+  const LeavesQuestion question{tree, SpansOf(leaves)};
+  ASSAY_ASSIGN(const ByteSpan body, AskOne(question));
+  auto spans = OpenLeaves(body, question, SizeOf(tree), root);
+  if (!spans) {
+    Finding finding{.cause = Cause::kUnproven, .unproven = question};
+    finding.reason = fmt::format("the answer about {} does not hold: {}", Describe(question), spans.error().message);
+    return tl::unexpected(Convict(true, false, std::move(finding)));
+  }
+  std::vector<Bytes> opened;
+  for (SpanProof& span : *spans) std::ranges::move(span.leaves, std::back_inserter(opened));
+  return opened;
+}
+
+}  // namespace assay::dispute

@@ -1,0 +1,120 @@
+#include "assay/dispute/terms.h"
+
+#include <algorithm>
+
+#include "assay/merkle/tree.h"
+#include "assay/ops/table.h"
+#include "assay/run/entry.h"
+
+namespace assay::dispute {
+namespace {
+
+constexpr std::string_view kBatchPrefix = "batch/";
+
+// A batch field's type, all microbatches along the first axis.
+TensorType WholeBatch(TensorType type, std::int64_t microbatches) {
+  type.shape.Set(0, type.shape[0] * microbatches);
+  return type;
+}
+
+Result<std::vector<Terms::Field>> FieldsOf(const Program& program) {
+  std::vector<Terms::Field> fields;
+  for (std::size_t i = 0; i < program.micro.inputs().size(); ++i) {
+    const NamedValue& input = program.micro.inputs()[i];
+    if (!input.name.starts_with(kBatchPrefix)) continue;
+    const TensorType& type = program.micro.type(input.value);
+    if (type.shape.rank() < 1) return Err("program: {}: expected an axis of samples", input.name);
+    fields.push_back({input.name.substr(kBatchPrefix.size()), WholeBatch(type, program.microbatches), i});
+  }
+  std::ranges::sort(fields, {}, &Terms::Field::name);
+  return fields;
+}
+
+}  // namespace
+
+Result<Terms> Terms::Make(Bytes job, Bytes program) {
+  Terms terms;
+  ASSAY_ASSIGN(DecodedJob decoded, DecodeJob(job));
+  ASSAY_ASSIGN(Program read, DecodeProgram(Ops(), program));
+  if (read.microbatches != decoded.job.batch.microbatches) {
+    return Err("job: has {} microbatches, its program {}", decoded.job.batch.microbatches, read.microbatches);
+  }
+  ASSAY_ASSIGN(terms.fields_, FieldsOf(read));
+  terms.id_ = JobId(job, program);
+  terms.program_hash_ = HashBytes(program);
+  terms.job_ = decoded.job;
+  terms.inputs_ = decoded.inputs;
+  decoded.job.steps = 0;
+  terms.trajectory_ = JobId(Encode(decoded.job, decoded.inputs), program);
+  terms.job_bytes_ = std::move(job);
+  terms.program_bytes_ = std::move(program);
+  terms.program_ = std::make_shared<const Program>(std::move(read));
+  terms.nodes_ = std::make_shared<const StepNodes>(*terms.program_);
+  return terms;
+}
+
+std::uint64_t Terms::entries() const {
+  return static_cast<std::uint64_t>(EntriesAfter(job_.steps, job_.commit_every, job_.steps));
+}
+
+std::int64_t Terms::StepOf(std::int64_t entry) const { return StepOfEntry(entry, job_.commit_every, job_.steps); }
+std::int64_t Terms::StepBefore(std::int64_t entry) const { return StepOf(entry - 1); }
+
+Result<TensorType> Terms::TensorOf(const TreeName& tree) const {
+  const auto missing = [&] { return Err("the job has no {}", Describe(CommitQuestion{tree}).substr(12)); };
+  switch (tree.kind) {
+    case TreeKind::kStateTensor:
+      if (tree.at < 0 || tree.at > job_.steps || tree.index >= program_->state.size() || tree.node != 0) return missing();
+      return program_->state[tree.index].type;
+    case TreeKind::kBatchField:
+      if (tree.at < 1 || tree.at > job_.steps || tree.index >= fields_.size() || tree.node != 0) return missing();
+      return fields_[tree.index].type;
+    case TreeKind::kInput:
+    case TreeKind::kOutput: {
+      if (tree.at < 1 || tree.at > job_.steps || tree.node >= nodes_->size()) return missing();
+      const OpInstance op = nodes_->Instance(tree.node);
+      const std::vector<TensorType>& types = tree.kind == TreeKind::kInput ? op.in : op.out;
+      if (tree.index >= types.size()) return missing();
+      return types[tree.index];
+    }
+    default: return missing();
+  }
+}
+
+Result<std::uint64_t> Terms::TreeSize(const TreeName& tree) const {
+  const auto missing = [&] { return Err("the job has no {}", Describe(CommitQuestion{tree}).substr(12)); };
+  const bool plain = tree.node == 0 && tree.index == 0;
+  switch (tree.kind) {
+    case TreeKind::kLog:
+      if (!plain || tree.at != 0) return missing();
+      return entries();
+    case TreeKind::kBatches:
+    case TreeKind::kStates:
+      if (!plain || tree.at < 1 || static_cast<std::uint64_t>(tree.at) >= entries()) return missing();
+      return static_cast<std::uint64_t>(StepOf(tree.at) - StepBefore(tree.at));
+    case TreeKind::kTrace:
+      if (!plain || tree.at < 1 || tree.at > job_.steps) return missing();
+      return nodes_->size();
+    case TreeKind::kState:
+      if (!plain || tree.at < 0 || tree.at > job_.steps) return missing();
+      return program_->state.size();
+    case TreeKind::kBatch:
+      if (!plain || tree.at < 1 || tree.at > job_.steps) return missing();
+      return fields_.size();
+    default: {
+      ASSAY_ASSIGN(const TensorType type, TensorOf(tree));
+      return CountLeaves(type.bytes());
+    }
+  }
+}
+
+Bytes Terms::StateEntry(std::size_t tensor, const Digest& root) const {
+  const StateSpec& spec = program_->state[tensor];
+  return EntryBytes(kStateTag, {spec.name, spec.type, root});
+}
+
+Bytes Terms::BatchEntry(std::size_t field, const Digest& root) const {
+  return EntryBytes(kBatchTag, {fields_[field].name, fields_[field].type, root});
+}
+
+}  // namespace assay::dispute
