@@ -244,8 +244,36 @@ TEST(Examples, EveryOneParsesAndFitsItsData) {
     ASSERT_TRUE(data) << data.error().message;
     const auto fits = ResolveModel(*job, *data);
     EXPECT_TRUE(fits) << entry.path() << ": " << fits.error().message;
+    const JobInputs inputs{.data = data->root, .weights = {}};
+    const Bytes encoded = Encode(*job, inputs);
+    const auto decoded = DecodeJob(encoded);
+    ASSERT_TRUE(decoded) << entry.path() << ": " << decoded.error().message;
+    EXPECT_EQ(decoded->inputs.data, data->root);
+    EXPECT_EQ(decoded->job.steps, job->steps);
+    EXPECT_EQ(LearningRate(decoded->job.schedule, 7), LearningRate(job->schedule, 7));
+    EXPECT_EQ(decoded->job.data.stride, job->data.stride);
+    EXPECT_EQ(decoded->job.data.augment, job->data.augment);
   }
   EXPECT_GE(count, 8);
+}
+
+TEST(Identity, ReadsBackOnlyWhatWasWritten) {
+  JobInputs inputs;
+  inputs.weights = Digest{};
+  const Bytes encoded = Encode(ParseJob(Gpt2(""), "a").value(), inputs);
+  const auto decoded = DecodeJob(encoded);
+  ASSERT_TRUE(decoded) << decoded.error().message;
+  EXPECT_TRUE(decoded->inputs.weights);
+  for (std::size_t i = 0; i < encoded.size(); ++i) {
+    EXPECT_FALSE(DecodeJob(ByteSpan(encoded).first(i))) << i;
+    Bytes other = encoded;
+    other[i] ^= 0x80;
+    const auto read = DecodeJob(other);
+    EXPECT_TRUE(!read || Encode(read->job, read->inputs) == other) << i;
+  }
+  Bytes longer = encoded;
+  longer.push_back(0);
+  EXPECT_FALSE(DecodeJob(longer));
 }
 
 }  // namespace
