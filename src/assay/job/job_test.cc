@@ -260,7 +260,7 @@ TEST(Examples, EveryOneParsesAndFitsItsData) {
 TEST(Identity, ReadsBackOnlyWhatWasWritten) {
   JobInputs inputs;
   inputs.weights = Digest{};
-  const Bytes encoded = Encode(ParseJob(Gpt2(""), "a").value(), inputs);
+  const Bytes encoded = Encode(ParseJob(Gpt2("vocab = 65"), "a").value(), inputs);
   const auto decoded = DecodeJob(encoded);
   ASSERT_TRUE(decoded) << decoded.error().message;
   EXPECT_TRUE(decoded->inputs.weights);

@@ -43,7 +43,8 @@ Status FitModel(MlpConfig& c, const DataShape& shape) {
 
 Status ResolveModel(Job& job, const Data& data) {
   ASSAY_TRY(std::visit([&](auto& config) { return FitModel(config, data.shape); }, job.model));
-  return Check(job.model, job.batch);
+  ASSAY_TRY(Check(job.model, job.batch));
+  return CheckSizes(job.model, job.batch);
 }
 
 }  // namespace assay

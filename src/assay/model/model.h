@@ -65,6 +65,8 @@ using ParameterValues = std::unordered_map<std::string, ValueId>;
 
 // Why a configuration cannot be built ("heads (5) must divide width (64)"), with the field's name in job files.
 Status Check(const ModelConfig& model, const BatchConfig& batch);
+// The same, once all extents are known, of what lies between the nodes: no tensor has more than 2^34 elements.
+Status CheckSizes(const ModelConfig& model, const BatchConfig& batch);
 
 // The whole step. Language models read batch/tokens i32[B,T] and batch/targets i32[B,T]; image models batch/images f32[B,H,W,C] and
 // batch/labels i32[B]; MLPs batch/features f32[B,F] and batch/labels i32[B].

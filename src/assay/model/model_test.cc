@@ -181,6 +181,16 @@ std::string ErrorOf(const ModelConfig& model, const BatchConfig& batch = kBatch)
   return status ? "accepted" : status.error().message;
 }
 
+TEST(Check, BatchesThatNoTensorHoldsAreRefused) {
+  EXPECT_TRUE(CheckSizes(Gpt2Config{}, {.microbatch = 8, .sequence = 1024}));
+  const Status refused = CheckSizes(Gpt2Config{}, {.microbatch = 512, .sequence = 1024});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            "batch.microbatch: 512 gives tensors of [512, 1024, 50257] elements, at most 17179869184 fit");
+  EXPECT_FALSE(CheckSizes(ResNetConfig{.image = 4096}, {.microbatch = 8}));
+  EXPECT_FALSE(CheckSizes(MlpConfig{.hidden = {1 << 20}}, {.microbatch = 1 << 20}));
+}
+
 TEST(Check, NamesTheField) {
   Gpt2Config gpt2 = kTinyGpt2;
   gpt2.heads = 3;

@@ -6,6 +6,7 @@
 #include "assay/graph/autodiff.h"
 #include "assay/model/forward.h"
 #include "assay/model/model.h"
+#include "assay/ops/infer.h"
 
 namespace assay {
 namespace {
@@ -171,6 +172,31 @@ Graph BuildForward(const ModelConfig& config, const BatchConfig& batch, bool los
 
 }  // namespace
 
+namespace {
+
+// The largest tensors between the nodes of a microbatch; their shapes follow from numbers that users give.
+std::vector<Shape> LargestValues(const Gpt2Config& c, const BatchConfig& b) {
+  return {{b.microbatch, b.sequence, c.vocab},
+          {b.microbatch, b.sequence, 4 * c.width},
+          {b.microbatch, c.heads, b.sequence, b.sequence}};
+}
+std::vector<Shape> LargestValues(const LlamaConfig& c, const BatchConfig& b) {
+  return {{b.microbatch, b.sequence, c.vocab},
+          {b.microbatch, b.sequence, std::max(c.hidden, 3 * c.width)},
+          {b.microbatch, c.heads, b.sequence, b.sequence}};
+}
+std::vector<Shape> LargestValues(const ResNetConfig& c, const BatchConfig& b) {
+  return {{b.microbatch, c.image, c.image, std::max(c.channels, 4 * c.width)},
+          {b.microbatch, std::max(c.classes, 32 * c.width)}};
+}
+std::vector<Shape> LargestValues(const MlpConfig& c, const BatchConfig& b) {
+  std::int64_t widest = std::max(c.inputs, c.classes);
+  for (const std::int64_t width : c.hidden) widest = std::max(widest, width);
+  return {{b.microbatch, widest}};
+}
+
+}  // namespace
+
 Status Check(const ModelConfig& config, const BatchConfig& batch) {
   ASSAY_TRY(model::CheckRange("batch.microbatch", batch.microbatch, 1, 1 << 20));
   ASSAY_TRY(model::CheckRange("batch.microbatches", batch.microbatches, 1, 1 << 16));
@@ -178,6 +204,16 @@ Status Check(const ModelConfig& config, const BatchConfig& batch) {
   for (const Parameter& p : SortedParameters(config)) {
     if (p.shape.elements() > kMaxElements)
       return Err("model: {} would have {} elements, at most {} fit", p.name, p.shape.elements(), kMaxElements);
+  }
+  return {};
+}
+
+Status CheckSizes(const ModelConfig& config, const BatchConfig& batch) {
+  for (const Shape& shape : std::visit([&](const auto& c) { return LargestValues(c, batch); }, config)) {
+    if (ops::TooLarge(shape)) {
+      return Err("batch.microbatch: {} gives tensors of {} elements, at most {} fit", batch.microbatch, ToString(shape),
+                 kMaxElements);
+    }
   }
   return {};
 }
