@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "assay/base/check.h"
+#include "assay/base/quote.h"
 #include "assay/data/cifar10.h"
 
 namespace assay {
@@ -27,6 +28,25 @@ void EncodeFields(ByteWriter& out, const GeneratedDescriptor& d) {
   for (std::int64_t v : {d.begin, d.end, d.classes, d.image, d.channels, d.features}) out.I64(v);
   out.F32(d.noise);
   out.U64(d.seed);
+}
+
+Result<DataDescriptor> DecodeGenerated(ByteReader& in) {
+  GeneratedDescriptor d;
+  for (std::int64_t* v : {&d.begin, &d.end, &d.classes, &d.image, &d.channels, &d.features}) {
+    ASSAY_ASSIGN(*v, in.I64());
+  }
+  ASSAY_ASSIGN(d.noise, in.F32());
+  ASSAY_ASSIGN(d.seed, in.U64());
+  return d;
+}
+
+Result<DataDescriptor> DecodeFields(ByteReader& in, std::string_view what) {
+  ASSAY_ASSIGN(const std::string kind, in.String());
+  if (kind == "generated") return DecodeGenerated(in);
+  if (kind != "tokens" && kind != "cifar10") return Err("{}: expected tokens, cifar10 or generated, got {}", what, Quote(kind));
+  ASSAY_ASSIGN(const std::int64_t count, in.I64());
+  if (kind == "tokens") return TokensDescriptor{count};
+  return CifarDescriptor{count};
 }
 
 Status CheckRange(std::string_view what, std::int64_t value, std::int64_t low, std::int64_t high) {
@@ -63,6 +83,16 @@ Bytes Encode(const DataDescriptor& descriptor) {
   out.String(kTag);
   std::visit([&](const auto& d) { EncodeFields(out, d); }, descriptor);
   return out.Take();
+}
+
+Result<DataDescriptor> DecodeDescriptor(ByteSpan bytes, std::string_view what) {
+  ByteReader in(bytes, what);
+  ASSAY_ASSIGN(const std::string tag, in.String());
+  if (tag != kTag) return Err("{}: expected {}", what, kTag);
+  ASSAY_ASSIGN(DataDescriptor descriptor, DecodeFields(in, what));
+  ASSAY_TRY(in.End());
+  ASSAY_TRY(Check(descriptor));
+  return descriptor;
 }
 
 Status Check(const DataDescriptor& descriptor) {

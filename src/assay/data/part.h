@@ -42,6 +42,8 @@ using DataDescriptor = std::variant<TokensDescriptor, CifarDescriptor, Generated
 
 // The bytes of the first leaf of the data root.
 Bytes Encode(const DataDescriptor& descriptor);
+// Accepts exactly what Encode writes of data that can be; `what` names the source in errors.
+Result<DataDescriptor> DecodeDescriptor(ByteSpan bytes, std::string_view what);
 // Whether data can be like this. A descriptor that comes with somebody's proof passes through here before anything is computed from it.
 Status Check(const DataDescriptor& descriptor);
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "assay/base/bytes.h"
@@ -18,7 +19,9 @@
 namespace assay::dispute {
 
 inline constexpr std::size_t kMaxAnswerBytes = std::size_t{1} << 20;
+inline constexpr std::size_t kMaxBodyBytes = kMaxAnswerBytes - 128;
 inline constexpr std::size_t kMaxLeafBytes = 16384;  // of trees whose leaves are records; tensors have 4 KiB leaves
+inline constexpr std::size_t kMaxRefusalBytes = 1000;
 
 // Commit: 32 bytes. Expand: 32 bytes for each hash. Parts: u32 each. Their readers know how many there must be.
 Bytes EncodeHashes(std::span<const Digest> hashes);
@@ -26,7 +29,7 @@ Result<Hashes> ReadHashes(ByteSpan body, std::size_t count);
 Bytes EncodeValues(std::span<const ref::Value> values);
 Result<std::vector<ref::Value>> ReadValues(ByteSpan body, std::size_t count);
 
-// Leaves: for each span, each leaf as a blob, then the proof.
+// Leaves: for each span, each leaf as a blob, then the hashes of the proof, whose number follows from the span and the tree.
 struct SpanProof {
   std::vector<Bytes> leaves;
   Hashes proof;
@@ -37,7 +40,8 @@ Result<std::vector<SpanProof>> ReadLeaves(ByteSpan body, const LeavesQuestion& q
 Result<std::vector<SpanProof>> OpenLeaves(ByteSpan body, const LeavesQuestion& question, std::uint64_t tree_size,
                                           const Digest& root);
 
-// Samples: the data's descriptor and a proof (assay/data/provable.h).
+// Samples: the data's descriptor as a blob; for each of its arrays the root and a u32 count of runs, for each run the leaves' bytes as a blob and a u32 count of
+// hashes before them (assay/data/provable.h).
 struct SamplesAnswer {
   DataDescriptor descriptor;
   BatchProof proof;
@@ -48,14 +52,18 @@ Result<SamplesAnswer> ReadSamples(ByteSpan body);
 // What goes over the wire and into evidence. A refusal says why the provider cannot answer; it loses what the question was about.
 struct Answer {
   bool refused = false;
-  Bytes body;  // of a refusal: text, at most 1000 bytes
+  Bytes body;  // of a refusal: visible ASCII and spaces, at most kMaxRefusalBytes
   Signature signature{};
   friend bool operator==(const Answer&, const Answer&) = default;
 };
 // Over "assay/answer/1", 0x0a, the SHA-256 of the question's bytes, u8 refused, the SHA-256 of the body.
+// The body is at most kMaxBodyBytes long.
 Answer Sign(ByteSpan question, bool refused, Bytes body, const SigningKey& key);
+// Any text; what a refusal must not hold is escaped or cut off.
+Answer SignRefusal(ByteSpan question, std::string_view why, const SigningKey& key);
 bool IsSignedBy(const Answer& answer, ByteSpan question, const VerifyKey& key);
 
+// A string "assay/answer/1", u8 refused, the body as a blob, the signature.
 Bytes Encode(const Answer& answer);
 Result<Answer> DecodeAnswer(ByteSpan bytes);
 
