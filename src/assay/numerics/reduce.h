@@ -15,6 +15,13 @@ inline constexpr std::int64_t kRowLanes = 32;
 inline constexpr std::int64_t kRowPiece = 1024;
 inline constexpr std::int64_t kColumnBlock = 64;
 
+inline float CombineLanes(std::array<float, kRowLanes> lane) {
+  for (std::size_t h = kRowLanes / 2; h > 0; h /= 2) {
+    for (std::size_t l = 0; l < h; ++l) lane[l] = lane[l] + lane[l + h];
+  }
+  return lane[0];
+}
+
 // Terms [begin, end) of a row, at most one piece of them; step(acc, i) takes term i into a lane.
 template <class Step>
 float RowPiece(std::int64_t begin, std::int64_t end, const Step& step) {
@@ -23,10 +30,7 @@ float RowPiece(std::int64_t begin, std::int64_t end, const Step& step) {
     float& acc = lane[static_cast<std::size_t>((i - begin) % kRowLanes)];
     acc = step(acc, i);
   }
-  for (std::size_t h = kRowLanes / 2; h > 0; h /= 2) {
-    for (std::size_t l = 0; l < h; ++l) lane[l] = lane[l] + lane[l + h];
-  }
-  return lane[0];
+  return CombineLanes(lane);
 }
 
 // Blocks of a column: the same, one chain.

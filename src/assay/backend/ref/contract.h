@@ -7,6 +7,8 @@ namespace assay::ref {
 
 class Contraction {
  public:
+  static constexpr int kBlock = 256;
+
   void Add(float a, float b) {
     if (count_ == kBlock) Close();
     sum_ = std::fma(a, b, sum_);
@@ -18,8 +20,6 @@ class Contraction {
   }
 
  private:
-  static constexpr int kBlock = 256;
-
   void Close() {
     total_ = first_ ? sum_ : total_ + sum_;
     first_ = false;

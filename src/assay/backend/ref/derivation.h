@@ -8,6 +8,7 @@
 // known before the row that it names can be fetched. Values are the bits of a float, or of an index, with NaN in its one form. Pure; thread safe.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -48,5 +49,22 @@ class Derivation {
 // The derivation of element `element` of output `output`; null where the op's dependencies of one element are few enough for any shape, so that it
 // is computed at once. The op must outlive it.
 std::unique_ptr<Derivation> Derive(const OpInstance& op, int output, std::int64_t element);
+
+// The value at `path`, all the way from the inputs, of which everything below it is there.
+Value EvaluateDerivation(const Derivation& derivation, const Path& path, const Settled& settled,
+                         std::span<const void* const> in);
+// The values of its parts, in order: what an honest party answers.
+std::vector<Value> PartsOf(const Derivation& derivation, const Path& path, const Settled& settled,
+                           std::span<const void* const> in);
+
+// A block of 4 KiB (kLeafBytes) of an input.
+struct NeededLeaf {
+  int input = 0;
+  std::int64_t leaf = 0;
+  friend auto operator<=>(const NeededLeaf&, const NeededLeaf&) = default;
+};
+
+// The leaves that hold the ranges, each once, in ascending order.
+std::vector<NeededLeaf> LeavesOf(const OpInstance& op, std::span<const InputRange> ranges);
 
 }  // namespace assay::ref

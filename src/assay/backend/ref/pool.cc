@@ -1,6 +1,7 @@
 // The poolings and their gradients by definition (docs/NUMERICS.md, section 5).
 #include "assay/ops/pool_geometry.h"
 
+#include "assay/backend/ref/pixels.h"
 #include "assay/backend/ref/ref.h"
 #include "assay/numerics/reduce.h"
 
@@ -8,18 +9,6 @@ namespace assay::ref {
 namespace {
 
 using ops::PoolGeometry;
-
-// The place of element i of images [N, H, W, C].
-struct Pixel {
-  std::int64_t n, h, w, c;
-};
-
-Pixel PixelOf(std::int64_t i, const Shape& shape) {
-  const std::int64_t p = i / shape[3];
-  return {p / (shape[1] * shape[2]), p / shape[2] % shape[1], p % shape[2], i % shape[3]};
-}
-
-std::int64_t IndexOf(const Pixel& p, const Shape& shape) { return ((p.n * shape[1] + p.h) * shape[2] + p.w) * shape[3] + p.c; }
 
 // Calls body(pixel) for the pixels of the window at `out`, rows first.
 template <class Body>

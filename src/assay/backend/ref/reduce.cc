@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "assay/backend/ref/reduce_rules.h"
 #include "assay/backend/ref/ref.h"
 #include "assay/backend/ref/rows.h"
 #include "assay/numerics/scalar.h"
@@ -63,7 +64,7 @@ void Ref_row_max_grad(const KernelArgs& args, int, Range range) {
     const float* x = args.In<float>(0) + row * n;
     const float y = args.In<float>(1)[row];
     std::int64_t first = 0;
-    while (first < end && !(x[first] == y || (y != y && x[first] != x[first]))) ++first;
+    while (first < end && !IsMaximum(x[first], y)) ++first;
     float* dx = args.Out<float>(0) + row * n;
     for (std::int64_t i = begin; i < end; ++i) dx[i] = i == first ? args.In<float>(2)[row] : 0.0f;
   });
@@ -79,8 +80,7 @@ void Ref_clip_scale(const KernelArgs& args, int output, Range range) {
   if (range.size() <= 0) return;
   const float max_norm = args.attrs().Float(0);
   const float norm = std::sqrt(TotalOfSquares(args));
-  const float factor = max_norm > 0.0f && norm > max_norm ? max_norm / (norm + 1e-6f) : 1.0f;
-  *args.Out<float>(static_cast<std::size_t>(output)) = output == 0 ? norm : factor;
+  *args.Out<float>(static_cast<std::size_t>(output)) = output == 0 ? norm : ClipFactor(norm, max_norm);
 }
 
 }  // namespace assay::ref

@@ -1,0 +1,299 @@
+// Every sort of lie, told by a trainer who stands by it, against an honest trainer: the liar alone is found guilty, where it lied.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <set>
+
+#include "jobs_for_test.h"
+#include "play.h"
+
+namespace assay::dispute {
+namespace {
+
+const SigningKey& HonestKey() {
+  static const SigningKey key("honest", {1});
+  return key;
+}
+const SigningKey& LiarKey() {
+  static const SigningKey key("liar", {2});
+  return key;
+}
+
+Claim ClaimOf(const Account& account) {
+  auto claim = OpenClaim(account.receipt(), "receipt");
+  EXPECT_TRUE(claim) << claim.error().message;
+  return *claim;
+}
+
+// The liar is tried on both sides of the table; what is found must be the same.
+Finding Convicts(MemoryRun& honest, MemoryRun& liar) {
+  const auto say = [](MemoryRun& run) { return [&run](const Question& question) { return run.Answer(question); }; };
+  const Claim good = ClaimOf(honest), bad = ClaimOf(liar);
+  EXPECT_TRUE(CheckClaim(good, honest.terms()));
+  const Played first = Play(honest.terms(), good, bad, say(honest), say(liar));
+  const Played second = Play(honest.terms(), bad, good, say(liar), say(honest));
+  for (const Played* played : {&first, &second}) {
+    const Finding* finding = played->finding();
+    const bool swapped = played == &second;
+    EXPECT_NE(finding, nullptr) << "no verdict after " << played->rounds << " rounds";
+    if (finding == nullptr) return Finding{};
+    EXPECT_FALSE(finding->guilty[swapped ? 1 : 0]) << "the honest party was convicted: " << finding->reason;
+    EXPECT_TRUE(finding->guilty[swapped ? 0 : 1]) << finding->reason;
+    EXPECT_FALSE(finding->reason.empty());
+  }
+  if (first.finding() == nullptr || second.finding() == nullptr) return Finding{};
+  EXPECT_EQ(first.finding()->cause, second.finding()->cause) << first.finding()->reason << " | " << second.finding()->reason;
+  return *first.finding();
+}
+
+class Disputes : public testing::Test {
+ protected:
+  void Prepare(const std::string& job) {
+    prepared_ = std::make_unique<PreparedJob>(PreparedFrom(job));
+    honest_ = std::make_unique<MemoryRun>(*prepared_, HonestKey(), Lies{});
+  }
+  Finding Against(Lies lies) {
+    MemoryRun liar(*prepared_, LiarKey(), std::move(lies));
+    return Convicts(*honest_, liar);
+  }
+  std::unique_ptr<PreparedJob> prepared_;
+  std::unique_ptr<MemoryRun> honest_;
+};
+
+TEST_F(Disputes, HonestRunsAgree) {
+  Prepare(MlpJob());
+  MemoryRun other(*prepared_, LiarKey(), {});
+  const Played played = Play(
+      honest_->terms(), ClaimOf(*honest_), ClaimOf(other), [](const Question&) -> Result<Bytes> { return Err("no"); },
+      [](const Question&) -> Result<Bytes> { return Err("no"); });
+  EXPECT_TRUE(std::holds_alternative<Agreement>(played.outcome.next));
+}
+
+TEST_F(Disputes, FlippedBitAfterAStep) {
+  for (const std::int64_t every : {1, 2, 4, 5}) {
+    Prepare(MlpJob(9, every, 3));
+    for (const std::int64_t at : {1, 4, 9}) {
+      const Finding finding = Against({.after = [&](std::int64_t step, State& state) {
+        if (step == at) state[3].mutable_bytes()[5] ^= 1;
+      }});
+      EXPECT_EQ(finding.cause, Cause::kResult) << finding.reason;
+      EXPECT_EQ(finding.step, at);
+      EXPECT_EQ(finding.index, 3u);
+      EXPECT_EQ(finding.leaf, 0u);
+    }
+  }
+}
+
+TEST_F(Disputes, ForgedStart) {
+  Prepare(MlpJob());
+  const Finding finding = Against({.start = [](State& state) { state[1].mutable_bytes()[4100] ^= 1; }});
+  EXPECT_EQ(finding.cause, Cause::kStart) << finding.reason;
+  EXPECT_EQ(finding.step, 0);
+  EXPECT_EQ(finding.leaf, 1u);
+}
+
+TEST_F(Disputes, WrongLearningRate) {
+  for (const std::int64_t microbatches : {1, 3}) {
+    Prepare(MlpJob(6, 2, microbatches));
+    const Finding finding = Against({.plan = [](std::int64_t step, StepPlan& plan) {
+      if (step >= 3) plan.lr *= 10;
+    }});
+    EXPECT_EQ(finding.cause, Cause::kInput) << finding.reason;
+    EXPECT_EQ(finding.step, 3);
+    EXPECT_NE(finding.reason.find("learning rate"), std::string::npos) << finding.reason;
+  }
+}
+
+TEST_F(Disputes, OtherRandomDraws) {
+  Prepare(Gpt2Job());
+  const Finding finding = Against({.plan = [](std::int64_t step, StepPlan& plan) {
+    if (step == 2) plan.seed ^= 1;
+  }});
+  EXPECT_EQ(finding.step, 2);
+  EXPECT_EQ(finding.cause, Cause::kInput) << finding.reason;
+}
+
+TEST_F(Disputes, PoisonedBatchHiddenBehindTheRightRoot) {
+  for (const std::int64_t microbatches : {1, 3}) {
+    Prepare(MlpJob(4, 2, microbatches));
+    const Finding finding = Against({.batch = [&](std::int64_t step, std::int64_t m, std::span<Tensor> fields) {
+      if (step == 3 && m == microbatches - 1) fields[0].mutable_bytes()[8] ^= 0x40;
+    }});
+    EXPECT_EQ(finding.cause, Cause::kInput) << finding.reason;
+    EXPECT_EQ(finding.step, 3);
+    EXPECT_NE(finding.reason.find("batch"), std::string::npos) << finding.reason;
+  }
+}
+
+TEST_F(Disputes, PoisonedBatchAdmitted) {
+  for (const std::string& job : {MlpJob(4, 2, 3), Gpt2Job(2, 2)}) {
+    Prepare(job);
+    const Finding finding = Against({.batch =
+                                         [&](std::int64_t step, std::int64_t m, std::span<Tensor> fields) {
+                                           if (step == 2 && m == 1) fields.back().mutable_bytes()[4] ^= 1;
+                                         },
+                                     .admits_batches = true});
+    EXPECT_EQ(finding.cause, Cause::kBatch) << finding.reason;
+    EXPECT_EQ(finding.step, 2);
+  }
+}
+
+TEST_F(Disputes, OtherSamples) {
+  Prepare(MlpJob(4, 1, 2));
+  const Finding finding = Against({.plan =
+                                       [](std::int64_t step, StepPlan& plan) {
+                                         if (step == 2) plan.indices[3] ^= 1;
+                                       },
+                                   .admits_batches = true});
+  EXPECT_EQ(finding.cause, Cause::kBatch) << finding.reason;
+  EXPECT_EQ(finding.step, 2);
+}
+
+TEST_F(Disputes, FalseLoss) {
+  for (const std::int64_t every : {1, 3}) {
+    Prepare(MlpJob(6, every, 2));
+    const Finding finding = Against({.loss = [](std::int64_t step, std::uint32_t& bits) { bits ^= step == 3 ? 1 : 0; }});
+    EXPECT_EQ(finding.cause, Cause::kResult) << finding.reason;
+    EXPECT_EQ(finding.step, 3);
+  }
+}
+
+TEST_F(Disputes, AnotherGraph) {
+  Prepare(MlpJob());
+  const Finding finding = Against({.after = [](std::int64_t, State& state) { state[0].mutable_bytes()[0] ^= 1; },
+                                   .record =
+                                       [](std::int64_t, NodeRecord& record) {
+                                         if (record.node == 5) record.op += 1;
+                                       }});
+  EXPECT_EQ(finding.cause, Cause::kStructure) << finding.reason;
+  EXPECT_EQ(finding.node, 5u);
+}
+
+TEST_F(Disputes, LieAboutAnInput) {
+  Prepare(MlpJob(3, 1, 2));
+  const StepNodes& nodes = honest_->terms().nodes();
+  for (std::size_t n = 0; n < nodes.size(); ++n) {
+    if (nodes.Sources(n).empty()) continue;
+    const Finding finding =
+        Against({.after = [](std::int64_t step, State& state) { state[0].mutable_bytes()[0] ^= step == 2 ? 1 : 0; },
+                 .record =
+                     [&](std::int64_t step, NodeRecord& record) {
+                       if (step == 2 && record.node == n) record.inputs.back().bytes[0] ^= 1;
+                     }});
+    EXPECT_TRUE(finding.cause == Cause::kInput || finding.cause == Cause::kUnproven) << finding.reason;
+    if (finding.cause == Cause::kInput) {
+      EXPECT_EQ(finding.node, n);
+    }
+  }
+}
+
+TEST_F(Disputes, RewrittenEntries) {
+  Prepare(MlpJob(6, 2, 1));
+  EXPECT_EQ(Against({.entry = [](LogEntry& entry) { entry.step += entry.step == 4 ? 1 : 0; }}).cause, Cause::kEntry);
+  EXPECT_EQ(Against({.entry = [](LogEntry& entry) { entry.previous.bytes[0] ^= entry.step == 4 ? 1 : 0; }}).cause,
+            Cause::kEntry);
+  EXPECT_EQ(Against({.entry = [](LogEntry& entry) { entry.loss_bits += entry.step == 0 ? 1 : 0; }}).cause, Cause::kEntry);
+  EXPECT_EQ(Against({.receipt = [](Receipt& receipt) { receipt.final_state_root.bytes[0] ^= 1; }}).cause, Cause::kReceipt);
+  const Finding finding = Against({.entry = [](LogEntry& entry) { entry.state_root.bytes[3] ^= entry.step == 4 ? 1 : 0; }});
+  EXPECT_EQ(finding.cause, Cause::kHistory) << finding.reason;
+}
+
+TEST_F(Disputes, ReceiptsOfOtherLengthsAreRefusedAtOnce) {
+  Prepare(MlpJob());
+  const std::vector<std::function<void(Receipt&)>> changes{
+      [](Receipt& r) { r.steps += 1; },        [](Receipt& r) { r.log.size += 1; },
+      [](Receipt& r) { r.job.bytes[0] ^= 1; }, [](Receipt& r) { r.data.bytes[0] ^= 1; },
+      [](Receipt& r) { r.commit_every = 2; },  [](Receipt& r) { r.program.bytes[0] ^= 1; }};
+  for (const auto& change : changes) {
+    MemoryRun liar(*prepared_, LiarKey(), {.receipt = change});
+    EXPECT_FALSE(CheckClaim(ClaimOf(liar), honest_->terms()));
+  }
+}
+
+// A wrong value in one output of one node, which flows on into the rest of the step; each op of four models once, in every sort of place.
+TEST_F(Disputes, OneFalseElementOfEveryOp) {
+  constexpr unsigned kSeed = 20261115;
+  SCOPED_TRACE(fmt::format("seed {}", kSeed));
+  std::mt19937 random(kSeed);
+  std::set<std::string_view> ops;
+  for (const std::string& job : {Gpt2Job(1, 2), LlamaJob(), ResNetJob(), MlpJob(1, 1, 3)}) {
+    Prepare(job);
+    const StepNodes& nodes = honest_->terms().nodes();
+    std::set<std::pair<std::string_view, std::size_t>> done;
+    for (std::size_t n = 0; n < nodes.size(); ++n) {
+      const OpInstance op = nodes.Instance(n);
+      for (std::size_t k = 0; k < op.out.size(); ++k) {
+        if (op.out[k].elements() == 0 || !done.emplace(op.def->name, k).second) continue;
+        const std::size_t size = SizeOf(op.out[k].dtype);
+        const std::size_t element = random() % static_cast<std::size_t>(op.out[k].elements());
+        const Finding finding =
+            Against({.node =
+                         [&](std::int64_t, std::size_t node, std::span<const std::span<std::uint8_t>> outputs) {
+                           if (node == n) outputs[k][element * size] ^= 1;
+                         },
+                     .after = [](std::int64_t,
+                                 State& state) { state[0].mutable_bytes()[0] ^= 1; }});  // some lies would not reach the state
+        ops.insert(op.def->name);
+        EXPECT_EQ(finding.cause, Cause::kOutput) << op.def->name << ": " << finding.reason;
+        EXPECT_EQ(finding.node, n) << op.def->name;
+        EXPECT_EQ(finding.index, k);
+        EXPECT_EQ(finding.element, static_cast<std::int64_t>(element)) << op.def->name;
+      }
+    }
+  }
+  EXPECT_GE(ops.size(), 40u) << fmt::format("{}", fmt::join(ops, " "));
+}
+
+TEST_F(Disputes, LiesInAnswers) {
+  Prepare(Gpt2Job(2));
+  const auto flip = [](std::int64_t step, State& state) { state[2].mutable_bytes()[1] ^= step == 2 ? 1 : 0; };
+  const std::vector<std::function<void(const Question&, Result<Bytes>&)>> manners{
+      [](const Question&, Result<Bytes>& body) { body = Err("no"); },
+      [](const Question&, Result<Bytes>& body) { body = Bytes{}; },
+      [](const Question&, Result<Bytes>& body) {
+        if (body && !body->empty()) body->back() ^= 1;
+      },
+      [](const Question&, Result<Bytes>& body) {
+        if (body) body->push_back(0);
+      },
+      [](const Question&, Result<Bytes>& body) { body = Bytes(1 << 20, 0xff); },
+      [](const Question& question, Result<Bytes>& body) {
+        if (std::holds_alternative<CommitQuestion>(question)) body = Bytes(32, 0xaa);
+      },
+      [](const Question& question, Result<Bytes>& body) {
+        if (std::holds_alternative<LeavesQuestion>(question)) body = Err("no");
+      }};
+  for (std::size_t i = 0; i < manners.size(); ++i) {
+    SCOPED_TRACE(i);
+    Against({.after = flip, .answer = manners[i]});
+  }
+}
+
+TEST_F(Disputes, FalseAccuserOfAnHonestTrainer) {
+  // Claims something else out of nothing: every state root is made up, every answer is the honest one's.
+  Prepare(MlpJob(4, 2, 1));
+  Against({.entry = [](LogEntry& entry) {
+    if (entry.step > 0) entry.state_root = HashBytes(entry.state_root.bytes);
+  }});
+}
+
+TEST_F(Disputes, TwoLiarsCanBothBeConvicted) {
+  Prepare(MlpJob(3, 1, 1));
+  const auto lie = [&](std::uint8_t bit) {
+    return Lies{.node = [bit](std::int64_t step, std::size_t node, std::span<const std::span<std::uint8_t>> outputs) {
+      if (step == 2 && node == 0) outputs[0][3] ^= bit;
+    }};
+  };
+  MemoryRun a(*prepared_, LiarKey(), lie(0x40)), b(*prepared_, HonestKey(), lie(0x80));
+  const Played played = Play(
+      a.terms(), ClaimOf(a), ClaimOf(b), [&](const Question& q) { return a.Answer(q); },
+      [&](const Question& q) { return b.Answer(q); });
+  ASSERT_NE(played.finding(), nullptr);
+  EXPECT_TRUE(played.finding()->guilty[0] && played.finding()->guilty[1]) << played.finding()->reason;
+  EXPECT_EQ(played.finding()->step, 2);
+  EXPECT_EQ(played.finding()->node, 0u);
+}
+
+}  // namespace
+}  // namespace assay::dispute
