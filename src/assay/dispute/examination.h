@@ -16,6 +16,9 @@
 
 namespace assay::dispute {
 
+// An element that depends on at most so many blocks is computed at once; its derivation is not asked for.
+inline constexpr std::size_t kDirectLeaves = 32;
+
 template <class T>
 using Both = std::array<T, 2>;  // by Party
 

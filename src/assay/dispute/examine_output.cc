@@ -13,9 +13,6 @@
 namespace assay::dispute {
 namespace {
 
-// An element that depends on at most so many blocks is computed at once; its derivation is not asked for.
-constexpr std::size_t kDirectLeaves = 32;
-
 using NeededLeaves = std::map<std::size_t, std::set<std::uint64_t>>;  // by input
 
 // The blocks that hold these elements. No more than `most` are collected.
