@@ -4,18 +4,21 @@ namespace assay::fuzz {
 namespace {
 
 constexpr Target kTargets[] = {
+    {"answer", RunAnswer, AnswerSeeds},
     {"bpe_text", RunBpeText, BpeTextSeeds},
     {"bpe_vocabulary", RunBpeVocabulary, BpeVocabularySeeds},
     {"bundle", RunBundle, BundleSeeds},
     {"checkpoint", RunCheckpoint, CheckpointSeeds},
     {"cifar", RunCifar, CifarSeeds},
     {"consistency", RunConsistency, ConsistencySeeds},
+    {"dispute", RunDispute, DisputeSeeds},
     {"envelope", RunEnvelope, EnvelopeSeeds},
     {"hex", RunHex, HexSeeds},
     {"inclusion", RunInclusion, InclusionSeeds},
     {"job", RunJob, JobSeeds},
     {"key", RunKey, KeySeeds},
     {"program", RunProgram, ProgramSeeds},
+    {"question", RunQuestion, QuestionSeeds},
     {"range", RunRange, RangeSeeds},
     {"run", RunRun, RunSeeds},
     {"safetensors", RunSafetensors, SafetensorsSeeds},
