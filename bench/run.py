@@ -184,13 +184,26 @@ def startup(options):
     return lines
 
 
+def disputes(options):
+    """What a dispute about any sort of node of GPT-2-124M costs the referee at most, against the limits; larger models by their shapes."""
+    program = BUILD / "bench" / "dispute_bill"
+    printed = subprocess.run([program, "small" if options.quick else "gpt2-124m"], stdout=subprocess.PIPE, text=True).stdout
+    lines = []
+    for record in map(json.loads, printed.splitlines()):
+        what = f"dispute, {record['model']}, {record['from']}"
+        for field, limit in (("bytes_received", 4_000_000), ("decision_bytes", 1_000_000), ("rounds", record["rounds_allowed"]), ("referee_cpu_ms", 1000)):
+            if field in record:
+                lines.append(line(f"{what}: {field} {record[field]:.0f} (limit over it)", str(limit), 1, limit, record[field], 1.0))
+    return lines
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer turns")
     parser.add_argument("--only", default="", help="only the parts whose name contains this")
     options = parser.parse_args()
     lines = []
-    for part in (startup, linearity, hashing, committing, auditing, matmul, steps):
+    for part in (startup, linearity, hashing, committing, auditing, disputes, matmul, steps):
         if options.only in part.__name__:
             print(f"== {part.__name__}", flush=True)
             lines += part(options)
