@@ -26,7 +26,7 @@ part_clang() { build clang -DASSAY_TESTS=OFF -- assay && scripts/check-roots.sh 
 
 # The layers that read bytes from outside, and the same trainings, under the address and undefined-behaviour sanitizers, with hardly any optimisation.
 part_asan() {
-  local layers=(base tensor merkle graph data job run) tests=
+  local layers=(base tensor merkle net graph data job run) tests=
   tests=$(IFS='|'; echo "^unit\.(${layers[*]})$|^fuzz")
   build asan -- assay fuzz_test "${layers[@]/%/_test}" &&
     ctest --test-dir build/asan --parallel "$JOBS" --output-on-failure --no-tests=error -R "$tests" &&

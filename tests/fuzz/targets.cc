@@ -24,6 +24,7 @@ constexpr Target kTargets[] = {
     {"safetensors", RunSafetensors, SafetensorsSeeds},
     {"tokens", RunTokens, TokensSeeds},
     {"trace", RunTrace, TraceSeeds},
+    {"url", RunUrl, UrlSeeds},
 };
 
 }  // namespace

@@ -48,6 +48,7 @@ void RunRun(ByteSpan input);
 void RunSafetensors(ByteSpan input);
 void RunTokens(ByteSpan input);
 void RunTrace(ByteSpan input);
+void RunUrl(ByteSpan input);
 std::vector<Bytes> AnswerSeeds();
 std::vector<Bytes> BpeTextSeeds();
 std::vector<Bytes> BpeVocabularySeeds();
@@ -68,5 +69,6 @@ std::vector<Bytes> RunSeeds();
 std::vector<Bytes> SafetensorsSeeds();
 std::vector<Bytes> TokensSeeds();
 std::vector<Bytes> TraceSeeds();
+std::vector<Bytes> UrlSeeds();
 
 }  // namespace assay::fuzz

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 # The layers in their order: a folder uses itself and what stands before it (docs/ARCHITECTURE.md).
-LAYERS = ["base", "tensor", "numerics", "merkle", "graph", "ops", "backend", "exec", "model", "data", "job", "run", "train",
+LAYERS = ["base", "tensor", "numerics", "merkle", "net", "graph", "ops", "backend", "exec", "model", "data", "job", "run", "train",
           "rounding", "dispute", "proofs", "monitor", "service", "cli"]
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"assay/([^"]+)"', re.MULTILINE)

@@ -1,0 +1,36 @@
+#include "assay/net/http.h"
+
+#include <algorithm>
+
+namespace assay {
+namespace {
+
+char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+bool SameName(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return Lower(x) == Lower(y); });
+}
+
+}  // namespace
+
+std::string_view HttpRequest::Header(std::string_view name) const {
+  const auto found =
+      std::find_if(headers.begin(), headers.end(), [&](const auto& header) { return SameName(header.first, name); });
+  return found == headers.end() ? std::string_view() : std::string_view(found->second);
+}
+
+HttpResponse TextResponse(int status, std::string_view text) {
+  HttpResponse response{.status = status, .content_type = "text/plain; charset=utf-8", .body = Bytes(text.begin(), text.end())};
+  response.body.push_back('\n');
+  return response;
+}
+
+bool TlsAvailable() {
+#ifdef ASSAY_HAVE_TLS
+  return true;
+#else
+  return false;
+#endif
+}
+
+}  // namespace assay

@@ -1,0 +1,49 @@
+// An HTTP/1.1 client of one server, for small messages, which does not trust the server.
+//
+// A call ends by its deadline, whatever the server sends or does not send, and holds no more than the limits of the options in memory.
+// The connection is kept for the next call where the server agrees. Nothing is retried and no redirection is followed: a call that fails
+// may have reached the server, and only the caller knows whether it may be repeated. Certificates are always verified.
+//
+// One call at a time; Cancel may come from any thread.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "assay/base/bytes.h"
+#include "assay/base/result.h"
+#include "assay/net/http.h"
+
+namespace assay {
+
+struct ClientOptions {
+  std::size_t max_header_bytes = 8 << 10;
+  std::size_t max_response_bytes = 16 << 20;
+  int connect_timeout_ms = 10'000;  // for name lookup, connection and TLS handshake, within the deadline of the call
+  std::string ca_file{};            // PEM: the certificates to trust instead of the system's
+};
+
+class HttpClient {
+ public:
+  // The paths of calls are appended to the URL's.
+  static Result<std::unique_ptr<HttpClient>> Create(std::string_view url, const ClientOptions& options = {});
+  ~HttpClient();
+  HttpClient(const HttpClient&) = delete;
+  HttpClient& operator=(const HttpClient&) = delete;
+
+  // Any status that the server answers with is a response, not an error. Errors name the URL.
+  Result<HttpResponse> Get(std::string_view path, int timeout_ms);
+  Result<HttpResponse> Post(std::string_view path, ByteSpan body, int timeout_ms);
+
+  // Ends the call under way, and every later one, with an error.
+  void Cancel();
+
+ private:
+  class Impl;
+  explicit HttpClient(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace assay

@@ -1,0 +1,402 @@
+#include "assay/net/http_server.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <thread>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "assay/base/quote.h"
+#include "assay/net/link-inl.h"
+#include "assay/net/resolve.h"
+#include "assay/net/url.h"
+#include "assay/net/work_queue.h"
+
+namespace assay {
+namespace {
+
+using namespace net_internal;
+using asio::ip::tcp;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kLinger(1000);                    // for a peer to read the last answer before its connection ends
+constexpr milliseconds kAcceptPause(100);                // after a failure to accept, which is mostly a lack of descriptors
+constexpr std::size_t kMaxLimit = std::size_t{1} << 31;  // of the options
+
+using RequestParser = http::request_parser<http::buffer_body>;
+
+// A connection as Stop sees it.
+struct Session {
+  Link link;
+  bool busy = false;  // its request waits for the handler, or is answered
+};
+
+// Puts a session on the list while it lasts.
+class Registration {
+ public:
+  Registration(std::set<Session*>& all, Session* session) : all_(all), session_(session) { all_.insert(session_); }
+  ~Registration() { all_.erase(session_); }
+  Registration(const Registration&) = delete;
+  Registration& operator=(const Registration&) = delete;
+
+ private:
+  std::set<Session*>& all_;
+  Session* session_;
+};
+
+// A request on its way through a worker. `done` is never reached; cancelling it wakes the connection.
+struct Handling {
+  Handling(asio::io_context& io, HttpRequest r) : request(std::move(r)), done(io, asio::steady_timer::time_point::max()) {}
+  HttpRequest request;
+  HttpResponse response;
+  asio::steady_timer done;
+  bool finished = false;  // touched by the thread of input and output alone
+};
+
+std::string PeerOf(const tcp::socket& socket) {
+  error_code error;
+  const tcp::endpoint peer = socket.remote_endpoint(error);
+  return error ? std::string() : HostPort{peer.address().to_string(), peer.port()}.ToString();
+}
+
+HttpRequest Convert(const http::request<http::buffer_body>& message, Bytes body, const std::string& peer) {
+  HttpRequest request{
+      .method = message.method_string(), .target = message.target(), .headers = {}, .body = std::move(body), .peer = peer};
+  for (const auto& field : message) request.headers.emplace_back(field.name_string(), field.value());
+  return request;
+}
+
+// The answer to a request that could not be read; none where nobody waits for it.
+std::optional<HttpResponse> Complaint(const error_code& error) {
+  if (error == http::error::end_of_stream || error == http::error::partial_message) return {};
+  if (error == http::error::header_limit) return TextResponse(431, "the header is too large");
+  if (error == http::error::body_limit) return TextResponse(413, "the body is too large");
+  if (error.category() == http::make_error_code(http::error::bad_method).category())
+    return TextResponse(400, "not a proper request");
+  return {};
+}
+
+Status CheckOptions(const ServerOptions& options) {
+  if (options.workers < 1 || options.workers > 4096) return Err("server: expected 1 to 4096 workers, got {}", options.workers);
+  if (options.max_connections < 1) return Err("server: expected at least 1 connection");
+  if (options.max_header_bytes < 1 || options.max_header_bytes > kMaxLimit || options.max_body_bytes > kMaxLimit) {
+    return Err("server: expected limits of at most {} bytes for headers and bodies", kMaxLimit);
+  }
+  if (options.idle_timeout_ms < 1 || options.read_timeout_ms < 1 || options.write_timeout_ms < 1) {
+    return Err("server: expected timeouts of at least 1 ms");
+  }
+  if (options.certificate_file.empty() != options.key_file.empty()) {
+    return Err("server: expected a certificate file and a key file, or neither");
+  }
+  return {};
+}
+
+}  // namespace
+
+class HttpServer::Impl {
+ public:
+  Impl(const ServerOptions& options, Handler handler)
+      : options_(options), handler_(std::move(handler)), queue_(options.workers, options.max_queued) {}
+
+  Status Start();
+  void Stop();
+  std::uint16_t port() const { return endpoint_.port(); }
+  std::string url() const {
+    return fmt::format("{}://{}", options_.key_file.empty() ? "http" : "https",
+                       HostPort{endpoint_.address().to_string(), endpoint_.port()}.ToString());
+  }
+
+ private:
+  Status LoadCertificate();
+  Status Listen();
+  Status Bind(const tcp::endpoint& endpoint);
+  void Run();
+  asio::awaitable<void> Accept();
+  void Admit(tcp::socket socket);
+  void TurnAway(tcp::socket& socket) const;
+  asio::awaitable<void> Serve(tcp::socket socket);
+  Link LinkOn(tcp::socket socket);
+  asio::awaitable<void> ServeRequests(Session& session);
+  asio::awaitable<error_code> ReadRequest(Link& link, RequestParser& parser, Bytes& body) const;
+  asio::awaitable<error_code> WriteResponse(Link& link, HttpResponse response, bool head, bool keep_alive) const;
+  asio::awaitable<HttpResponse> Answer(HttpRequest request);
+  asio::awaitable<void> Linger(beast::tcp_stream& stream);
+  HttpResponse CallHandler(HttpRequest request) const;
+
+  const ServerOptions options_;
+  const Handler handler_;
+  asio::io_context io_{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
+#ifdef ASSAY_HAVE_TLS
+  asio::ssl::context tls_{asio::ssl::context::tls_server};
+#endif
+  tcp::acceptor acceptor_{io_};
+  asio::steady_timer pause_{io_};
+  tcp::endpoint endpoint_;
+  std::set<Session*> sessions_;  // with stopping_, of the thread of input and output alone
+  bool stopping_ = false;
+  WorkQueue queue_;
+  std::thread thread_;
+  std::mutex stop_mutex_;
+};
+
+Status HttpServer::Impl::Start() {
+  ASSAY_TRY(LoadCertificate());
+  ASSAY_TRY(Listen());
+  ASSAY_TRY(queue_.Start());
+  asio::co_spawn(io_, Accept(), [](const std::exception_ptr&) {});
+  try {
+    thread_ = std::thread([this] { Run(); });
+  } catch (const std::system_error& error) {
+    return Err("server: cannot start a thread: {}", error.code().message());
+  }
+  return {};
+}
+
+Status HttpServer::Impl::LoadCertificate() {
+  if (options_.key_file.empty()) return {};
+#ifdef ASSAY_HAVE_TLS
+  error_code error;
+  tls_.set_options(asio::ssl::context::no_tlsv1 | asio::ssl::context::no_tlsv1_1 | asio::ssl::context::no_compression, error);
+  if (error) return Err("TLS: {}", error.message());
+  SSL_CTX_set_options(tls_.native_handle(), SSL_OP_NO_RENEGOTIATION);
+  tls_.use_certificate_chain_file(options_.certificate_file, error);
+  if (error) return Err("{}: cannot load the certificate: {}", options_.certificate_file, OneLine(error.message()));
+  tls_.use_private_key_file(options_.key_file, asio::ssl::context::pem, error);
+  if (error)
+    return Err("{}: cannot load the key of {}: {}", options_.key_file, options_.certificate_file, OneLine(error.message()));
+  return {};
+#else
+  return Err("{}: this build has no TLS", options_.certificate_file);
+#endif
+}
+
+Status HttpServer::Impl::Listen() {
+  ASSAY_ASSIGN(const HostPort wanted, ParseHostPort(options_.listen));
+  ASSAY_ASSIGN(const Addresses addresses, SystemLookup(wanted.host));
+  Status status;
+  for (const std::string& text : addresses) {
+    error_code error;
+    const auto address = asio::ip::make_address(text, error);
+    if (error) continue;
+    status = Bind({address, wanted.port});
+    if (status) return status;
+  }
+  return status ? Err("{}: has no address to listen on", options_.listen) : status;
+}
+
+Status HttpServer::Impl::Bind(const tcp::endpoint& endpoint) {
+  error_code error;
+  error_code ignored;
+  acceptor_.close(ignored);
+  acceptor_.open(endpoint.protocol(), error);
+  if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
+  if (!error) acceptor_.bind(endpoint, error);
+  if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+  if (!error) endpoint_ = acceptor_.local_endpoint(error);
+  if (error) return Err("cannot listen on {}: {}", options_.listen, error.message());
+  return {};
+}
+
+void HttpServer::Impl::Run() {
+  for (;;) {
+    try {
+      io_.run();
+      return;
+    } catch (const std::exception&) {
+      // Out of memory in one operation: the others go on.
+      continue;
+    }
+  }
+}
+
+asio::awaitable<void> HttpServer::Impl::Accept() {
+  while (!stopping_) {
+    error_code error;
+    tcp::socket socket = co_await acceptor_.async_accept(Into(error));
+    if (stopping_) co_return;
+    if (error) {
+      pause_.expires_after(kAcceptPause);
+      co_await pause_.async_wait(Into(error));
+    } else {
+      Admit(std::move(socket));
+    }
+  }
+}
+
+void HttpServer::Impl::Admit(tcp::socket socket) {
+  try {
+    if (sessions_.size() >= options_.max_connections) return TurnAway(socket);
+    error_code ignored;
+    socket.set_option(tcp::no_delay(true), ignored);
+    socket.set_option(asio::socket_base::keep_alive(true), ignored);
+    asio::co_spawn(io_, Serve(std::move(socket)), [](const std::exception_ptr&) {});
+  } catch (const std::exception&) {
+    return;  // Out of memory: this connection is closed.
+  }
+}
+
+// What fits into the empty buffer of a fresh connection, without waiting; a peer that speaks TLS is closed in silence.
+void HttpServer::Impl::TurnAway(tcp::socket& socket) const {
+  static constexpr std::string_view kAnswer =
+      "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+  error_code ignored;
+  socket.non_blocking(true, ignored);
+  if (options_.key_file.empty()) socket.write_some(asio::buffer(kAnswer), ignored);
+  socket.shutdown(tcp::socket::shutdown_both, ignored);
+}
+
+Link HttpServer::Impl::LinkOn(tcp::socket socket) {
+#ifdef ASSAY_HAVE_TLS
+  if (!options_.key_file.empty()) return Link(std::move(socket), tls_);
+#endif
+  return Link(std::move(socket));
+}
+
+asio::awaitable<void> HttpServer::Impl::Serve(tcp::socket socket) {
+  Session session{.link = LinkOn(std::move(socket))};
+  const Registration registration(sessions_, &session);
+#ifdef ASSAY_HAVE_TLS
+  session.link.tcp().expires_after(milliseconds(options_.read_timeout_ms));
+  const error_code error = co_await session.link.Handshake(asio::ssl::stream_base::server);
+  if (error) co_return;
+#endif
+  co_await ServeRequests(session);
+}
+
+asio::awaitable<void> HttpServer::Impl::ServeRequests(Session& session) {
+  const std::string peer = PeerOf(session.link.tcp().socket());
+  bool keep_alive = true;
+  while (keep_alive && !stopping_) {
+    RequestParser parser;
+    Bytes body;
+    const error_code error = co_await ReadRequest(session.link, parser, body);
+    std::optional<HttpResponse> response;
+    if (error) {
+      response = Complaint(error);
+      if (!response) co_return;
+      keep_alive = false;
+    } else {
+      session.busy = true;
+      session.link.tcp().expires_never();
+      response = co_await Answer(Convert(parser.get(), std::move(body), peer));
+      keep_alive = parser.keep_alive() && !stopping_;
+    }
+    const bool head = !error && parser.get().method() == http::verb::head;
+    const error_code lost = co_await WriteResponse(session.link, *std::move(response), head, keep_alive);
+    session.busy = false;
+    if (lost) co_return;
+  }
+  co_await Linger(session.link.tcp());
+}
+
+// The header's end and the body's are awaited together: however slowly the bytes come, the time for a request is the same.
+asio::awaitable<error_code> HttpServer::Impl::ReadRequest(Link& link, RequestParser& parser, Bytes& body) const {
+  parser.header_limit(static_cast<std::uint32_t>(options_.max_header_bytes));
+  parser.body_limit(options_.max_body_bytes);
+  error_code error;
+  if (link.unread().size() == 0) {
+    link.tcp().expires_after(milliseconds(options_.idle_timeout_ms));
+    error = co_await ReadMore(link, parser);
+  }
+  link.tcp().expires_after(milliseconds(options_.read_timeout_ms));
+  if (!error) error = co_await Read(link, parser, nullptr);
+  if (!error && beast::iequals(parser.get()[http::field::expect], "100-continue")) {
+    error = co_await link.Write("HTTP/1.1 100 Continue\r\n\r\n", {});
+  }
+  if (!error) error = co_await Read(link, parser, &body);
+  co_return error;
+}
+
+asio::awaitable<error_code> HttpServer::Impl::WriteResponse(Link& link, HttpResponse response, bool head,
+                                                            bool keep_alive) const {
+  if (response.status < 200 || response.status > 599) response = TextResponse(500, "the handler gave no proper status");
+  std::string header =
+      fmt::format("HTTP/1.1 {} {}\r\nConnection: {}\r\n", response.status,
+                  std::string_view(http::obsolete_reason(http::int_to_status(static_cast<unsigned>(response.status)))),
+                  keep_alive ? "keep-alive" : "close");
+  const bool bare = response.status == 204 || response.status == 304;  // statuses that come without a body
+  if (!bare)
+    header += fmt::format("Content-Type: {}\r\nContent-Length: {}\r\n", OneLine(response.content_type), response.body.size());
+  header += "\r\n";
+  link.tcp().expires_after(milliseconds(options_.write_timeout_ms));
+  const error_code error = co_await link.Write(header, bare || head ? ByteSpan() : ByteSpan(response.body));
+  co_return error;
+}
+
+asio::awaitable<HttpResponse> HttpServer::Impl::Answer(HttpRequest request) {
+  const auto handling = std::make_shared<Handling>(io_, std::move(request));
+  const bool queued = queue_.TryPush([this, handling](bool stopping) {
+    handling->response = stopping ? TextResponse(503, "the server is stopping") : CallHandler(std::move(handling->request));
+    asio::post(io_, [handling] {
+      handling->finished = true;
+      handling->done.cancel();
+    });
+  });
+  if (!queued) co_return TextResponse(503, "the server is busy");
+  error_code ignored;
+  while (!handling->finished) co_await handling->done.async_wait(Into(ignored));
+  co_return std::move(handling->response);
+}
+
+HttpResponse HttpServer::Impl::CallHandler(HttpRequest request) const {
+  try {
+    return handler_(std::move(request));
+  } catch (const std::exception&) {
+    return TextResponse(500, "the handler failed");
+  }
+}
+
+// Closing with bytes unread would reset the connection, and the peer might lose the answer: what it still sends is read, for a while.
+asio::awaitable<void> HttpServer::Impl::Linger(beast::tcp_stream& stream) {
+  error_code error;
+  stream.socket().shutdown(tcp::socket::shutdown_send, error);
+  stream.expires_after(kLinger);
+  std::array<std::uint8_t, kPieceBytes> piece;
+  while (!error) co_await stream.async_read_some(asio::buffer(piece), Into(error));
+}
+
+void HttpServer::Impl::Stop() {
+  const std::lock_guard guard(stop_mutex_);
+  if (!thread_.joinable()) return;
+  asio::post(io_, [this] {
+    stopping_ = true;
+    error_code ignored;
+    acceptor_.close(ignored);
+    pause_.cancel();
+    for (Session* session : sessions_) {
+      if (!session->busy) session->link.tcp().close();
+    }
+  });
+  queue_.Stop();
+  work_.reset();
+  thread_.join();
+}
+
+HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+HttpServer::~HttpServer() { Stop(); }
+
+Result<std::unique_ptr<HttpServer>> HttpServer::Start(const ServerOptions& options, Handler handler) {
+  ASSAY_TRY(CheckOptions(options));
+  try {
+    auto impl = std::make_unique<Impl>(options, std::move(handler));
+    ASSAY_TRY(impl->Start());
+    return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
+  } catch (const std::exception& error) {
+    return Err("server on {}: {}", OneLine(options.listen), OneLine(error.what()));
+  }
+}
+
+std::uint16_t HttpServer::port() const { return impl_->port(); }
+std::string HttpServer::url() const { return impl_->url(); }
+void HttpServer::Stop() { impl_->Stop(); }
+
+}  // namespace assay

@@ -1,0 +1,132 @@
+// What the client and the server share of Boost: a connection, plain or with TLS, and the reading of one message from it.
+//
+// Included by http_client.cc and http_server.cc alone, because Boost takes long to compile. For the same reason the streams are used through
+// reads and writes of some bytes and nothing larger: every composed operation would be compiled once for each kind of stream.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http/buffer_body.hpp>
+#include <boost/beast/http/parser.hpp>
+#ifdef ASSAY_HAVE_TLS
+#include <boost/asio/ssl.hpp>
+#endif
+
+#include "assay/base/bytes.h"
+
+namespace assay::net_internal {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+using boost::system::error_code;
+
+// The completion of an operation of Asio that reports into `error` instead of throwing.
+inline auto Into(error_code& error) { return asio::redirect_error(asio::use_awaitable, error); }
+
+// Whether the peer is to blame for what it sent.
+inline bool IsHttpError(const error_code& error) {
+  return error.category() == http::make_error_code(http::error::bad_method).category();
+}
+
+class Link {
+ public:
+  explicit Link(asio::ip::tcp::socket socket) : plain_(std::in_place, std::move(socket)) {}
+#ifdef ASSAY_HAVE_TLS
+  Link(asio::ip::tcp::socket socket, asio::ssl::context& context) : tls_(std::in_place, std::move(socket), context) {}
+  beast::tcp_stream& tcp() { return tls_ ? tls_->next_layer() : *plain_; }
+  SSL* ssl() { return tls_ ? tls_->native_handle() : nullptr; }
+
+  asio::awaitable<error_code> Handshake(asio::ssl::stream_base::handshake_type side) {
+    error_code error;
+    if (tls_) co_await tls_->async_handshake(side, Into(error));
+    co_return error;
+  }
+#else
+  beast::tcp_stream& tcp() { return *plain_; }
+#endif
+
+  beast::flat_buffer& unread() { return unread_; }  // what has been read and not yet parsed
+
+  asio::awaitable<std::size_t> ReadSome(asio::mutable_buffer into, error_code& error) {
+#ifdef ASSAY_HAVE_TLS
+    if (tls_) co_return co_await tls_->async_read_some(into, Into(error));
+#endif
+    co_return co_await plain_->async_read_some(into, Into(error));
+  }
+
+  asio::awaitable<error_code> Write(std::string_view header, ByteSpan body) {
+    std::array<asio::const_buffer, 2> rest{asio::buffer(header), asio::buffer(body.data(), body.size())};
+    error_code error;
+    while (!error && rest[0].size() + rest[1].size() != 0) {
+      std::size_t written = co_await WriteSome(rest, error);
+      for (asio::const_buffer& part : rest) {
+        const std::size_t of_part = std::min(written, part.size());
+        part += of_part;
+        written -= of_part;
+      }
+    }
+    co_return error;
+  }
+
+ private:
+  asio::awaitable<std::size_t> WriteSome(std::array<asio::const_buffer, 2> from, error_code& error) {
+#ifdef ASSAY_HAVE_TLS
+    if (tls_) co_return co_await tls_->async_write_some(from, Into(error));
+#endif
+    co_return co_await plain_->async_write_some(from, Into(error));
+  }
+
+#ifdef ASSAY_HAVE_TLS
+  std::optional<asio::ssl::stream<beast::tcp_stream>> tls_;
+#endif
+  std::optional<beast::tcp_stream> plain_;
+  beast::flat_buffer unread_;
+};
+
+constexpr std::size_t kPieceBytes = 16 << 10;  // of a message, read at a time
+
+// Appends what comes next to the unread bytes. At the end of the connection the parser is told, and says what that means.
+template <bool kRequest>
+asio::awaitable<error_code> ReadMore(Link& link, http::parser<kRequest, http::buffer_body>& parser) {
+  error_code error;
+  const std::size_t got = co_await link.ReadSome(link.unread().prepare(kPieceBytes), error);
+  link.unread().commit(got);
+  if (error == asio::error::eof) {
+    error = parser.got_some() ? error_code() : make_error_code(http::error::end_of_stream);
+    if (!error) parser.put_eof(error);
+  }
+  co_return error;
+}
+
+// Reads up to the end of the header where `body` is null, otherwise up to the end of the message; the body grows as its bytes come, whatever
+// length the peer has announced. The parser enforces its limits.
+template <bool kRequest>
+asio::awaitable<error_code> Read(Link& link, http::parser<kRequest, http::buffer_body>& parser, Bytes* body) {
+  beast::flat_buffer& buffer = link.unread();
+  std::array<std::uint8_t, kPieceBytes> piece;
+  while (!parser.is_done() && (body != nullptr || !parser.is_header_done())) {
+    error_code error = http::error::need_more;
+    if (buffer.size() != 0) {
+      parser.get().body() = {piece.data(), body == nullptr ? 0 : piece.size(), true};
+      buffer.consume(parser.put(buffer.data(), error));
+      if (error == http::error::need_buffer) error = {};
+      if (body != nullptr) body->insert(body->end(), piece.data(), piece.data() + (piece.size() - parser.get().body().size));
+    }
+    if (error == http::error::need_more) error = co_await ReadMore(link, parser);
+    if (error) co_return error;
+  }
+  co_return error_code();
+}
+
+}  // namespace assay::net_internal
