@@ -17,6 +17,14 @@
 
 namespace assay::dispute {
 
+// What answering has cost so far.
+struct Work {
+  std::int64_t steps_run = 0;
+  std::int64_t steps_traced = 0;
+  std::int64_t batches_loaded = 0;
+  friend bool operator==(const Work&, const Work&) = default;
+};
+
 class Account {
  public:
   virtual ~Account() = default;
@@ -31,6 +39,7 @@ class Account {
   virtual Result<Bytes> Leaf(const TreeName& tree, std::uint64_t index) = 0;
   virtual Result<SamplesAnswer> Samples(const SamplesQuestion& question) = 0;
   virtual Result<std::vector<ref::Value>> Parts(const PartsQuestion& question) = 0;
+  virtual Work work() const { return {}; }
 };
 
 // The body of the answer to a question, from an account. An error: it has to be refused.

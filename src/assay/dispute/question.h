@@ -4,6 +4,7 @@
 // no signature binds it yet, some of its inner hashes, or some of its leaves with a proof; or about the samples of a batch, or the parts of one value.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <variant>
@@ -37,6 +38,7 @@ struct TreeName {
   std::uint32_t node = 0;
   std::uint32_t index = 0;
   friend bool operator==(const TreeName&, const TreeName&) = default;
+  friend auto operator<=>(const TreeName&, const TreeName&) = default;
 };
 
 // The root of a kStates or kTrace tree. Nothing bound it before: members of a group may answer differently.

@@ -1,5 +1,7 @@
 #include "assay/train/stepper.h"
 
+#include <algorithm>
+
 namespace assay {
 namespace {
 
@@ -28,11 +30,15 @@ StepPlan Stepper::Plan(std::int64_t step) const {
               BatchIndices(job.seed, prepared_.data.train->samples(), number, job.batch.microbatch * job.batch.microbatches)};
 }
 
-void Stepper::Load(const StepPlan& plan, std::int64_t microbatch, std::span<Tensor> fields) {
+void Stepper::LoadFields(const StepPlan& plan, std::int64_t microbatch, std::span<Tensor> fields) {
   const std::int64_t rows = prepared_.job.batch.microbatch;
   const DrawContext context{.seed = plan.seed, .step = plan.step, .position = microbatch * rows, .train = true};
   const auto first = static_cast<std::size_t>(microbatch * rows);
   loader_.Load(std::span(plan.indices).subspan(first, static_cast<std::size_t>(rows)), context, fields);
+}
+
+void Stepper::Load(const StepPlan& plan, std::int64_t microbatch, std::span<Tensor> fields) {
+  LoadFields(plan, microbatch, fields);
   root_.Add(fields);
 }
 
@@ -40,8 +46,20 @@ StepOutcome Stepper::RunWith(State& state, const StepPlan& plan, const TraceSink
   const StepInput input{
       .seed = plan.seed, .step = plan.step, .lr = plan.lr, .load = [&](std::int64_t g, std::span<Tensor> fields) {
         Load(plan, g, fields);
+        if (observer_ != nullptr) observer_->Batch(g, fields);
       }};
-  StepResult result = sink == nullptr ? runner_.Run(state, input) : runner_.RunTraced(state, input, *sink);
+  const TraceSink observed = [&](std::size_t node, std::span<const void* const> outputs) {
+    if (sink != nullptr) (*sink)(node, outputs);
+    observer_->Node(node, outputs);
+  };
+  if (observer_ != nullptr) {
+    observer_->Begin(plan, state);
+    return Outcome(runner_.RunTraced(state, input, observed));
+  }
+  return Outcome(sink == nullptr ? runner_.Run(state, input) : runner_.RunTraced(state, input, *sink));
+}
+
+StepOutcome Stepper::Outcome(StepResult result) {
   return {.loss = result.loss, .metrics = std::move(result.metrics), .batch_root = root_.Finish()};
 }
 
@@ -50,6 +68,24 @@ Digest Stepper::BatchRootOf(const StepPlan& plan) {
   for (const BatchField& field : runner_.batch_fields()) fields.emplace_back(field.type);
   for (std::int64_t g = 0; g < prepared_.job.batch.microbatches; ++g) Load(plan, g, fields);
   return root_.Finish();
+}
+
+std::vector<Tensor> Stepper::BatchOf(const StepPlan& plan) {
+  std::vector<Tensor> whole, fields;
+  for (const BatchField& field : runner_.batch_fields()) {
+    TensorType type = field.type;
+    type.shape.Set(0, type.shape[0] * prepared_.job.batch.microbatches);
+    whole.emplace_back(type);
+    fields.emplace_back(field.type);
+  }
+  for (std::int64_t g = 0; g < prepared_.job.batch.microbatches; ++g) {
+    LoadFields(plan, g, fields);
+    for (std::size_t k = 0; k < fields.size(); ++k) {
+      const ByteSpan from = fields[k].bytes();
+      std::ranges::copy(from, whole[k].mutable_bytes().subspan(static_cast<std::size_t>(g) * from.size()).begin());
+    }
+  }
+  return whole;
 }
 
 }  // namespace assay

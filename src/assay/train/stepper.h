@@ -28,6 +28,15 @@ struct StepOutcome {
   Digest batch_root{};
 };
 
+// Sees what a step reads and what its nodes make, while it runs.
+class StepObserver {
+ public:
+  virtual ~StepObserver() = default;
+  virtual void Begin(const StepPlan& plan, const State& before) = 0;  // the state in the backend's memory
+  virtual void Batch(std::int64_t microbatch, std::span<const Tensor> fields) = 0;
+  virtual void Node(std::size_t node, std::span<const void* const> outputs) = 0;  // in the backend's memory
+};
+
 class Stepper {
  public:
   Stepper(const PreparedJob& prepared, Backend& backend);
@@ -38,8 +47,13 @@ class Stepper {
   StepOutcome Run(State& state, const StepPlan& plan) { return RunWith(state, plan, nullptr); }
   // Op by op; `sink` sees every node's outputs.
   StepOutcome RunTraced(State& state, const StepPlan& plan, const TraceSink& sink) { return RunWith(state, plan, &sink); }
+  // From here on every step runs op by op and `observer` sees it, after the sink where there is one; null: no longer.
+  void Observe(StepObserver* observer) { observer_ = observer; }
   // The batch root of a plan, without running it.
   Digest BatchRootOf(const StepPlan& plan);
+  // Its batch: all microbatches one after the other along the first axis, parallel to batch_fields().
+  std::vector<Tensor> BatchOf(const StepPlan& plan);
+  std::span<const BatchField> batch_fields() const { return runner_.batch_fields(); }
 
   std::size_t nodes() const { return runner_.nodes(); }
   const PreparedJob& prepared() const { return prepared_; }
@@ -47,13 +61,16 @@ class Stepper {
 
  private:
   StepOutcome RunWith(State& state, const StepPlan& plan, const TraceSink* sink);
-  void Load(const StepPlan& plan, std::int64_t microbatch, std::span<Tensor> fields);
+  StepOutcome Outcome(StepResult result);  // of the step that has just run
+  void LoadFields(const StepPlan& plan, std::int64_t microbatch, std::span<Tensor> fields);
+  void Load(const StepPlan& plan, std::int64_t microbatch, std::span<Tensor> fields);  // and into the batch root
 
   const PreparedJob& prepared_;
   Backend& backend_;
   StepRunner runner_;
   BatchLoader loader_;
   BatchRootBuilder root_;
+  StepObserver* observer_ = nullptr;
 };
 
 }  // namespace assay

@@ -1,0 +1,161 @@
+#include "assay/dispute/rerun.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "assay/base/check.h"
+
+namespace assay::dispute {
+namespace {
+
+std::size_t BytesOf(const Program& program) {
+  std::size_t bytes = 0;
+  for (const StateSpec& spec : program.state) bytes += spec.type.bytes();
+  return bytes;
+}
+
+// How far apart `count` places must lie for at most `room` of them to be taken; 0: there is no room for one.
+std::int64_t Stride(std::int64_t count, std::size_t room) {
+  if (room == 0) return 0;
+  const auto places = static_cast<std::int64_t>(std::min<std::size_t>(room, INT64_MAX));
+  return std::max<std::int64_t>(1, (count + places - 1) / places);
+}
+
+}  // namespace
+
+Rerun::Rerun(const Site& site, std::size_t kept_bytes)
+    : site_(site), kept_bytes_(kept_bytes), honest_(site.prepared, site.backend) {
+  if (const PreparedJob* used = site.conduct.used()) crooked_.emplace(*used, site.backend);
+}
+
+State Rerun::CopyOf(const State& state, MemorySpace& space) const {
+  State copy;
+  for (const Tensor& tensor : state) copy.push_back(tensor.CopyTo(space));
+  return copy;
+}
+
+void Rerun::SetState(std::int64_t step, State state) {
+  step_.reset();
+  state_.clear();  // a device may not hold both
+  state_ = MoveTo(site_.backend.memory(), std::move(state));
+  step_ = step;
+}
+
+Result<State> Rerun::Start() const {
+  ASSAY_ASSIGN(State start, StartingState(site_.prepared));
+  ASSAY_TRY(site_.conduct.Start(start));
+  return start;
+}
+
+// The newest snapshot of more than `after` and at most `step` steps, if there is one.
+Result<std::optional<Rerun::Held>> Rerun::NearestSnapshot(std::int64_t after, std::int64_t step) {
+  const Job& job = site_.prepared.job;
+  ASSAY_ASSIGN(const std::vector<std::int64_t> steps, site_.run.SnapshotSteps());
+  if (std::ranges::none_of(steps, [&](std::int64_t s) { return s > after && s <= step; })) return std::nullopt;
+  const auto accept = [&](const SnapshotInfo& info) -> Status {
+    if (!IsCommitted(info.step, job.commit_every, job.steps)) {
+      if (!IsSignedBy(info, site_.run.signer())) return Err("is not signed by the run's signer");
+      return {};
+    }
+    const auto entry = static_cast<std::size_t>(EntriesAfter(info.step, job.commit_every, job.steps) - 1);
+    if (entry >= site_.log.entries().size() || site_.log.entries()[entry].state_root != info.state_root) {
+      return Err("is not the state of the log");
+    }
+    return {};
+  };
+  ASSAY_ASSIGN(auto snapshot,
+               site_.run.NewestSnapshot(site_.prepared.program.state, step, site_.pool, accept, [](const std::string&) {}));
+  if (!snapshot || snapshot->info.step <= after) return std::nullopt;
+  return Held{snapshot->info.step, std::move(snapshot->state)};
+}
+
+Status Rerun::Load(std::int64_t step) {
+  std::int64_t best = step_ && *step_ <= step ? *step_ : -1;
+  const State* copy = nullptr;
+  if (before_ && before_->step <= step && before_->step > best) {
+    best = before_->step;
+    copy = &before_->state;
+  }
+  if (auto next = kept_.upper_bound(step); next != kept_.begin() && std::prev(next)->first > best) {
+    best = std::prev(next)->first;
+    copy = &std::prev(next)->second;
+  }
+  ASSAY_ASSIGN(std::optional<Held> snapshot, NearestSnapshot(best, step));
+  if (snapshot) {
+    SetState(snapshot->step, std::move(snapshot->state));
+  } else if (copy != nullptr) {
+    SetState(best, CopyOf(*copy, HostMemory()));
+  } else if (best < 0) {
+    ASSAY_ASSIGN(State start, Start());
+    SetState(0, std::move(start));
+  }
+  return {};
+}
+
+Result<StepOutcome> Rerun::Run() {
+  const std::int64_t step = *std::exchange(step_, std::nullopt);  // where a step fails, the state is none
+  ASSAY_ASSIGN(StepOutcome outcome, site_.conduct.Step(used(), state_, step));
+  step_ = step + 1;
+  return outcome;
+}
+
+Status Rerun::GoTo(std::int64_t step) {
+  ASSAY_TRY(Load(step));
+  while (*step_ < step) {
+    ++work_.steps_run;
+    ASSAY_TRY(Run());
+  }
+  return {};
+}
+
+Result<std::vector<StepRecord>> Rerun::Records(std::int64_t from, std::int64_t to) {
+  ASSAY_TRY(GoTo(from));
+  kept_.clear();
+  const std::int64_t stride = Stride(to - from, kept_bytes_ / std::max<std::size_t>(1, BytesOf(site_.prepared.program)));
+  std::vector<StepRecord> records;
+  for (std::int64_t step = from; step < to; ++step) {
+    if (stride > 0 && (step - from) % stride == 0) kept_.emplace(step, CopyOf(state_, HostMemory()));
+    ++work_.steps_run;
+    ASSAY_ASSIGN(const StepOutcome outcome, Run());
+    records.push_back({.step = step + 1,
+                       .state_root = StateRootOf(site_.prepared.program.state, state_, site_.backend),
+                       .loss_bits = std::bit_cast<std::uint32_t>(outcome.loss)});
+  }
+  return records;
+}
+
+Result<const State*> Rerun::At(std::int64_t step) {
+  if (step_ == step) return &state_;
+  if (before_ && before_->step == step) return &before_->state;
+  if (const auto found = kept_.find(step); found != kept_.end()) return &found->second;
+  ASSAY_TRY(GoTo(step));
+  return &state_;
+}
+
+Status Rerun::Observe(std::int64_t step, StepObserver& observer) {
+  ASSAY_TRY(GoTo(step - 1));
+  if (!before_ || before_->step != step - 1) before_ = Held{step - 1, CopyOf(state_, HostMemory())};
+  ++work_.steps_traced;
+  used().Observe(&observer);
+  const auto outcome = Run();
+  used().Observe(nullptr);
+  if (!outcome) return tl::unexpected(outcome.error());
+  return {};
+}
+
+StepPlan Rerun::CommittedPlan(std::int64_t step) {
+  return site_.conduct.admits_batches() ? site_.conduct.Plan(used(), step - 1) : honest_.Plan(step - 1);
+}
+
+std::vector<Tensor> Rerun::Batch(std::int64_t step) {
+  ++work_.batches_loaded;
+  return committed().BatchOf(CommittedPlan(step));
+}
+
+Digest Rerun::BatchRoot(std::int64_t step) {
+  ++work_.batches_loaded;
+  return committed().BatchRootOf(CommittedPlan(step));
+}
+
+}  // namespace assay::dispute
