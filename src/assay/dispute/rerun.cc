@@ -22,6 +22,18 @@ std::int64_t Stride(std::int64_t count, std::size_t room) {
   return std::max<std::int64_t>(1, (count + places - 1) / places);
 }
 
+// Ends also where memory runs out.
+class Observation {
+ public:
+  Observation(Stepper& stepper, StepObserver& observer) : stepper_(stepper) { stepper_.Observe(&observer); }
+  ~Observation() { stepper_.Observe(nullptr); }
+  Observation(const Observation&) = delete;
+  Observation& operator=(const Observation&) = delete;
+
+ private:
+  Stepper& stepper_;
+};
+
 }  // namespace
 
 Rerun::Rerun(const Site& site, std::size_t kept_bytes)
@@ -137,10 +149,8 @@ Status Rerun::Observe(std::int64_t step, StepObserver& observer) {
   ASSAY_TRY(GoTo(step - 1));
   if (!before_ || before_->step != step - 1) before_ = Held{step - 1, CopyOf(state_, HostMemory())};
   ++work_.steps_traced;
-  used().Observe(&observer);
-  const auto outcome = Run();
-  used().Observe(nullptr);
-  if (!outcome) return tl::unexpected(outcome.error());
+  const Observation observation(used(), observer);
+  ASSAY_TRY(Run());
   return {};
 }
 
