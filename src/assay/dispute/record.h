@@ -1,0 +1,106 @@
+// Record: what happened in a game of many providers: who fell and by what, and the statements that show it. Evidence (evidence.h) is made from it.
+//
+// Claims that say the same form a group. Two groups meet in a match. Within it a group may speak with several voices: its members, where they answered
+// differently to a question whose answer does not prove itself. Two voices meet in a bout. Value types.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "assay/dispute/examine.h"
+#include "assay/dispute/game.h"
+
+namespace assay::dispute {
+
+struct SignedBy {
+  ProviderId provider = 0;
+  Signature signature{};
+  friend bool operator==(const SignedBy&, const SignedBy&) = default;
+};
+
+// An answer, and who gave exactly this one.
+struct Statement {
+  Question question;
+  bool refused = false;
+  Bytes body;
+  std::vector<SignedBy> by;  // ascending
+  friend bool operator==(const Statement&, const Statement&) = default;
+};
+using StatementId = std::uint32_t;  // position in Record::statements
+
+// The law applied to what two voices said. Convicts providers who stand by everything that was held against them: their claim is the one examined, or has the
+// same entries around the disputed interval (`shared`: answers that show it); they signed each answer that does not prove itself; and the unproven one, if that is it.
+struct Trial {
+  ProviderId claims[2] = {};         // by Party: a member of the group
+  std::vector<StatementId> said[2];  // by Party, in the order in which they were used
+  std::vector<StatementId> shared;   // log leaves of the groups that stood with a side, and of the side's own
+  Finding finding;
+  std::vector<ProviderId> convicted;  // ascending
+};
+// A question about the log of one's own receipt refused or not answered with a proof.
+struct UnprovenLog {
+  ProviderId provider = 0;
+  StatementId said = 0;
+};
+// Two different answers to one question.
+struct TwoAnswers {
+  ProviderId provider = 0;
+  StatementId first = 0, second = 0;
+};
+// Two different receipts for the job under one key.
+struct TwoReceipts {
+  ProviderId first = 0, second = 0;
+};
+// Nothing came in time. Rests on the referee's word.
+struct Silence {
+  ProviderId provider = 0;
+  Question question;
+};
+using Charge = std::variant<Trial, UnprovenLog, TwoAnswers, TwoReceipts, Silence>;
+
+enum class Standing : std::uint8_t {
+  kStanding = 0,
+  kRefused = 1,      // its claim was not one about this job; it never took part
+  kRepeated = 2,     // the same receipt was handed in before; it takes part once
+  kConvicted = 3,    // by a Trial or an UnprovenLog
+  kEquivocated = 4,  // by TwoAnswers or TwoReceipts
+  kSilent = 5,
+};
+std::string_view ToString(Standing standing);
+
+struct ProviderRecord {
+  Standing standing = Standing::kStanding;
+  std::string why;                       // one line; empty while it stands
+  std::optional<std::uint32_t> group{};  // of those who take part
+  std::optional<std::size_t> charge{};   // position in Record::charges
+};
+
+struct MatchRecord {
+  std::uint32_t groups[2] = {};
+  bool fell[2] = {false, false};
+  std::string drawn;                   // why nobody had to fall
+  std::optional<std::size_t> decided;  // the charge that ended it
+  std::size_t bouts = 0;
+  std::size_t rounds = 0;          // batches of questions that were out together
+  std::size_t bytes_received = 0;  // of answers that counted
+  std::size_t decision_bytes = 0;  // of those since the first question about the leaves of a trace
+};
+
+struct Record {
+  Digest dispute{};
+  std::vector<ProviderRecord> providers;
+  std::vector<std::vector<ProviderId>> groups;  // by what they claim, everybody who took part
+  std::vector<Statement> statements;
+  std::vector<Charge> charges;
+  std::vector<MatchRecord> matches;
+};
+
+std::vector<ProviderId> Survivors(const Record& record);
+
+// Of two providers: who is guilty ("a", "b", "both", "none"). Of another number: the first that stands, as a number, or "none".
+std::string VerdictOf(const std::vector<Standing>& standings);
+
+}  // namespace assay::dispute
