@@ -4,7 +4,9 @@
 // Times are milliseconds of the caller's monotonic clock. Thread safe.
 #pragma once
 
+#include <compare>
 #include <cstdint>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -72,8 +74,14 @@ Bytes Encode(const Event& event);
 // Accepts exactly what Encode writes.
 Result<Event> DecodeEvent(ByteSpan bytes);
 
-// Whether a provider may have to run steps again to answer, unless it has just answered about the same thing.
-bool NeedsRerun(const Question& question);
+// What a provider may have to run again to answer: a step with everything between its nodes, a node, or the way to a state. None: it is at hand.
+struct Rerun {
+  TreeKind kind{};  // kStates, kTrace, kState, kOutput (also for inputs and parts)
+  std::int64_t at = 0;
+  std::uint32_t node = 0;
+  friend auto operator<=>(const Rerun&, const Rerun&) = default;
+};
+std::optional<Rerun> RerunOf(const Question& question);
 // The most bytes that the encoding of an answer to this question has. What is longer is dropped unread.
 std::size_t MaxAnswerBytes(const Question& question);
 

@@ -1,0 +1,260 @@
+#include "assay/dispute/referee.h"
+
+#include <algorithm>
+#include <array>
+
+#include "assay/base/check.h"
+
+namespace assay::dispute {
+namespace {
+
+Digest HashOfWords(const Answer& answer) {
+  ByteWriter out;
+  out.U8(answer.refused ? 1 : 0);
+  out.Blob(answer.body);
+  return HashBytes(out.bytes());
+}
+
+bool SameWords(const Answer& a, const Answer& b) { return a.refused == b.refused && a.body == b.body; }
+
+}  // namespace
+
+Referee::Referee(std::shared_ptr<const Law> law, std::vector<Claim> claims, const Clocks& clocks)
+    : law_(std::move(law)), claims_(std::make_shared<const std::vector<Claim>>(std::move(claims))), clocks_(clocks) {
+  players_.resize(claims_->size());
+  record_.providers.resize(claims_->size());
+  TakeIn();
+}
+
+// One claim for each key; groups in the order of their first members.
+void Referee::TakeIn() {
+  std::map<std::array<std::uint8_t, 32>, ProviderId> keys;
+  std::map<Digest, std::uint32_t> groups;
+  std::vector<Claim> taking_part;
+  for (ProviderId id = 0; id < claims_->size(); ++id) {
+    const Claim& claim = (*claims_)[id];
+    ProviderRecord& provider = record_.providers[id];
+    if (const Status good = law_->check(claim); !good) {
+      provider.standing = Standing::kRefused;
+      provider.why = good.error().message;
+      continue;
+    }
+    const auto [known, first] = keys.emplace(claim.signer.point(), id);
+    if (!first && (*claims_)[known->second].receipt == claim.receipt) {
+      provider.standing = Standing::kRepeated;
+      provider.why = fmt::format("the receipt of provider {}", known->second);
+      continue;
+    }
+    taking_part.push_back(claim);
+    const auto next = static_cast<std::uint32_t>(record_.groups.size());
+    const auto [group, fresh] = groups.emplace(law_->group(claim), next);
+    if (fresh) record_.groups.emplace_back();
+    provider.group = group->second;
+    record_.groups[group->second].push_back(id);
+    if (!first) Equivocal(known->second, id);
+  }
+  record_.dispute = law_->dispute(taking_part);
+  bracket_ = Bracket(static_cast<std::uint32_t>(record_.groups.size()));
+}
+
+void Referee::Equivocal(ProviderId first, ProviderId second) {
+  const std::size_t charge = record_.charges.size();
+  record_.charges.push_back(TwoReceipts{first, second});
+  const std::string why = fmt::format("two receipts of one key for one job (providers {} and {})", first, second);
+  for (const ProviderId id : {first, second}) {
+    if (Stands(id)) Fall(id, Standing::kEquivocated, why, charge);
+  }
+}
+
+std::vector<Action> Referee::Handle(const Event& event) {
+  actions_.clear();
+  if (const auto* started = std::get_if<Started>(&event)) {
+    if (phase_ != Phase::kNew) return {};
+    phase_ = Phase::kPlaying;
+    now_ms_ = started->now_ms;
+  }
+  if (phase_ != Phase::kPlaying) return {};
+  if (const auto* resumed = std::get_if<Resumed>(&event)) {
+    shift_ms_ = resumed->now_ms - now_ms_;
+    Resend(true);
+    return std::move(actions_);
+  }
+  Advance(std::visit([](const auto& e) { return e.now_ms; }, event));
+  if (const auto* answered = std::get_if<Answered>(&event)) OnAnswer(*answered);
+  if (const auto* unreachable = std::get_if<Unreachable>(&event); unreachable && unreachable->provider < players_.size()) {
+    Player& player = players_[unreachable->provider];
+    for (const Digest& question : player.open) player.heard.at(question).resend_ms = now_ms_ + clocks_.retry_ms;
+    for (Pending& pending : batch_) {
+      if (std::ranges::count(pending.candidates, unreachable->provider) > 0) pending.hedge_ms = now_ms_;
+    }
+  }
+  Run();
+  if (phase_ == Phase::kPlaying) Resend(false);
+  return std::move(actions_);
+}
+
+void Referee::Advance(std::int64_t now_ms) {
+  now_ms_ = std::max(now_ms_, now_ms - shift_ms_);
+  Expire();
+}
+
+void Referee::Expire() {
+  for (ProviderId id = 0; id < players_.size(); ++id) {
+    Player& player = players_[id];
+    if (!player.clock.Expired(now_ms_)) continue;
+    const Question& question = asked_.at(*player.open.begin()).question;
+    const std::size_t charge = record_.charges.size();
+    record_.charges.push_back(Silence{id, question});
+    Fall(id, Standing::kSilent, fmt::format("no answer in time about {}", Describe(question)), charge);
+  }
+}
+
+void Referee::Resend(bool all) {
+  for (ProviderId id = 0; id < players_.size(); ++id) {
+    for (const Digest& question : players_[id].open) {
+      Heard& heard = players_[id].heard.at(question);
+      if (all || (heard.resend_ms && *heard.resend_ms <= now_ms_)) Post(id, question, heard);
+    }
+  }
+}
+
+void Referee::OnAnswer(const Answered& event) {
+  if (event.provider >= players_.size() || !Stands(event.provider)) return;
+  Player& player = players_[event.provider];
+  const auto found = player.heard.find(event.question);
+  if (found == player.heard.end() || found->second.state == Heard::State::kWithdrawn) return;
+  const Asked& asked = asked_.at(event.question);
+  if (event.answer.size() > MaxAnswerBytes(asked.question)) return;
+  Result<Answer> answer = DecodeAnswer(event.answer);
+  if (!answer) return;
+  Heard& heard = found->second;
+  const bool second = heard.state == Heard::State::kAnswered;
+  if (second && SameWords(heard.answer, *answer)) return;
+  if (!law_->is_signed(*answer, asked.bytes, (*claims_)[event.provider].signer)) return;
+  if (second) return SecondAnswer(event.provider, event.question, *answer);
+
+  heard.state = Heard::State::kAnswered;
+  heard.answer = std::move(*answer);
+  heard.resend_ms.reset();
+  player.open.erase(event.question);
+  player.clock.Settle(now_ms_);
+  ASSAY_CHECK(match_.has_value());
+  match_->record.bytes_received += event.answer.size();
+  if (match_->deciding) match_->record.decision_bytes += event.answer.size();
+  for (Pending& pending : batch_) {
+    if (pending.question != event.question || !pending.proves_itself || pending.answered) continue;
+    if (std::ranges::count(pending.candidates, event.provider) == 0) continue;
+    pending.answered = event.provider;
+    for (const ProviderId other : pending.candidates) Withdraw(other, event.question);
+  }
+}
+
+void Referee::SecondAnswer(ProviderId provider, const Digest& question, const Answer& answer) {
+  const ProviderId by[] = {provider};
+  const StatementId first = Note(question, players_[provider].heard.at(question).answer, by);
+  const auto second = static_cast<StatementId>(record_.statements.size());
+  record_.statements.push_back({asked_.at(question).question, answer.refused, answer.body, {{provider, answer.signature}}});
+  const std::size_t charge = record_.charges.size();
+  record_.charges.push_back(TwoAnswers{provider, first, second});
+  Fall(provider, Standing::kEquivocated, fmt::format("two answers about {}", Describe(asked_.at(question).question)), charge);
+}
+
+void Referee::Ask(ProviderId provider, const Digest& question) {
+  Player& player = players_[provider];
+  if (player.bout != match_->bout) {
+    player.bout = match_->bout;
+    player.clock.Wind(clocks_.allowance_ms);
+    player.rerun.clear();
+  }
+  const std::optional<Rerun> rerun = RerunOf(asked_.at(question).question);
+  player.clock.Ask(now_ms_, rerun && player.rerun.insert(*rerun).second ? clocks_.rerun_ms : 0);
+  Heard& heard = player.heard[question];
+  heard.state = Heard::State::kAsked;
+  player.open.insert(question);
+  Post(provider, question, heard);
+}
+
+void Referee::Post(ProviderId provider, const Digest& question, Heard& heard) {
+  heard.resend_ms.reset();
+  if (clocks_.resend_ms > 0) heard.resend_ms = now_ms_ + clocks_.resend_ms;
+  actions_.push_back(Send{provider, asked_.at(question).bytes, players_[provider].clock.deadline_ms() + shift_ms_});
+}
+
+void Referee::Withdraw(ProviderId provider, const Digest& question) {
+  Player& player = players_[provider];
+  const auto found = player.heard.find(question);
+  if (found == player.heard.end() || found->second.state != Heard::State::kAsked) return;
+  found->second.state = Heard::State::kWithdrawn;
+  found->second.resend_ms.reset();
+  player.open.erase(question);
+  player.clock.Settle(now_ms_);
+}
+
+void Referee::WithdrawAll() {
+  for (ProviderId id = 0; id < players_.size(); ++id) {
+    while (!players_[id].open.empty()) Withdraw(id, Digest(*players_[id].open.begin()));
+  }
+}
+
+void Referee::Fall(ProviderId provider, Standing standing, std::string why, std::size_t charge) {
+  ProviderRecord& record = record_.providers[provider];
+  ASSAY_CHECK(record.standing == Standing::kStanding);
+  record.standing = standing;
+  record.why = std::move(why);
+  record.charge = charge;
+  while (!players_[provider].open.empty()) Withdraw(provider, Digest(*players_[provider].open.begin()));
+  if (!match_) return;
+  match_->record.decided = charge;
+  for (Side& side : match_->sides) {
+    for (Voice& voice : side.voices) std::erase(voice.members, provider);
+    std::erase_if(side.voices, [](const Voice& voice) { return voice.members.empty(); });
+  }
+}
+
+bool Referee::GroupStands(std::uint32_t group) const {
+  return std::ranges::any_of(record_.groups[group], [&](ProviderId id) { return Stands(id); });
+}
+
+std::vector<ProviderId> Referee::StandingOf(std::uint32_t group) const {
+  std::vector<ProviderId> standing;
+  std::ranges::copy_if(record_.groups[group], std::back_inserter(standing), [&](ProviderId id) { return Stands(id); });
+  return standing;
+}
+
+bool Referee::HasAnswered(ProviderId provider, const Digest& question) const {
+  const auto found = players_[provider].heard.find(question);
+  return found != players_[provider].heard.end() && found->second.state == Heard::State::kAnswered;
+}
+
+// The statement of these words, signed by these providers beside those who are noted already.
+StatementId Referee::Note(const Digest& question, const Answer& answer, std::span<const ProviderId> by) {
+  const auto next = static_cast<StatementId>(record_.statements.size());
+  const auto [noted, fresh] = noted_.emplace(std::pair{question, HashOfWords(answer)}, next);
+  if (fresh) record_.statements.push_back({asked_.at(question).question, answer.refused, answer.body, {}});
+  std::vector<SignedBy>& signers = record_.statements[noted->second].by;
+  for (const ProviderId id : by) {
+    const auto place = std::ranges::lower_bound(signers, id, {}, &SignedBy::provider);
+    if (place != signers.end() && place->provider == id) continue;
+    signers.insert(place, {id, players_[id].heard.at(question).answer.signature});
+  }
+  return noted->second;
+}
+
+std::optional<std::int64_t> Referee::WakeAt() const {
+  if (phase_ != Phase::kPlaying) return std::nullopt;
+  std::optional<std::int64_t> wake;
+  const auto at = [&](std::int64_t time_ms) { wake = std::min(wake.value_or(time_ms), time_ms); };
+  for (const Player& player : players_) {
+    if (player.clock.running()) at(player.clock.deadline_ms() + 1);
+    for (const Digest& question : player.open) {
+      if (const auto& resend = player.heard.at(question).resend_ms) at(*resend);
+    }
+  }
+  for (const Pending& pending : batch_) {
+    if (pending.proves_itself && !pending.answered && pending.asked < pending.candidates.size()) at(pending.hedge_ms);
+  }
+  if (wake) *wake += shift_ms_;
+  return wake;
+}
+
+}  // namespace assay::dispute
