@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 
 #include "assay/base/check.h"
 #include "assay/merkle/hash_tree.h"
@@ -88,7 +89,7 @@ class Exam {
     ASSAY_ASSIGN(const Both<ReadLeaf> ends, Open(kLog, last, {a.log.root, b.log.root}));
     const Both<bool> contradicts{RootOfNumber(ends[0].value) != a.final_state_root,
                                  RootOfNumber(ends[1].value) != b.final_state_root};
-    if (contradicts[0] || contradicts[1]) return Convict(contradicts[0], contradicts[1], {.cause = Cause::kReceipt});
+    if (contradicts[0] || contradicts[1]) return Convict(contradicts[0], contradicts[1], Finding{.cause = Cause::kReceipt});
     ASSAY_ASSIGN(const std::uint64_t entry, Descend(kLog, {a.log.root, b.log.root}));
     return Entry(entry, {a.log.root, b.log.root});
   }
@@ -105,8 +106,16 @@ class Exam {
     return End(finding);
   }
 
+  static tl::unexpected<Next> Blame(bool a, bool b, Cause cause, const Question& question) {
+    Finding finding;
+    finding.cause = cause;
+    finding.unproven = question;
+    return Convict(a, b, finding);
+  }
+
   template <class Read>
-  auto Ask(const Question& question, const Read& read) -> Step<Both<typename decltype(read(0, ByteSpan()))::value_type>> {
+  auto Ask(const Question& question, const Read& read)
+      -> Step<Both<typename std::invoke_result_t<Read, std::size_t, ByteSpan>::value_type>> {
     std::vector<dispute::Ask> asks;
     for (const std::size_t p : {0, 1}) {
       if (said_[p]->Find(question) == nullptr) asks.push_back({static_cast<Party>(p), question});
@@ -114,11 +123,11 @@ class Exam {
     if (!asks.empty()) return End(std::move(asks));
     const Both<const Testimony::Said*> said{said_[0]->Find(question), said_[1]->Find(question)};
     if (said[0]->refused || said[1]->refused) {
-      return Convict(said[0]->refused, said[1]->refused, {.cause = Cause::kRefused, .unproven = question});
+      return Blame(said[0]->refused, said[1]->refused, Cause::kRefused, question);
     }
     auto a = read(0, said[0]->body);
     auto b = read(1, said[1]->body);
-    if (!a || !b) return Convict(!a, !b, {.cause = Cause::kUnproven, .unproven = question});
+    if (!a || !b) return Blame(!a, !b, Cause::kUnproven, question);
     return Both<typename decltype(a)::value_type>{std::move(*a), std::move(*b)};
   }
 
@@ -159,13 +168,13 @@ class Exam {
     for (const std::size_t p : {0, 1}) {
       bad[p] = leaves[p].at != right.at || leaves[p].input != right.input || leaves[p].previous != right.previous;
     }
-    if (bad[0] || bad[1]) return Convict(bad[0], bad[1], {.cause = cause});
+    if (bad[0] || bad[1]) return Convict(bad[0], bad[1], Finding{.cause = cause});
     return {};
   }
 
   Step<void> Entry(std::uint64_t entry, const Both<Digest>& roots) {
     ASSAY_ASSIGN(const Both<ReadLeaf> leaves, Open(kLog, entry, roots));
-    if (entry == 0) return Convict(leaves[0].value != kStart, leaves[1].value != kStart, {.cause = Cause::kStart});
+    if (entry == 0) return Convict(leaves[0].value != kStart, leaves[1].value != kStart, Finding{.cause = Cause::kStart});
     ASSAY_ASSIGN(const Both<ReadLeaf> before, Open(kLog, entry - 1, roots));
     const std::uint64_t last = entry * static_cast<std::uint64_t>(shape_.every);
     const Digest previous = LeafHash(Leaf(before[0].at, before[0].value, 0, before[0].previous));
@@ -180,7 +189,7 @@ class Exam {
     ASSAY_ASSIGN(const Both<Digest> roots, Commit(tree));
     ASSAY_ASSIGN(const Both<ReadLeaf> last, Open(tree, static_cast<std::uint64_t>(shape_.every) - 1, roots));
     const Both<bool> bad{last[0].value != after[0], last[1].value != after[1]};
-    if (bad[0] || bad[1]) return Convict(bad[0], bad[1], {.cause = Cause::kHistory});
+    if (bad[0] || bad[1]) return Convict(bad[0], bad[1], Finding{.cause = Cause::kHistory});
     ASSAY_ASSIGN(const std::uint64_t at, Descend(tree, roots));
     ASSAY_ASSIGN(const Both<ReadLeaf> leaves, Open(tree, at, roots));
     ASSAY_TRY(Check(leaves, {static_cast<std::uint64_t>(first) + at, 0, 0, {}}, Cause::kHistory));
@@ -197,7 +206,7 @@ class Exam {
     ASSAY_ASSIGN(const Both<Digest> roots, Commit(tree));
     ASSAY_ASSIGN(const Both<ReadLeaf> last, Open(tree, shape_.nodes - 1, roots));
     const Both<bool> bad{last[0].value != after[0], last[1].value != after[1]};
-    if (bad[0] || bad[1]) return Convict(bad[0], bad[1], {.cause = Cause::kResult, .step = step});
+    if (bad[0] || bad[1]) return Convict(bad[0], bad[1], Finding{.cause = Cause::kResult, .step = step});
     ASSAY_ASSIGN(const std::uint64_t node, Descend(tree, roots));
     ASSAY_ASSIGN(const Both<ReadLeaf> leaves, Open(tree, node, roots));
     std::uint32_t input = before;
@@ -218,7 +227,8 @@ class Exam {
                  }));
     const std::size_t which = parts[0][0] != parts[1][0] ? 0 : 1;
     const std::uint32_t right = Part(step, node, input, static_cast<std::uint32_t>(which));
-    return Convict(parts[0][which] != right, parts[1][which] != right, {.cause = Cause::kOutput, .step = step, .node = node});
+    return Convict(parts[0][which] != right, parts[1][which] != right,
+                   Finding{.cause = Cause::kOutput, .step = step, .node = node});
   }
 
   const Shape& shape_;
@@ -228,23 +238,29 @@ class Exam {
 
 }  // namespace
 
-Run::Run(const Shape& shape, const Fault& fault) : shape_(shape), fault_(fault) {
+const Fault* Run::Has(Lie lie, std::int64_t step, std::uint32_t node) const {
+  const auto found = std::ranges::find_if(
+      faults_, [&](const Fault& fault) { return fault.lie == lie && fault.step == step && fault.node == node; });
+  return found == faults_.end() ? nullptr : &*found;
+}
+
+Run::Run(const Shape& shape, std::vector<Fault> faults) : shape_(shape), faults_(std::move(faults)) {
+  const auto changed = [&](std::uint32_t value, Lie lie, std::int64_t step, std::uint32_t node) {
+    const Fault* fault = Has(lie, step, node);
+    return fault == nullptr ? value : value ^ fault->delta;
+  };
   const auto steps = static_cast<std::size_t>(shape.steps);
-  states_.push_back(fault.lie == Lie::kStart ? kStart ^ fault.delta : kStart);
+  states_.push_back(changed(kStart, Lie::kStart, 1, 0));
   in_.resize(steps + 1, std::vector<std::uint32_t>(shape.nodes));
   out_ = in_;
   for (std::int64_t s = 1; s <= shape.steps; ++s) {
     std::uint32_t value = states_.back();
     for (std::uint32_t n = 0; n < shape.nodes; ++n) {
-      const bool here = fault.step == s && fault.node == n;
-      if (here && fault.lie == Lie::kInput) value ^= fault.delta;
-      in_[static_cast<std::size_t>(s)][n] = value;
-      value = Part(s, n, value, 0) + Part(s, n, value, 1);
-      if (here && fault.lie == Lie::kOutput) value ^= fault.delta;
+      value = in_[static_cast<std::size_t>(s)][n] = changed(value, Lie::kInput, s, n);
+      value = changed(Part(s, n, value, 0) + Part(s, n, value, 1), Lie::kOutput, s, n);
       out_[static_cast<std::size_t>(s)][n] = value;
     }
-    if (fault.lie == Lie::kResult && fault.step == s) value ^= fault.delta;
-    states_.push_back(value);
+    states_.push_back(changed(value, Lie::kResult, s, 0));
   }
   Digest previous{};
   for (std::int64_t s = 0; s <= shape.steps; s += shape.every) {
@@ -254,7 +270,7 @@ Run::Run(const Shape& shape, const Fault& fault) : shape_(shape), fault_(fault) 
   receipt_.steps = shape.steps;
   receipt_.log = {.origin = "toy", .size = log_.size(), .root = TreeOf(log_).root()};
   receipt_.initial_state_root = RootOfNumber(states_.front());
-  receipt_.final_state_root = RootOfNumber(fault.lie == Lie::kReceipt ? states_.back() ^ fault.delta : states_.back());
+  receipt_.final_state_root = RootOfNumber(changed(states_.back(), Lie::kReceipt, 1, 0));
 }
 
 Result<std::vector<Bytes>> Run::Leaves(const TreeName& tree) const {
@@ -280,7 +296,8 @@ Result<Bytes> Run::Answer(const Question& question) const {
     const std::uint32_t input = in_[static_cast<std::size_t>(q->step)][q->node];
     const std::uint32_t value = out_[static_cast<std::size_t>(q->step)][q->node];
     std::uint32_t parts[] = {Part(q->step, q->node, input, 0), Part(q->step, q->node, input, 1)};
-    (fault_.delta % 2 == 1 ? parts[0] : parts[1]) += value - (parts[0] + parts[1]);
+    const Fault* fault = Has(Lie::kOutput, q->step, q->node);
+    (fault != nullptr && fault->delta % 2 == 1 ? parts[0] : parts[1]) += value - (parts[0] + parts[1]);
     return EncodeValues(parts);
   }
   const auto* commit = std::get_if<CommitQuestion>(&question);

@@ -30,23 +30,24 @@ enum class Lie : std::uint8_t {
 };
 struct Fault {
   Lie lie = Lie::kNone;
-  std::int64_t step = 1;
-  std::uint32_t node = 0;
+  std::int64_t step = 1;    // of those about a step
+  std::uint32_t node = 0;   // of those about a node
   std::uint32_t delta = 1;  // odd: the first part is false; even: the second
 };
 
-// What one party says its run was: everything after the fault follows from it. Immutable.
+// What one party says its run was: everything after a fault follows from it. Immutable.
 class Run {
  public:
-  Run(const Shape& shape, const Fault& fault);
+  Run(const Shape& shape, std::vector<Fault> faults);
   const Receipt& receipt() const { return receipt_; }
   // The body of its answer; an error: there is no such thing.
   Result<Bytes> Answer(const Question& question) const;
 
  private:
+  const Fault* Has(Lie lie, std::int64_t step, std::uint32_t node) const;
   Result<std::vector<Bytes>> Leaves(const TreeName& tree) const;
   Shape shape_;
-  Fault fault_;
+  std::vector<Fault> faults_;
   std::vector<std::uint32_t> states_;
   std::vector<std::vector<std::uint32_t>> in_, out_;  // [step][node]
   std::vector<Bytes> log_;

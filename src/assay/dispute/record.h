@@ -34,11 +34,11 @@ using StatementId = std::uint32_t;  // position in Record::statements
 // The law applied to what two voices said. Convicts providers who stand by everything that was held against them: their claim is the one examined, or has the
 // same entries around the disputed interval (`shared`: answers that show it); they signed each answer that does not prove itself; and the unproven one, if that is it.
 struct Trial {
-  ProviderId claims[2] = {};         // by Party: a member of the group
-  std::vector<StatementId> said[2];  // by Party, in the order in which they were used
-  std::vector<StatementId> shared;   // log leaves of the groups that stood with a side, and of the side's own
-  Finding finding;
-  std::vector<ProviderId> convicted;  // ascending
+  ProviderId claims[2] = {};           // by Party: a member of the group
+  std::vector<StatementId> said[2]{};  // by Party, in the order in which they were used
+  std::vector<StatementId> shared{};   // log leaves of the groups that stood with a side, and of the side's own
+  Finding finding{};
+  std::vector<ProviderId> convicted{};  // ascending
 };
 // A question about the log of one's own receipt refused or not answered with a proof.
 struct UnprovenLog {

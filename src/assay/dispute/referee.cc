@@ -59,7 +59,7 @@ void Referee::TakeIn() {
 
 void Referee::Equivocal(ProviderId first, ProviderId second) {
   const std::size_t charge = record_.charges.size();
-  record_.charges.push_back(TwoReceipts{first, second});
+  record_.charges.emplace_back(std::in_place_type<TwoReceipts>, TwoReceipts{first, second});
   const std::string why = fmt::format("two receipts of one key for one job (providers {} and {})", first, second);
   for (const ProviderId id : {first, second}) {
     if (Stands(id)) Fall(id, Standing::kEquivocated, why, charge);
@@ -104,7 +104,7 @@ void Referee::Expire() {
     if (!player.clock.Expired(now_ms_)) continue;
     const Question& question = asked_.at(*player.open.begin()).question;
     const std::size_t charge = record_.charges.size();
-    record_.charges.push_back(Silence{id, question});
+    record_.charges.emplace_back(std::in_place_type<Silence>, Silence{id, question});
     Fall(id, Standing::kSilent, fmt::format("no answer in time about {}", Describe(question)), charge);
   }
 }
@@ -155,7 +155,7 @@ void Referee::SecondAnswer(ProviderId provider, const Digest& question, const An
   const auto second = static_cast<StatementId>(record_.statements.size());
   record_.statements.push_back({asked_.at(question).question, answer.refused, answer.body, {{provider, answer.signature}}});
   const std::size_t charge = record_.charges.size();
-  record_.charges.push_back(TwoAnswers{provider, first, second});
+  record_.charges.emplace_back(std::in_place_type<TwoAnswers>, TwoAnswers{provider, first, second});
   Fall(provider, Standing::kEquivocated, fmt::format("two answers about {}", Describe(asked_.at(question).question)), charge);
 }
 

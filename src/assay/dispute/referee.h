@@ -68,7 +68,7 @@ class Referee {
   struct Voice {
     std::uint64_t id = 0;
     std::vector<ProviderId> members;  // all stand; guests among them
-    std::vector<Line> lines;
+    std::vector<Line> lines{};
     std::optional<ProviderId> speaker{};  // who answered last
   };
   struct Side {

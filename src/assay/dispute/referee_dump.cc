@@ -4,7 +4,6 @@
 namespace assay::dispute {
 namespace {
 
-void Write(const Bytes& bytes, ByteWriter& out) { out.Blob(bytes); }
 void Write(const Digest& digest, ByteWriter& out) { out.Raw(digest.bytes); }
 void Write(std::integral auto number, ByteWriter& out) { out.U64(static_cast<std::uint64_t>(number)); }
 void Write(const std::string& text, ByteWriter& out) { out.String(text); }
@@ -14,6 +13,8 @@ void Write(const Answer& answer, ByteWriter& out) {
   out.Blob(answer.body);
   out.Raw(answer.signature);
 }
+
+void Write(const MatchRecord& match, ByteWriter& out);
 
 template <class T>
 void Write(const std::optional<T>& value, ByteWriter& out) {

@@ -269,7 +269,7 @@ void Referee::CloseInvitation(const std::vector<Pending>& batch) {
     }
     const ProviderId by[] = {id};
     const std::size_t charge = record_.charges.size();
-    record_.charges.push_back(UnprovenLog{id, Note(pending.question, answer, by)});
+    record_.charges.emplace_back(std::in_place_type<UnprovenLog>, UnprovenLog{id, Note(pending.question, answer, by)});
     Fall(id, Standing::kConvicted, fmt::format("did not prove its own log: {}", leaves.error().message), charge);
     if (GroupStands(pending.group)) Add(std::nullopt, pending.group, match_->invitation, StandingOf(pending.group));
   }
@@ -345,7 +345,7 @@ void Referee::Strike(Trial trial) {
   const Finding finding = trial.finding;
   const std::vector<ProviderId> convicted = trial.convicted;
   const std::size_t charge = record_.charges.size();
-  if (!convicted.empty()) record_.charges.push_back(std::move(trial));
+  if (!convicted.empty()) record_.charges.emplace_back(std::in_place_type<Trial>, std::move(trial));
   if (finding.unproven && ProvesItself(*finding.unproven)) {
     const Digest question = HashBytes(Encode(record_.dispute, *finding.unproven));
     bool known = false;
