@@ -80,7 +80,7 @@ class Table {
   std::string verdict() const {
     std::vector<Standing> standings;
     for (const ProviderRecord& provider : record().providers) standings.push_back(provider.standing);
-    return VerdictOf(standings);
+    return VerdictOf(standings, true);
   }
 
  private:

@@ -25,8 +25,12 @@ void RunUrl(ByteSpan input) {
 }
 
 std::vector<Bytes> UrlSeeds() {
-  return {ToBytes("http://example.org:8080/a/b?c=d"), ToBytes("https://[2001:db8::1]:443/"), ToBytes("http://127.0.0.1"),
-          ToBytes("127.0.0.1:0"), ToBytes("[::1]:8080"), ToBytes("localhost:65535")};
+  return {ToBytes("http://example.org:8080/a/b?c=d"),
+          ToBytes("https://[2001:db8::1]:443/"),
+          ToBytes("http://127.0.0.1"),
+          ToBytes("127.0.0.1:0"),
+          ToBytes("[::1]:8080"),
+          ToBytes("localhost:65535")};
 }
 
 }  // namespace assay::fuzz

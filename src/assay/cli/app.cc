@@ -24,6 +24,7 @@ constexpr char kDescription[] =
     "\n"
     "  assay train examples/mlp.toml --out runs/mlp    train; the same job gives the same bytes on every machine\n"
     "  assay audit runs/mlp                            check a run by running it again; names what is false\n"
+    "  assay dispute runs/mlp runs/other               find out which of two runs is right, down to one 4 KiB block\n"
     "  assay show runs/mlp                             what was trained, how far, and its state root\n"
     "  assay COMMAND --help                            what a command can do\n";
 
@@ -67,6 +68,8 @@ int Main(int argc, char** argv) {
   Command command;
   AddTrain(app, command);
   AddAudit(app, command);
+  AddDispute(app, command);
+  AddJudge(app, command);
   AddTrace(app, command);
   AddEval(app, command);
   AddSample(app, command);

@@ -96,6 +96,12 @@ Option Subcommand::Option(const std::string& name, std::optional<std::int64_t>& 
   return cli::Option(app_->add_option(name, value, help));
 }
 
+Option Subcommand::Option(const std::string& name, std::vector<std::string>& values, const std::string& help) {
+  CLI::Option* option = app_->add_option(name, values, help);
+  if (name.starts_with('-')) option->allow_extra_args(false);
+  return cli::Option(option);
+}
+
 void Subcommand::Flag(const std::string& name, bool& value, const std::string& help) { app_->add_flag(name, value, help); }
 
 void Subcommand::OnChosen(std::function<void()> action) { app_->callback(std::move(action)); }

@@ -47,6 +47,8 @@ class Subcommand {
   cli::Option Option(const std::string& name, std::uint64_t& value, const std::string& help);
   cli::Option Option(const std::string& name, float& value, const std::string& help);
   cli::Option Option(const std::string& name, std::optional<std::int64_t>& value, const std::string& help);
+  // Given as often as wanted, one value each; by its place, as many values as there are.
+  cli::Option Option(const std::string& name, std::vector<std::string>& values, const std::string& help);
   void Flag(const std::string& name, bool& value, const std::string& help);
   // Called when the user chose this subcommand and its options have been read.
   void OnChosen(std::function<void()> action);

@@ -22,6 +22,8 @@ using Command = std::function<int()>;
 
 void AddTrain(Arguments& app, Command& command);
 void AddAudit(Arguments& app, Command& command);
+void AddDispute(Arguments& app, Command& command);
+void AddJudge(Arguments& app, Command& command);
 void AddTrace(Arguments& app, Command& command);
 void AddEval(Arguments& app, Command& command);
 void AddSample(Arguments& app, Command& command);

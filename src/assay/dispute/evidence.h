@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,13 +24,16 @@ inline constexpr std::size_t kMaxEvidenceProviders = 65536;
 struct Evidence {
   Bytes job, program;  // encodings, as the job id binds them
   Digest nonce{};
+  bool local =
+      false;          // the answers were computed by the referee from copies of the runs, and are not signed by their providers
+  bool pair = false;  // of two runs: the verdict calls them a and b
   struct Party {
-    std::string receipt;  // the file; empty for a provider that did not take part
+    std::string receipt;  // the file
     Standing standing = Standing::kStanding;
   };
-  std::vector<Party> parties;
-  std::vector<Statement> statements;
-  std::vector<Charge> charges;
+  std::vector<Party> parties{};
+  std::vector<Statement> statements{};
+  std::vector<Charge> charges{};
 };
 
 // `receipts` by provider.
@@ -41,18 +46,18 @@ struct Judgement {
   struct Party {
     Standing standing = Standing::kStanding;  // as the evidence names it
     bool proven = true;                       // false: convicted, it says, but this is not shown
-    std::string by;                           // one line: what convicts it, or why nothing does
+    std::string by{};                         // one line: what convicts it, or why nothing does
     std::optional<std::size_t> charge{};      // position in Evidence::charges
   };
-  std::vector<Party> parties;
-  std::vector<Finding> findings;  // of the Trials, in their order, as computed here
-  std::string verdict;            // VerdictOf the standings named
-  bool convicts = false;          // somebody is named guilty, and everybody who is has been shown to be
+  std::vector<Party> parties{};
+  std::vector<Finding> findings{};  // of the Trials, in their order, as computed here
+  std::string verdict{};            // VerdictOf the standings named
+  bool convicts = false;            // somebody is named guilty, and everybody who is has been shown to be
 };
 
-// An error: this is no valid evidence, and why.
+// An error: this is no valid evidence, and why. Evidence that is valid need not convict.
 Result<Judgement> Judge(const Evidence& evidence);
 // The same under another law, whose claims have been opened.
-Result<Judgement> JudgeBy(const Law& law, const std::vector<Claim>& claims, const Evidence& evidence);
+Result<Judgement> JudgeBy(const Law& law, std::span<const Claim> claims, const Evidence& evidence);
 
 }  // namespace assay::dispute

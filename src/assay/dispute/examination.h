@@ -119,6 +119,9 @@ class Examination {
   Progress progress_;
 };
 
+// The step that a question lies in; none for questions about a log.
+std::optional<std::int64_t> StepAbout(const Question& question);
+
 // Spans of ascending leaf numbers, neighbours joined.
 std::vector<LeafSpan> SpansOf(std::span<const std::uint64_t> leaves);
 
@@ -131,7 +134,7 @@ auto Examination::ReadBoth(const Question& question, const Read& read)
   auto a = read(Party::kA, bodies[0]);
   auto b = read(Party::kB, bodies[1]);
   if (a && b) return Both<typename decltype(a)::value_type>{std::move(*a), std::move(*b)};
-  Finding finding{.cause = Cause::kUnproven, .unproven = question};
+  Finding finding{.cause = Cause::kUnproven, .step = StepAbout(question), .unproven = question};
   finding.reason = fmt::format("the answer about {} does not hold: {}", Describe(question), (a ? b : a).error().message);
   return tl::unexpected(Convict(!a, !b, std::move(finding)));
 }

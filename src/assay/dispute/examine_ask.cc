@@ -7,6 +7,21 @@
 
 namespace assay::dispute {
 
+std::optional<std::int64_t> StepAbout(const Question& question) {
+  struct Visitor {
+    std::optional<std::int64_t> operator()(const SamplesQuestion& q) const { return q.step; }
+    std::optional<std::int64_t> operator()(const PartsQuestion& q) const { return q.step; }
+    std::optional<std::int64_t> operator()(const CommitQuestion& q) const { return Of(q.tree); }
+    std::optional<std::int64_t> operator()(const ExpandQuestion& q) const { return Of(q.tree); }
+    std::optional<std::int64_t> operator()(const LeavesQuestion& q) const { return Of(q.tree); }
+    static std::optional<std::int64_t> Of(const TreeName& tree) {
+      const bool whole = tree.kind == TreeKind::kLog || tree.kind == TreeKind::kBatches || tree.kind == TreeKind::kStates;
+      return whole ? std::nullopt : std::optional(tree.at);
+    }
+  };
+  return std::visit(Visitor{}, question);
+}
+
 std::vector<LeafSpan> SpansOf(std::span<const std::uint64_t> leaves) {
   std::vector<LeafSpan> spans;
   for (const std::uint64_t leaf : leaves) {
@@ -49,7 +64,7 @@ Step<Both<ByteSpan>> Examination::AskBoth(const Question& question) {
   }
   if (!asks.empty()) return tl::unexpected(Halt(std::move(asks)));
   if (!refused[0] && !refused[1]) return bodies;
-  Finding finding{.cause = Cause::kRefused, .unproven = question};
+  Finding finding{.cause = Cause::kRefused, .step = StepAbout(question), .unproven = question};
   finding.reason = fmt::format("no answer about {}", Describe(question));
   return tl::unexpected(Convict(refused[0], refused[1], std::move(finding)));
 }
@@ -58,7 +73,7 @@ Step<ByteSpan> Examination::AskOne(const Question& question) {
   const Testimony::Said* said = said_[0]->Find(question);
   if (said == nullptr) return tl::unexpected(Halt(std::vector<Ask>{{Party::kA, question}}));
   if (!said->refused) return ByteSpan(said->body);
-  Finding finding{.cause = Cause::kRefused, .unproven = question};
+  Finding finding{.cause = Cause::kRefused, .step = StepAbout(question), .unproven = question};
   finding.reason = fmt::format("no answer about {}", Describe(question));
   return tl::unexpected(Convict(true, false, std::move(finding)));
 }
@@ -108,7 +123,7 @@ Step<std::vector<Bytes>> Examination::OpenAgreed(const TreeName& tree, std::span
   ASSAY_ASSIGN(const ByteSpan body, AskOne(question));
   auto spans = OpenLeaves(body, question, SizeOf(tree), root);
   if (!spans) {
-    Finding finding{.cause = Cause::kUnproven, .unproven = question};
+    Finding finding{.cause = Cause::kUnproven, .step = StepAbout(question), .unproven = question};
     finding.reason = fmt::format("the answer about {} does not hold: {}", Describe(question), spans.error().message);
     return tl::unexpected(Convict(true, false, std::move(finding)));
   }

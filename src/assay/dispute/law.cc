@@ -36,7 +36,7 @@ std::optional<std::int64_t> EntryOf(const Terms& terms, const Question& question
 
 }  // namespace
 
-std::shared_ptr<const Law> LawOf(std::shared_ptr<const Terms> terms, const Digest& nonce) {
+std::shared_ptr<const Law> LawOf(std::shared_ptr<const Terms> terms, const Digest& nonce, const Manner& manner) {
   auto law = std::make_shared<Law>();
   law->examine = [terms](const Claim& a, const Claim& b, const Testimony& said_a, const Testimony& said_b) {
     return Examine(*terms, a, b, said_a, said_b);
@@ -45,6 +45,8 @@ std::shared_ptr<const Law> LawOf(std::shared_ptr<const Terms> terms, const Diges
   law->group = GroupOf;
   law->dispute = [terms, nonce](std::span<const Claim> claims) { return DisputeId(*terms, claims, nonce); };
   law->is_signed = IsSignedBy;
+  law->one_claim_per_key = manner.one_claim_per_key;
+  if (!manner.signatures) law->is_signed = [](const Answer&, ByteSpan, const VerifyKey&) { return true; };
   law->open_log = [terms](const Claim& claim, const LeavesQuestion& question, ByteSpan body) -> Result<std::vector<Bytes>> {
     if (question.tree != TreeName{.kind = TreeKind::kLog}) return Err("expected a question about the log");
     ASSAY_ASSIGN(std::vector<SpanProof> spans, OpenLeaves(body, question, terms->entries(), claim.receipt.log.root));

@@ -27,9 +27,16 @@ struct Law {
   std::function<Result<std::vector<Bytes>>(const Claim& claim, const LeavesQuestion& question, ByteSpan body)> open_log;
   // The entry of the log inside which a question lies; none for questions about the log itself.
   std::function<std::optional<std::int64_t>(const Question& question)> entry;
+  bool one_claim_per_key = true;
+};
+
+// How a dispute among parties who do not trust each other differs from a comparison of two runs on one machine.
+struct Manner {
+  bool signatures = true;         // without, an answer counts as its provider's because of where it came from
+  bool one_claim_per_key = true;  // two receipts of one key for the job convict its owner
 };
 
 // `nonce` is what tells this dispute from others about the same receipts.
-std::shared_ptr<const Law> LawOf(std::shared_ptr<const Terms> terms, const Digest& nonce);
+std::shared_ptr<const Law> LawOf(std::shared_ptr<const Terms> terms, const Digest& nonce, const Manner& manner);
 
 }  // namespace assay::dispute

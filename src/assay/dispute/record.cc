@@ -29,9 +29,9 @@ std::vector<ProviderId> Survivors(const Record& record) {
   return survivors;
 }
 
-std::string VerdictOf(const std::vector<Standing>& standings) {
-  if (standings.size() == 2) {
-    const bool a = Guilty(standings[0]), b = Guilty(standings[1]);
+std::string VerdictOf(const std::vector<Standing>& standings, bool pair) {
+  if (pair && standings.size() == 2) {
+    const bool a = !Guilty(standings[0]), b = !Guilty(standings[1]);
     return a && b ? "both" : a ? "a" : b ? "b" : "none";
   }
   const auto stands = std::ranges::find(standings, Standing::kStanding);

@@ -100,7 +100,7 @@ struct Record {
 
 std::vector<ProviderId> Survivors(const Record& record);
 
-// Of two providers: who is guilty ("a", "b", "both", "none"). Of another number: the first that stands, as a number, or "none".
-std::string VerdictOf(const std::vector<Standing>& standings);
+// Who is right. Of a pair: "a", "b", "both" (they agree) or "none". Otherwise the first that stands, as a number, or "none".
+std::string VerdictOf(const std::vector<Standing>& standings, bool pair);
 
 }  // namespace assay::dispute

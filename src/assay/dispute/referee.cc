@@ -51,7 +51,7 @@ void Referee::TakeIn() {
     if (fresh) record_.groups.emplace_back();
     provider.group = group->second;
     record_.groups[group->second].push_back(id);
-    if (!first) Equivocal(known->second, id);
+    if (!first && law_->one_claim_per_key) Equivocal(known->second, id);
   }
   record_.dispute = law_->dispute(taking_part);
   bracket_ = Bracket(static_cast<std::uint32_t>(record_.groups.size()));

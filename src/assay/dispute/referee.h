@@ -146,6 +146,7 @@ class Referee {
   void Seat();
   void Decide(const Finding& finding);
   std::vector<ProviderId> GuiltyOf(const Voice& voice, std::uint32_t group, const Finding& finding) const;
+  void Transcribe(Trial& trial, std::size_t side);
   void Share(Trial& trial, std::uint32_t group, std::uint32_t guest);
   void Strike(Trial trial);
   bool Forget(Side& side, const Digest& question);

@@ -298,22 +298,32 @@ void Referee::Decide(const Finding& finding) {
   Trial trial{.finding = finding};
   for (std::size_t s = 0; s < 2; ++s) {
     const Side& side = match_->sides[s];
-    const Voice& voice = side.voices.front();
-    trial.claims[s] = record_.groups[side.group].front();
-    for (const Line& line : voice.lines) {
-      const ProviderId signer[] = {line.signer};
-      const bool proves_itself = ProvesItself(asked_.at(line.question).question);
-      trial.said[s].push_back(Note(line.question, Words(line), proves_itself ? std::span(signer) : std::span(voice.members)));
-    }
     if (!finding.guilty[s]) continue;
-    const std::vector<ProviderId> guilty = GuiltyOf(voice, side.group, finding);
-    std::ranges::copy_if(guilty, std::back_inserter(trial.convicted), [&](ProviderId id) { return Stands(id); });
-    for (const ProviderId id : guilty) Share(trial, side.group, *record_.providers[id].group);
+    for (const ProviderId id : GuiltyOf(side.voices.front(), side.group, finding)) {
+      if (!Stands(id)) continue;
+      trial.convicted.push_back(id);
+      Share(trial, side.group, *record_.providers[id].group);
+    }
   }
-  std::ranges::sort(trial.convicted);
-  std::ranges::sort(trial.shared);
-  trial.shared.erase(std::unique(trial.shared.begin(), trial.shared.end()), trial.shared.end());
+  if (!trial.convicted.empty()) {
+    for (const std::size_t s : {0, 1}) Transcribe(trial, s);
+  }
+  for (auto* list : {&trial.convicted, &trial.shared}) {
+    std::ranges::sort(*list);
+    list->erase(std::unique(list->begin(), list->end()), list->end());
+  }
   Strike(std::move(trial));
+}
+
+void Referee::Transcribe(Trial& trial, std::size_t s) {
+  const Side& side = match_->sides[s];
+  const Voice& voice = side.voices.front();
+  trial.claims[s] = record_.groups[side.group].front();
+  for (const Line& line : voice.lines) {
+    const ProviderId signer[] = {line.signer};
+    const bool proves_itself = ProvesItself(asked_.at(line.question).question);
+    trial.said[s].push_back(Note(line.question, Words(line), proves_itself ? std::span(signer) : std::span(voice.members)));
+  }
 }
 
 // An answer that does not prove itself is its signer's fault. Everything else is what all members stand by, guests as far as they have the same entries.

@@ -154,7 +154,10 @@ Result<std::vector<Bytes>> RunAccount::BatchRecords(std::int64_t entry) {
 }
 
 Result<std::vector<Bytes>> RunAccount::StateRecords(std::int64_t entry) {
-  ASSAY_ASSIGN(const std::vector<StepRecord> steps, rerun_.Records(terms_.StepBefore(entry), terms_.StepOf(entry)));
+  ASSAY_ASSIGN(std::vector<StepRecord> steps, rerun_.Records(terms_.StepBefore(entry), terms_.StepOf(entry)));
+  // The last is what the run has committed to, whether or not running it again leads there.
+  const LogEntry& committed = log_.entries().at(static_cast<std::size_t>(entry));
+  steps.back() = {.step = committed.step, .state_root = committed.state_root, .loss_bits = committed.loss_bits};
   std::vector<Bytes> records;
   for (const StepRecord& step : steps) records.push_back(Encode(step));
   return records;

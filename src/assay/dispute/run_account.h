@@ -11,7 +11,7 @@
 #include "assay/data/provable.h"
 #include "assay/dispute/account.h"
 #include "assay/dispute/bounded_cache.h"
-#include "assay/dispute/rerun.h"
+#include "assay/dispute/rerunner.h"
 #include "assay/dispute/terms.h"
 #include "assay/dispute/traced_step.h"
 
@@ -75,7 +75,7 @@ class RunAccount : public Account {
   RunLog log_;
   std::string receipt_;
   Conduct honest_;
-  Rerun rerun_;
+  Rerunner rerun_;
   BoundedCache<TreeName, std::shared_ptr<const Listing>> lists_;
   BoundedCache<TreeName, std::shared_ptr<const HashTree>> trees_;
   BoundedCache<std::int64_t, std::shared_ptr<const TracedStep>> traces_;

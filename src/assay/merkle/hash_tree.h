@@ -17,7 +17,7 @@ class HashTree {
 
   std::uint64_t size() const { return levels_.front().size(); }
   Digest root() const;
-  Digest Node(LeafSpan node) const;  // IsNode(node, size())
+  Digest Node(LeafSpan node) const;                                 // IsNode(node, size())
   Hashes ProveRange(std::uint64_t begin, std::uint64_t end) const;  // begin < end <= size()
 
  private:

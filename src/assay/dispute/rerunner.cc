@@ -1,4 +1,4 @@
-#include "assay/dispute/rerun.h"
+#include "assay/dispute/rerunner.h"
 
 #include <algorithm>
 #include <bit>
@@ -36,32 +36,32 @@ class Observation {
 
 }  // namespace
 
-Rerun::Rerun(const Site& site, std::size_t kept_bytes)
+Rerunner::Rerunner(const Site& site, std::size_t kept_bytes)
     : site_(site), kept_bytes_(kept_bytes), honest_(site.prepared, site.backend) {
   if (const PreparedJob* used = site.conduct.used()) crooked_.emplace(*used, site.backend);
 }
 
-State Rerun::CopyOf(const State& state, MemorySpace& space) const {
+State Rerunner::CopyOf(const State& state, MemorySpace& space) const {
   State copy;
   for (const Tensor& tensor : state) copy.push_back(tensor.CopyTo(space));
   return copy;
 }
 
-void Rerun::SetState(std::int64_t step, State state) {
+void Rerunner::SetState(std::int64_t step, State state) {
   step_.reset();
   state_.clear();  // a device may not hold both
   state_ = MoveTo(site_.backend.memory(), std::move(state));
   step_ = step;
 }
 
-Result<State> Rerun::Start() const {
+Result<State> Rerunner::Start() const {
   ASSAY_ASSIGN(State start, StartingState(site_.prepared));
   ASSAY_TRY(site_.conduct.Start(start));
   return start;
 }
 
 // The newest snapshot of more than `after` and at most `step` steps, if there is one.
-Result<std::optional<Rerun::Held>> Rerun::NearestSnapshot(std::int64_t after, std::int64_t step) {
+Result<std::optional<Rerunner::Held>> Rerunner::NearestSnapshot(std::int64_t after, std::int64_t step) {
   const Job& job = site_.prepared.job;
   ASSAY_ASSIGN(const std::vector<std::int64_t> steps, site_.run.SnapshotSteps());
   if (std::ranges::none_of(steps, [&](std::int64_t s) { return s > after && s <= step; })) return std::nullopt;
@@ -82,7 +82,7 @@ Result<std::optional<Rerun::Held>> Rerun::NearestSnapshot(std::int64_t after, st
   return Held{snapshot->info.step, std::move(snapshot->state)};
 }
 
-Status Rerun::Load(std::int64_t step) {
+Status Rerunner::Load(std::int64_t step) {
   std::int64_t best = step_ && *step_ <= step ? *step_ : -1;
   const State* copy = nullptr;
   if (before_ && before_->step <= step && before_->step > best) {
@@ -105,14 +105,14 @@ Status Rerun::Load(std::int64_t step) {
   return {};
 }
 
-Result<StepOutcome> Rerun::Run() {
+Result<StepOutcome> Rerunner::Run() {
   const std::int64_t step = *std::exchange(step_, std::nullopt);  // where a step fails, the state is none
   ASSAY_ASSIGN(StepOutcome outcome, site_.conduct.Step(used(), state_, step));
   step_ = step + 1;
   return outcome;
 }
 
-Status Rerun::GoTo(std::int64_t step) {
+Status Rerunner::GoTo(std::int64_t step) {
   ASSAY_TRY(Load(step));
   while (*step_ < step) {
     ++work_.steps_run;
@@ -121,7 +121,7 @@ Status Rerun::GoTo(std::int64_t step) {
   return {};
 }
 
-Result<std::vector<StepRecord>> Rerun::Records(std::int64_t from, std::int64_t to) {
+Result<std::vector<StepRecord>> Rerunner::Records(std::int64_t from, std::int64_t to) {
   ASSAY_TRY(GoTo(from));
   kept_.clear();
   const std::int64_t stride = Stride(to - from, kept_bytes_ / std::max<std::size_t>(1, BytesOf(site_.prepared.program)));
@@ -137,7 +137,27 @@ Result<std::vector<StepRecord>> Rerun::Records(std::int64_t from, std::int64_t t
   return records;
 }
 
-Result<const State*> Rerun::At(std::int64_t step) {
+Result<const State*> Rerunner::At(std::int64_t step) {
+  ASSAY_ASSIGN(const State* state, Recomputed(step));
+  const Job& job = site_.prepared.job;
+  if (!IsCommitted(step, job.commit_every, job.steps)) return state;
+  const auto entry = static_cast<std::size_t>(EntriesAfter(step, job.commit_every, job.steps) - 1);
+  const Digest committed_root = site_.log.entries().at(entry).state_root;
+  if (RootOf(*state) == committed_root) return state;
+  // Running again does not lead to what the run committed to; its own snapshot may.
+  ASSAY_ASSIGN(std::optional<Held> snapshot, NearestSnapshot(step - 1, step));
+  if (!snapshot) return state;
+  said_ = std::move(snapshot);
+  return &said_->state;
+}
+
+Digest Rerunner::RootOf(const State& state) const {
+  const bool host = std::ranges::all_of(state, [](const Tensor& tensor) { return tensor.space().is_host(); });
+  const auto& specs = site_.prepared.program.state;
+  return host ? StateRootOf(specs, state, site_.pool) : StateRootOf(specs, state, site_.backend);
+}
+
+Result<const State*> Rerunner::Recomputed(std::int64_t step) {
   if (step_ == step) return &state_;
   if (before_ && before_->step == step) return &before_->state;
   if (const auto found = kept_.find(step); found != kept_.end()) return &found->second;
@@ -145,7 +165,7 @@ Result<const State*> Rerun::At(std::int64_t step) {
   return &state_;
 }
 
-Status Rerun::Observe(std::int64_t step, StepObserver& observer) {
+Status Rerunner::Observe(std::int64_t step, StepObserver& observer) {
   ASSAY_TRY(GoTo(step - 1));
   if (!before_ || before_->step != step - 1) before_ = Held{step - 1, CopyOf(state_, HostMemory())};
   ++work_.steps_traced;
@@ -154,16 +174,16 @@ Status Rerun::Observe(std::int64_t step, StepObserver& observer) {
   return {};
 }
 
-StepPlan Rerun::CommittedPlan(std::int64_t step) {
+StepPlan Rerunner::CommittedPlan(std::int64_t step) {
   return site_.conduct.admits_batches() ? site_.conduct.Plan(used(), step - 1) : honest_.Plan(step - 1);
 }
 
-std::vector<Tensor> Rerun::Batch(std::int64_t step) {
+std::vector<Tensor> Rerunner::Batch(std::int64_t step) {
   ++work_.batches_loaded;
   return committed().BatchOf(CommittedPlan(step));
 }
 
-Digest Rerun::BatchRoot(std::int64_t step) {
+Digest Rerunner::BatchRoot(std::int64_t step) {
   ++work_.batches_loaded;
   return committed().BatchRootOf(CommittedPlan(step));
 }

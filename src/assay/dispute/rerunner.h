@@ -1,4 +1,4 @@
-// Rerun: any state of a run once more, from the nearest one at hand: the one it stands at, one that it kept, a snapshot, the start.
+// Rerunner: any state of a run once more, from the nearest one at hand: the one it stands at, one that it kept, a snapshot, the start.
 //
 // What it keeps is bounded: the state before the step that was observed last, and copies in the host's memory up to a number of bytes. The arguments must
 // outlive it. Not synchronised.
@@ -17,7 +17,7 @@
 
 namespace assay::dispute {
 
-class Rerun {
+class Rerunner {
  public:
   struct Site {
     const RunDirectory& run;
@@ -27,11 +27,11 @@ class Rerun {
     ThreadPool& pool;
     Conduct& conduct;
   };
-  Rerun(const Site& site, std::size_t kept_bytes);
+  Rerunner(const Site& site, std::size_t kept_bytes);
 
   // What the run was after each of the steps from + 1 .. to. States on the way are kept, as many as fit, evenly spread.
   Result<std::vector<StepRecord>> Records(std::int64_t from, std::int64_t to);
-  // The state after `step` steps, wherever it lies; valid until the next call.
+  // The state after `step` steps, wherever it lies; valid until the next call. Where running again does not lead to what the log says and a snapshot does, the snapshot.
   Result<const State*> At(std::int64_t step);
   // Runs step `step`, counted from 1, before the observer. The state before it is kept.
   Status Observe(std::int64_t step, StepObserver& observer);
@@ -49,6 +49,8 @@ class Rerun {
     std::int64_t step = 0;
     State state;
   };
+  Result<const State*> Recomputed(std::int64_t step);
+  Digest RootOf(const State& state) const;
   Status GoTo(std::int64_t step);
   Status Load(std::int64_t step);  // the nearest state at or before it, where that is nearer than the one it stands at
   Result<std::optional<Held>> NearestSnapshot(std::int64_t after, std::int64_t step);
@@ -68,6 +70,7 @@ class Rerun {
   State state_;                       // there, in the backend's memory
   std::map<std::int64_t, State> kept_;
   std::optional<Held> before_;
+  std::optional<Held> said_;  // a snapshot that running again contradicts
   Work work_;
 };
 
