@@ -7,6 +7,7 @@
 #include "assay/run/log.h"
 #include "assay/train/committer.h"
 #include "assay/train/trainer.h"
+#include "conduct.h"
 #include "tools.h"
 
 namespace assay::attacks {
@@ -19,6 +20,7 @@ class Training {
   Training(const Hooks& hooks, const Setting& setting, const PreparedJob& prepared, const PreparedJob& crooked,
            RunDirectory& run, const SigningKey& key)
       : hooks_(hooks),
+        conduct_(hooks, nullptr),
         lie_(setting.lie),
         prepared_(prepared),
         run_(run),
@@ -30,7 +32,7 @@ class Training {
 
   Status Run() {
     ASSAY_ASSIGN(state_, StartingState(prepared_));
-    if (hooks_.start) ASSAY_TRY(hooks_.start(state_));
+    ASSAY_TRY(conduct_.Start(state_));
     ASSAY_TRY(committer_.Begin(state_));
     ASSAY_ASSIGN(EventWriter events, EventWriter::Create(run_.events_path(), 0));
     const Job& job = prepared_.job;
@@ -48,17 +50,7 @@ class Training {
  private:
   // Changes the state; returns what is claimed about the step.
   Result<StepOutcome> Step(std::int64_t step) {
-    StepPlan plan = stepper_.Plan(step - 1);
-    if (hooks_.plan) hooks_.plan(plan);
-    State before;
-    if (hooks_.after) before = CopyOf(state_);
-    StepOutcome outcome;
-    if (hooks_.run) {
-      ASSAY_ASSIGN(outcome, hooks_.run(stepper_, state_, plan));
-    } else {
-      outcome = stepper_.Run(state_, plan);
-    }
-    if (hooks_.after) ASSAY_TRY(hooks_.after(step, before, state_));
+    ASSAY_ASSIGN(StepOutcome outcome, conduct_.Step(stepper_, state_, step - 1));
     const Digest expected = honest_.BatchRootOf(honest_.Plan(step - 1));
     if (hooks_.data && !poisoned_ && outcome.batch_root != expected) {
       poisoned_ = true;
@@ -82,6 +74,7 @@ class Training {
   }
 
   const Hooks& hooks_;
+  HooksConduct conduct_;
   Lie& lie_;
   const PreparedJob& prepared_;
   RunDirectory& run_;
