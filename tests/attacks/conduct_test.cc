@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "fixture_for_test.h"
 
 namespace assay::attacks {
@@ -49,7 +51,9 @@ TEST_P(ProviderTest, SaysWhatItsRunCommitsTo) {
     const auto last = dispute::DecodeStepRecord(*account.Leaf(states, (*account.Tree(states))->size() - 1)).value();
     EXPECT_EQ(last.state_root, entry.state_root) << "entry " << e;
     EXPECT_EQ(last.step, entry.step);
-    if (!LiesAboutLoss(cheat)) EXPECT_EQ(last.loss_bits, entry.loss_bits) << "entry " << e;
+    if (!LiesAboutLoss(cheat)) {
+      EXPECT_EQ(last.loss_bits, entry.loss_bits) << "entry " << e;
+    }
   }
   if (!lie->step || *lie->step == 0) return;
   const auto traced = account.Tree({.kind = TreeKind::kTrace, .at = *lie->step});
