@@ -1,4 +1,5 @@
-// A table at which a referee and its providers sit: messages are delivered at once and in order, and time goes on only when nobody has anything to say. For tests.
+// A table at which a referee and its providers sit: messages are delivered at once and in order, and time goes on only when nobody has anything to say. After every
+// game its evidence is judged. For tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,6 +12,7 @@
 
 #include "assay/dispute/referee.h"
 #include "toy.h"
+#include "toy_evidence.h"
 
 namespace assay::dispute::toy {
 
@@ -68,6 +70,7 @@ class Table {
       now_ms_ = std::max(now_ms_, *wake);
       Do(Tick{now_ms_});
     }
+    EXPECT_EQ(CheckEvidence(*law_, claims_, referee_->record()), "");
     return referee_->record();
   }
 

@@ -28,7 +28,7 @@ Referee::Referee(std::shared_ptr<const Law> law, std::vector<Claim> claims, cons
 
 // One claim for each key; groups in the order of their first members.
 void Referee::TakeIn() {
-  std::map<std::array<std::uint8_t, 32>, ProviderId> keys;
+  std::map<std::array<std::uint8_t, 32>, std::vector<ProviderId>> keys;  // who takes part under it
   std::map<Digest, std::uint32_t> groups;
   std::vector<Claim> taking_part;
   for (ProviderId id = 0; id < claims_->size(); ++id) {
@@ -39,19 +39,22 @@ void Referee::TakeIn() {
       provider.why = good.error().message;
       continue;
     }
-    const auto [known, first] = keys.emplace(claim.signer.point(), id);
-    if (!first && (*claims_)[known->second].receipt == claim.receipt) {
+    std::vector<ProviderId>& before = keys[claim.signer.point()];
+    const auto same =
+        std::ranges::find_if(before, [&](ProviderId other) { return (*claims_)[other].receipt == claim.receipt; });
+    if (same != before.end()) {
       provider.standing = Standing::kRepeated;
-      provider.why = fmt::format("the receipt of provider {}", known->second);
+      provider.why = fmt::format("the receipt of provider {}", *same);
       continue;
     }
+    before.push_back(id);
     taking_part.push_back(claim);
     const auto next = static_cast<std::uint32_t>(record_.groups.size());
     const auto [group, fresh] = groups.emplace(law_->group(claim), next);
     if (fresh) record_.groups.emplace_back();
     provider.group = group->second;
     record_.groups[group->second].push_back(id);
-    if (!first && law_->one_claim_per_key) Equivocal(known->second, id);
+    if (before.size() > 1) Equivocal(before.front(), id);
   }
   record_.dispute = law_->dispute(taking_part);
   bracket_ = Bracket(static_cast<std::uint32_t>(record_.groups.size()));
