@@ -54,7 +54,7 @@ void Referee::TakeIn() {
     if (fresh) record_.groups.emplace_back();
     provider.group = group->second;
     record_.groups[group->second].push_back(id);
-    if (before.size() > 1) Equivocal(before.front(), id);
+    if (before.size() > 1 && law_->one_claim_per_key) Equivocal(before.front(), id);
   }
   record_.dispute = law_->dispute(taking_part);
   bracket_ = Bracket(static_cast<std::uint32_t>(record_.groups.size()));
