@@ -54,7 +54,7 @@ TEST(Evidence, SilenceIsNotProven) {
   ASSERT_TRUE(judgement);
   EXPECT_FALSE(judgement->convicts);
   EXPECT_FALSE(judgement->parties[1].proven);
-  EXPECT_EQ(judgement->verdict, "b");
+  EXPECT_EQ(judgement->verdict, "0");
 }
 
 TEST(Evidence, AgreementConvictsNobody) {
@@ -65,7 +65,7 @@ TEST(Evidence, AgreementConvictsNobody) {
   const auto judgement = JudgeBy(*ToyLaw(kShape, 1), table.claims(), EvidenceOf(table.record()));
   ASSERT_TRUE(judgement);
   EXPECT_FALSE(judgement->convicts);
-  EXPECT_EQ(judgement->verdict, "none");
+  EXPECT_EQ(judgement->verdict, "0");
 }
 
 // Each bit of it matters: changed, it is refused, or convicts less.
@@ -75,7 +75,7 @@ TEST(Evidence, EveryFlippedBitIsNoticed) {
   const Bytes bytes = Encode(evidence);
   ASSERT_EQ(Encode(*DecodeEvidence(bytes)), bytes);
   std::size_t refused = 0;
-  const std::size_t before = 4 + 16 + 8 + 8 + 32;  // tag, job, program, nonce: the toy does not bind them
+  const std::size_t before = 4 + 16 + 8 + 8 + 32 + 1;  // tag, job, program, nonce, manner: the toy does not bind them
   for (std::size_t i = 0; i < bytes.size() * 8; ++i) {
     Bytes changed = bytes;
     changed[i / 8] ^= static_cast<std::uint8_t>(1 << (i % 8));

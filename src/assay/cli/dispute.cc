@@ -2,6 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <deque>
+
 #include "assay/base/file.h"
 #include "assay/cli/command.h"
 #include "assay/cli/finding.h"
@@ -21,7 +24,7 @@ struct DisputeOptions {
   std::string data;
   std::string evidence;
   std::string ca_file;
-  std::string key;
+  std::vector<std::string> keys;
   float patience_s = 60;
   float rerun_s = 3600;
   ComputeOptions compute;
@@ -117,7 +120,7 @@ void Print(const DisputeOptions& options, const dispute::Arbitration& result, co
   json["right"] = right;
   json["guilty"] = NamesOf(fallen, pair);
   json["matches"] = result.record.matches.size();
-  json["signed"] = !result.evidence.local;
+  json["proven"] = judgement.convicts;
   json["evidence"] = options.evidence.empty() ? OrderedJson(nullptr) : OrderedJson(options.evidence);
   fmt::print("{}\n", Dump(json));
 }
@@ -139,11 +142,25 @@ Result<int> Finish(const DisputeOptions& options, std::vector<std::unique_ptr<di
   return kExitOk;
 }
 
+// The keys named, or the user's own where there is one; last, one that is nobody's.
+Result<std::deque<SigningKey>> KeysAtHand(const std::vector<std::string>& paths) {
+  std::deque<SigningKey> keys;
+  for (const std::string& path : paths) {
+    ASSAY_ASSIGN(SigningKey key, ReadSigningKey(path));
+    keys.push_back(std::move(key));
+  }
+  if (paths.empty()) {
+    ASSAY_ASSIGN(auto own, OpenExistingSigner());
+    if (own) keys.push_back(std::move(*own));
+  }
+  keys.push_back(SigningKey::Generate("nobody"));
+  return keys;
+}
+
 Result<int> DisputeRuns(const DisputeOptions& options) {
   if (options.runs.size() != 2) return Err("expected two run directories, or --provider URL at least twice");
   ASSAY_ASSIGN(const Compute compute, MakeCompute(options.compute));
-  ASSAY_ASSIGN(const SigningKey key,
-               options.key.empty() ? Result<SigningKey>(SigningKey::Generate("nobody")) : OpenSigner(options.key));
+  ASSAY_ASSIGN(const std::deque<SigningKey> keys, KeysAtHand(options.keys));
   std::optional<PreparedJob> prepared;
   if (!options.job.empty()) {
     ASSAY_ASSIGN(prepared, AskedJob(options, *compute.pool));
@@ -153,17 +170,16 @@ Result<int> DisputeRuns(const DisputeOptions& options) {
     if (refuted) return Err("{}: {}", options.runs[0], refuted->reason);
     ASSAY_ASSIGN(prepared, PrepareRun(run, options.data, *compute.pool));
   }
-  std::vector<std::unique_ptr<dispute::Peer>> peers;
-  bool unsigned_answers = false;
   std::mutex turn;
+  dispute::ArbitrateOptions how;
+  std::vector<std::unique_ptr<dispute::Peer>> peers;
   for (const std::string& path : options.runs) {
     ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(path));
-    unsigned_answers = unsigned_answers || run.signer() != key.verify_key();
-    ASSAY_ASSIGN(auto peer, MakeLocalPeer(path, *prepared, compute, key, turn));
+    const auto own = std::ranges::find(keys, run.signer(), &SigningKey::verify_key);
+    if (own == keys.end()) how.unsigned_answers.push_back(run.signer());
+    ASSAY_ASSIGN(auto peer, MakeLocalPeer(path, *prepared, compute, own == keys.end() ? keys.back() : *own, turn));
     peers.push_back(std::move(peer));
   }
-  dispute::ArbitrateOptions how;
-  how.local = unsigned_answers;
   how.pair = true;
   how.job = prepared->identity.job;
   return Finish(options, std::move(peers), std::move(how));
@@ -213,7 +229,8 @@ void AddDispute(Arguments& app, Command& command) {
   sub.Option("--job", options->job, "The job that was asked for; runs of others are refused").Type("JOB");
   sub.Option("--evidence", options->evidence, "Where to write what `assay judge` needs").Type("FILE");
   sub.Option("--data", options->data, "Data file or folder instead of the job's").Type("PATH");
-  sub.Option("--key", options->key, "Of run directories: a signing key; their answers are signed where it is theirs")
+  sub.Option("--key", options->keys,
+             "Of run directories: a signing key, which signs for its run; give it for each. Otherwise $ASSAY_KEY or your own")
       .Type("FILE");
   sub.Option("--patience", options->patience_s, "Seconds that each provider has to think in all")
       .Range(0.1f, 1e6f)

@@ -63,16 +63,14 @@ void AddFinding(OrderedJson& json, const std::optional<Finding>& finding) {
   json["reason"] = text(f.reason);
 }
 
-std::string JudgementText(const dispute::Judgement& judgement, const dispute::Evidence& evidence) {
+std::string JudgementText(const dispute::Judgement& judgement) {
   std::string text = fmt::format("verdict     {}\n", judgement.verdict);
   for (std::size_t i = 0; i < judgement.parties.size(); ++i) {
     const auto& party = judgement.parties[i];
     text += fmt::format("party {:<5} {}{}{}{}\n", i, dispute::ToString(party.standing),
                         party.proven ? "" : ", which is not proven", party.by.empty() ? "" : ": ", party.by);
   }
-  if (evidence.local)
-    text += "signatures  none: the answers were computed from copies of the runs, not given by their providers\n";
-  text += judgement.convicts ? "This evidence convicts whom it names.\n" : "This evidence does not convict anybody.\n";
+  text += judgement.convicts ? "This evidence convicts whom it names.\n" : "This evidence does not convict whom it names.\n";
   return text;
 }
 

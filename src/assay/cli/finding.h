@@ -16,7 +16,7 @@ std::optional<dispute::Finding> DecidingFinding(const dispute::Judgement& judgem
 void AddFinding(OrderedJson& json, const std::optional<dispute::Finding>& finding);
 
 // Who was found guilty of what, a line each.
-std::string JudgementText(const dispute::Judgement& judgement, const dispute::Evidence& evidence);
+std::string JudgementText(const dispute::Judgement& judgement);
 
 // In plain words, with the numbers that differ.
 std::string Explanation(const dispute::Finding& finding);

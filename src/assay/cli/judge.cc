@@ -26,7 +26,6 @@ Result<int> RunJudge(const JudgeOptions& options) {
   if (options.json) {
     OrderedJson json = {{"evidence", options.evidence}, {"verdict", judgement->verdict}, {"convicts", judgement->convicts}};
     AddFinding(json, finding);
-    json["signed"] = !evidence->local;
     OrderedJson parties = OrderedJson::array();
     for (const dispute::Judgement::Party& party : judgement->parties) {
       parties.push_back({{"standing", dispute::ToString(party.standing)}, {"proven", party.proven}, {"by", party.by}});
@@ -34,7 +33,7 @@ Result<int> RunJudge(const JudgeOptions& options) {
     json["parties"] = std::move(parties);
     fmt::print("{}\n", Dump(json));
   } else {
-    fmt::print("{}", JudgementText(*judgement, *evidence));
+    fmt::print("{}", JudgementText(*judgement));
     if (options.explain && finding) fmt::print("\n{}", Explanation(*finding));
   }
   return judgement->convicts ? kExitOk : kExitDoesNotConvict;

@@ -37,4 +37,15 @@ Result<SigningKey> OpenSigner(const std::string& path) {
   return ReadSigningKey(own);
 }
 
+Result<std::optional<SigningKey>> OpenExistingSigner() {
+  std::string path = Environment("ASSAY_KEY");
+  if (path.empty()) {
+    const Result<std::string> own = OwnKeyPath();
+    if (!own || !Exists(*own)) return std::nullopt;
+    path = *own;
+  }
+  ASSAY_ASSIGN(SigningKey key, ReadSigningKey(path));
+  return std::optional<SigningKey>(std::move(key));
+}
+
 }  // namespace assay::cli

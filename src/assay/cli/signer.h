@@ -1,6 +1,7 @@
 // The key that signs a run: the one named, or the user's own, which is made when it is needed for the first time.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "assay/base/result.h"
@@ -10,5 +11,7 @@ namespace assay::cli {
 
 // `path` if given, else $ASSAY_KEY, else assay/key in $XDG_CONFIG_HOME or ~/.config; only the last is created, with a line on standard error.
 Result<SigningKey> OpenSigner(const std::string& path);
+// The same without a name, where there is one; none is made.
+Result<std::optional<SigningKey>> OpenExistingSigner();
 
 }  // namespace assay::cli

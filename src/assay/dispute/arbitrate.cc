@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -126,6 +127,18 @@ std::size_t SizeOf(const Event& event) {
   return answered == nullptr ? 0 : answered->answer.size();
 }
 
+// The signatures of a key of the moment mean nothing.
+void Unsign(Evidence& evidence, const std::vector<Claim>& claims, const std::vector<VerifyKey>& without) {
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    evidence.parties[i].unsigned_answers = std::ranges::find(without, claims[i].signer) != without.end();
+  }
+  for (Statement& statement : evidence.statements) {
+    for (SignedBy& by : statement.by) {
+      if (evidence.parties[by.provider].unsigned_answers) by.signature = Signature{};
+    }
+  }
+}
+
 }  // namespace
 
 Result<Arbitration> Arbitrate(std::vector<std::unique_ptr<Peer>> peers, const ArbitrateOptions& options) {
@@ -145,7 +158,7 @@ Result<Arbitration> Arbitrate(std::vector<std::unique_ptr<Peer>> peers, const Ar
   const Digest job = options.job.value_or(claims.front().receipt.job);
   ASSAY_ASSIGN(Terms made, FetchTerms(peers, job, result.bytes_received));
   const auto terms = std::make_shared<const Terms>(std::move(made));
-  const auto law = LawOf(terms, options.nonce, Manner{.signatures = !options.local, .one_claim_per_key = !options.pair});
+  const auto law = LawOf(terms, options.nonce, Manner{.pair = options.pair, .unsigned_answers = options.unsigned_answers});
   Referee referee(law, claims, options.clocks);
 
   Inbox inbox;
@@ -164,7 +177,7 @@ Result<Arbitration> Arbitrate(std::vector<std::unique_ptr<Peer>> peers, const Ar
   }
   result.record = referee.record();
   result.evidence = MakeEvidence(*terms, options.nonce, receipts, result.record);
-  result.evidence.local = options.local;
+  Unsign(result.evidence, claims, options.unsigned_answers);
   result.evidence.pair = options.pair;
   result.cpu_ms = ThreadCpuMs() - started_cpu;
   return result;

@@ -30,9 +30,9 @@ class Peer {
 struct ArbitrateOptions {
   Clocks clocks{};
   Digest nonce{};
-  // Answers need no signature: they are computed here from run directories. Evidence says so.
-  bool local = false;
-  bool pair = false;  // two runs, which the verdict calls a and b
+  bool pair = false;  // two runs on one machine, which the verdict calls a and b
+  std::vector<VerifyKey>
+      unsigned_answers{};  // signers whose answers are computed here from copies of their runs. Evidence says so
   // The job that was asked for; none: what all receipts name.
   std::optional<Digest> job{};
   std::function<void(const Referee& referee)> watch{};  // after every event

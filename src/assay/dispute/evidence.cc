@@ -199,6 +199,8 @@ Status ReadParties(ByteReader& in, Evidence& evidence) {
     if (standing > static_cast<std::uint8_t>(Standing::kSilent))
       return Err("evidence: no standing has the number {}", standing);
     party.standing = static_cast<Standing>(standing);
+    ASSAY_ASSIGN(const std::uint8_t unsigned_answers, in.U8());
+    party.unsigned_answers = unsigned_answers != 0;
     evidence.parties.push_back(std::move(party));
   }
   return {};
@@ -209,7 +211,8 @@ Status ReadParties(ByteReader& in, Evidence& evidence) {
 Evidence MakeEvidence(const Terms& terms, const Digest& nonce, const std::vector<std::string>& receipts, const Record& record) {
   ASSAY_CHECK(receipts.size() == record.providers.size());
   Evidence evidence{.job = terms.job_bytes(), .program = terms.program_bytes(), .nonce = nonce};
-  for (std::size_t i = 0; i < receipts.size(); ++i) evidence.parties.push_back({receipts[i], record.providers[i].standing});
+  for (std::size_t i = 0; i < receipts.size(); ++i)
+    evidence.parties.push_back({.receipt = receipts[i], .standing = record.providers[i].standing});
   evidence.statements = record.statements;
   evidence.charges = record.charges;
   return evidence;
@@ -221,11 +224,12 @@ Bytes Encode(const Evidence& evidence) {
   out.Blob(evidence.job);
   out.Blob(evidence.program);
   out.Raw(evidence.nonce.bytes);
-  out.U8(static_cast<std::uint8_t>((evidence.local ? 1 : 0) | (evidence.pair ? 2 : 0)));
+  out.U8(evidence.pair ? 1 : 0);
   out.U32(static_cast<std::uint32_t>(evidence.parties.size()));
   for (const Evidence::Party& party : evidence.parties) {
     out.String(party.receipt);
     out.U8(static_cast<std::uint8_t>(party.standing));
+    out.U8(party.unsigned_answers ? 1 : 0);
   }
   out.U32(static_cast<std::uint32_t>(evidence.statements.size()));
   for (const Statement& statement : evidence.statements) WriteStatement(statement, out);
@@ -244,9 +248,8 @@ Result<Evidence> DecodeEvidence(ByteSpan bytes) {
   ASSAY_ASSIGN(evidence.program, in.Blob());
   ASSAY_ASSIGN(const ByteSpan nonce, in.Raw(evidence.nonce.bytes.size()));
   std::ranges::copy(nonce, evidence.nonce.bytes.begin());
-  ASSAY_ASSIGN(const std::uint8_t flags, in.U8());
-  evidence.local = (flags & 1) != 0;
-  evidence.pair = (flags & 2) != 0;
+  ASSAY_ASSIGN(const std::uint8_t pair, in.U8());
+  evidence.pair = pair != 0;
   ASSAY_TRY(ReadParties(in, evidence));
   ASSAY_ASSIGN(const std::uint32_t statements, in.U32());
   for (std::uint32_t i = 0; i < statements; ++i) {

@@ -24,12 +24,11 @@ inline constexpr std::size_t kMaxEvidenceProviders = 65536;
 struct Evidence {
   Bytes job, program;  // encodings, as the job id binds them
   Digest nonce{};
-  bool local =
-      false;          // the answers were computed by the referee from copies of the runs, and are not signed by their providers
   bool pair = false;  // of two runs: the verdict calls them a and b
   struct Party {
     std::string receipt;  // the file
     Standing standing = Standing::kStanding;
+    bool unsigned_answers = false;  // computed by the referee from a copy of the run; its signatures are zero. Convicts nobody
   };
   std::vector<Party> parties{};
   std::vector<Statement> statements{};

@@ -128,7 +128,9 @@ Status Judging::CheckStatements() {
         return Err("evidence: statement {} is of party {}, who takes no part", i, id);
       }
       answer.signature = statement.by[k].signature;
-      if (!law_.is_signed(answer, question, claims_[id].signer)) {
+      const bool good = evidence_.parties[id].unsigned_answers ? answer.signature == Signature{}
+                                                               : law_.is_signed(answer, question, claims_[id].signer);
+      if (!good) {
         return Err("evidence: statement {} (about {}) is not signed by party {}", i, Describe(statement.question), id);
       }
     }
@@ -283,6 +285,9 @@ Result<Judgement> Judging::Conclude() {
     } else if (standing == Standing::kSilent) {
       party.proven = false;
       party.by = "did not answer in time, says the referee";
+    } else if (standing == Standing::kConvicted && party.charge && evidence_.parties[id].unsigned_answers) {
+      party.proven = false;
+      party.by += ", says the referee: the answers are not signed";
     } else if (IsNamedGuilty(standing) && !party.charge) {
       party.proven = false;
       party.by = "nothing in the evidence convicts it";
@@ -306,8 +311,7 @@ Result<Judgement> JudgeBy(const Law& law, std::span<const Claim> claims, const E
 
 Result<Judgement> Judge(const Evidence& evidence) {
   ASSAY_ASSIGN(Terms terms, Terms::Make(evidence.job, evidence.program));
-  const auto law = LawOf(std::make_shared<const Terms>(std::move(terms)), evidence.nonce,
-                         Manner{.signatures = !evidence.local, .one_claim_per_key = !evidence.pair});
+  const auto law = LawOf(std::make_shared<const Terms>(std::move(terms)), evidence.nonce, Manner{.pair = evidence.pair});
   std::vector<Claim> claims;
   for (std::size_t i = 0; i < evidence.parties.size(); ++i) {
     ASSAY_ASSIGN(Claim claim, OpenClaim(evidence.parties[i].receipt, fmt::format("evidence: receipt {}", i)));

@@ -1,5 +1,6 @@
 #include "assay/dispute/law.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "assay/run/entry.h"
@@ -43,10 +44,16 @@ std::shared_ptr<const Law> LawOf(std::shared_ptr<const Terms> terms, const Diges
   };
   law->check = [terms](const Claim& claim) { return CheckClaim(claim, *terms); };
   law->group = GroupOf;
-  law->dispute = [terms, nonce](std::span<const Claim> claims) { return DisputeId(*terms, claims, nonce); };
-  law->is_signed = IsSignedBy;
-  law->one_claim_per_key = manner.one_claim_per_key;
-  if (!manner.signatures) law->is_signed = [](const Answer&, ByteSpan, const VerifyKey&) { return true; };
+  // A comparison's answers are worth nothing in a dispute, and the other way round.
+  ByteWriter pair;
+  pair.String("assay/pair/1");
+  pair.Raw(nonce.bytes);
+  const Digest secret = manner.pair ? HashBytes(pair.bytes()) : nonce;
+  law->dispute = [terms, secret](std::span<const Claim> claims) { return DisputeId(*terms, claims, secret); };
+  law->one_claim_per_key = !manner.pair;
+  law->is_signed = [without = manner.unsigned_answers](const Answer& answer, ByteSpan question, const VerifyKey& key) {
+    return std::ranges::find(without, key) != without.end() || IsSignedBy(answer, question, key);
+  };
   law->open_log = [terms](const Claim& claim, const LeavesQuestion& question, ByteSpan body) -> Result<std::vector<Bytes>> {
     if (question.tree != TreeName{.kind = TreeKind::kLog}) return Err("expected a question about the log");
     ASSAY_ASSIGN(std::vector<SpanProof> spans, OpenLeaves(body, question, terms->entries(), claim.receipt.log.root));

@@ -30,10 +30,12 @@ struct Law {
   bool one_claim_per_key = true;
 };
 
-// How a dispute among parties who do not trust each other differs from a comparison of two runs on one machine.
+// How a comparison of two runs on one machine differs from a dispute among parties who do not trust each other.
 struct Manner {
-  bool signatures = true;         // without, an answer counts as its provider's because of where it came from
-  bool one_claim_per_key = true;  // two receipts of one key for the job convict its owner
+  bool pair =
+      false;  // two runs on one machine, which may be of one signer; otherwise two receipts of one key convict its owner
+  // Whose answers need no signature: they count because of where they came from.
+  std::vector<VerifyKey> unsigned_answers{};
 };
 
 // `nonce` is what tells this dispute from others about the same receipts.
