@@ -72,15 +72,20 @@ Result<Digest> Nonce() {
   return nonce;
 }
 
-std::vector<std::string> NamesOf(const std::vector<dispute::ProviderId>& providers, bool pair) {
+// a and b, or numbers in the order of the command line.
+std::string NameOf(const dispute::Arbitration& result, std::size_t party) {
+  if (result.evidence.pair) return party == 0 ? "a" : "b";
+  return std::to_string(result.numbers[party]);
+}
+
+std::vector<std::string> NamesOf(const dispute::Arbitration& result, const std::vector<dispute::ProviderId>& providers) {
   std::vector<std::string> names;
-  for (const dispute::ProviderId id : providers) names.push_back(pair ? (id == 0 ? "a" : "b") : std::to_string(id));
+  for (const dispute::ProviderId id : providers) names.push_back(NameOf(result, id));
   return names;
 }
 
 void Print(const DisputeOptions& options, const dispute::Arbitration& result, const dispute::Judgement& judgement) {
-  const bool pair = result.evidence.pair;
-  const std::vector<std::string> right = NamesOf(dispute::Survivors(result.record), pair);
+  const std::vector<std::string> right = NamesOf(result, dispute::Survivors(result.record));
   std::vector<dispute::ProviderId> fallen;
   for (std::size_t i = 0; i < judgement.parties.size(); ++i) {
     if (judgement.parties[i].standing != dispute::Standing::kStanding &&
@@ -94,12 +99,13 @@ void Print(const DisputeOptions& options, const dispute::Arbitration& result, co
     decision = std::max(decision, match.decision_bytes);
   }
   const std::optional<dispute::Finding> finding = DecidingFinding(judgement);
+  const std::string verdict = result.evidence.pair || right.empty() ? judgement.verdict : right.front();
   if (!options.json) {
-    fmt::print("verdict     {}\n", judgement.verdict);
+    fmt::print("verdict     {}\n", verdict);
     for (std::size_t i = 0; i < result.names.size(); ++i) {
       const dispute::ProviderRecord& provider = result.record.providers[i];
-      fmt::print("{:<11} {}: {}{}{}\n", pair ? (i == 0 ? "a" : "b") : std::to_string(i), result.names[i],
-                 dispute::ToString(provider.standing), provider.why.empty() ? "" : ": ", provider.why);
+      fmt::print("{:<11} {}: {}{}{}\n", NameOf(result, i), result.names[i], dispute::ToString(provider.standing),
+                 provider.why.empty() ? "" : ": ", provider.why);
     }
     if (finding && finding->node) {
       fmt::print("where       step {}, node {} ({})", finding->step.value_or(0), *finding->node, finding->node_name);
@@ -111,14 +117,14 @@ void Print(const DisputeOptions& options, const dispute::Arbitration& result, co
     if (!options.evidence.empty()) fmt::print("evidence    {}\n", options.evidence);
     return;
   }
-  OrderedJson json = {{"verdict", judgement.verdict}};
+  OrderedJson json = {{"verdict", verdict}};
   AddFinding(json, finding);
   json["rounds"] = rounds;
   json["bytes_received"] = result.bytes_received;
   json["decision_bytes"] = decision;
   json["referee_cpu_ms"] = result.cpu_ms;
   json["right"] = right;
-  json["guilty"] = NamesOf(fallen, pair);
+  json["guilty"] = NamesOf(result, fallen);
   json["matches"] = result.record.matches.size();
   json["proven"] = judgement.convicts;
   json["evidence"] = options.evidence.empty() ? OrderedJson(nullptr) : OrderedJson(options.evidence);
@@ -138,6 +144,7 @@ Result<int> Finish(const DisputeOptions& options, std::vector<std::unique_ptr<di
   }
   if (!options.evidence.empty()) ASSAY_TRY(WriteFileAtomic(options.evidence, Encode(result.evidence)));
   ASSAY_ASSIGN(const dispute::Judgement judgement, dispute::Judge(result.evidence));
+  for (const std::string& why : result.absent) fmt::print(stderr, "assay: {}; it takes no part\n", why);
   Print(options, result, judgement);
   return kExitOk;
 }

@@ -10,6 +10,8 @@
 #include <optional>
 #include <thread>
 
+#include <fmt/ranges.h>
+
 #include "assay/base/check.h"
 
 namespace assay::dispute {
@@ -147,14 +149,26 @@ Result<Arbitration> Arbitrate(std::vector<std::unique_ptr<Peer>> peers, const Ar
   const double started_cpu = ThreadCpuMs();
   std::vector<std::string> receipts;
   std::vector<Claim> claims;
-  for (const auto& peer : peers) {
-    result.names.push_back(peer->name());
-    ASSAY_ASSIGN(std::string receipt, peer->Receipt());
-    result.bytes_received += receipt.size();
-    ASSAY_ASSIGN(Claim claim, OpenClaim(receipt, fmt::format("{}: receipt", peer->name())));
-    receipts.push_back(std::move(receipt));
-    claims.push_back(std::move(claim));
+  // Who has no receipt claims nothing.
+  for (std::size_t i = 0; i < peers.size(); ++i) {
+    const auto opened = [&]() -> Result<Claim> {
+      ASSAY_ASSIGN(const std::string receipt, peers[i]->Receipt());
+      result.bytes_received += receipt.size();
+      ASSAY_ASSIGN(Claim claim, OpenClaim(receipt, fmt::format("{}: receipt", peers[i]->name())));
+      receipts.push_back(receipt);
+      return claim;
+    }();
+    if (!opened) {
+      result.absent.push_back(opened.error().message);
+      peers[i].reset();
+      continue;
+    }
+    claims.push_back(*opened);
+    result.names.push_back(peers[i]->name());
+    result.numbers.push_back(i);
   }
+  std::erase(peers, nullptr);
+  if (peers.size() < 2) return Err("a dispute needs two receipts: {}", fmt::join(result.absent, "; "));
   const Digest job = options.job.value_or(claims.front().receipt.job);
   ASSAY_ASSIGN(Terms made, FetchTerms(peers, job, result.bytes_received));
   const auto terms = std::make_shared<const Terms>(std::move(made));

@@ -41,9 +41,11 @@ struct ArbitrateOptions {
 struct Arbitration {
   Record record;
   Evidence evidence;
-  std::vector<std::string> names;  // of the providers, in the order given
-  std::size_t bytes_received = 0;  // all that came from providers, receipts and encodings included
-  double cpu_ms = 0;               // of the referee itself
+  std::vector<std::string> names;    // of the providers that have a receipt
+  std::vector<std::size_t> numbers;  // and their places among those given
+  std::vector<std::string> absent;   // why others have none
+  std::size_t bytes_received = 0;    // all that came from providers, receipts and encodings included
+  double cpu_ms = 0;                 // of the referee itself
 };
 
 // An error: there is nothing to arbitrate about (no receipts, no encodings of the job, fewer than two providers).
