@@ -142,7 +142,7 @@ Cases Resnet() {
 
 std::vector<DerivationCase> LargerCases() {
   Cases m;
-  m.Add(op::matmul, {kOne, kZero}, {F32({70000, 3}), F32({70000, 5})});
+  m.Add(op::matmul, {kOne, kZero}, {F32({140000, 2}), F32({140000, 3})});
   m.Add(op::matmul, {kZero, kZero}, {F32({2, 3, 600}), F32({600, 1500})});
   m.Add(op::matmul, {kOne, kOne}, {F32({700, 1100}), F32({3, 700})});
   m.AddConv(1, 40, 70, 2, 35, 1, 1);

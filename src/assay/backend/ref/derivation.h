@@ -1,4 +1,5 @@
-// How one element of an op's output comes about, cut into values small enough for a referee to check one of them (docs/formats/dispute.md).
+// How one element of an op's output comes about, cut into values small enough for a referee to check one of them (docs/formats/derivation.md,
+// docs/formats/dispute.md).
 //
 // A derivation is a tree of values. Its root is the element itself. A value follows from its parts, from the parts that stand before it or
 // before one of its ancestors ("settled" values), and from a few input elements. Two parties who disagree about an element disagree about the first
