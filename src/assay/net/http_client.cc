@@ -129,7 +129,7 @@ Result<HttpResponse> HttpClient::Impl::Perform(Call& call) {
   std::optional<Result<HttpResponse>> result;
   try {
     io_.restart();
-    asio::co_spawn(io_, Talk(call), [&](std::exception_ptr thrown, Result<HttpResponse> got) {
+    asio::co_spawn(io_, Talk(call), [&](const std::exception_ptr& thrown, Result<HttpResponse> got) {
       if (thrown) std::rethrow_exception(thrown);
       result = std::move(got);
     });

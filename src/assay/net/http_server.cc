@@ -350,7 +350,7 @@ asio::awaitable<HttpResponse> HttpServer::Impl::Answer(HttpRequest request) {
 HttpResponse HttpServer::Impl::CallHandler(HttpRequest request) const {
   try {
     return handler_(std::move(request));
-  } catch (const std::exception&) {
+  } catch (...) {
     return TextResponse(500, "the handler failed");
   }
 }

@@ -46,7 +46,7 @@ TEST(HttpServer, TheHandlerSeesTheRequest) {
 
 TEST(HttpServer, OneConnectionServesManyRequestsAlsoPipelinedOnes) {
   std::atomic<int> handled = 0;
-  const auto server = Serve({}, [&](HttpRequest) { return TextResponse(200, fmt::format("answer {}", ++handled)); });
+  const auto server = Serve({}, [&](const HttpRequest&) { return TextResponse(200, fmt::format("answer {}", ++handled)); });
   const RawSocket peer = RawSocket::ConnectTo(server->port());
   ASSERT_TRUE(peer.Send(std::string(kGet) + std::string(kGet)));
   peer.Receive("answer 2\n");
@@ -165,7 +165,7 @@ TEST(HttpServer, PeersThatLeaveMidway) {
 }
 
 TEST(HttpServer, PeersThatDoNotReadTheirAnswer) {
-  const auto server = Serve({.max_connections = 1, .write_timeout_ms = 100}, [](HttpRequest) {
+  const auto server = Serve({.max_connections = 1, .write_timeout_ms = 100}, [](const HttpRequest&) {
     return HttpResponse{.status = 200, .content_type = "x/y", .body = Bytes(32 << 20)};
   });
   const RawSocket peer = RawSocket::ConnectTo(server->port());
@@ -215,7 +215,7 @@ struct Gate {
   std::promise<void> go;
   std::shared_future<void> gone = go.get_future().share();
   HttpServer::Handler Handler() {
-    return [this](HttpRequest) {
+    return [this](const HttpRequest&) {
       ++inside;
       gone.wait();
       return TextResponse(200, "done");

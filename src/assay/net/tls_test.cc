@@ -113,7 +113,7 @@ TEST(Tls, PlainAndEncryptedDoNotMix) {
   const Certificate certificate("IP:127.0.0.1", 3600);
   const auto secure = Serve(certificate);
   EXPECT_NE(ErrorOf(fmt::format("http://127.0.0.1:{}", secure->port()), {}), "status 200");
-  const auto plain = *HttpServer::Start({}, [](HttpRequest) { return HttpResponse{}; });
+  const auto plain = *HttpServer::Start({}, [](const HttpRequest&) { return HttpResponse{}; });
   const std::string error = ErrorOf(fmt::format("https://127.0.0.1:{}", plain->port()), {.ca_file = certificate.file()});
   EXPECT_NE(error.find(": TLS: "), std::string::npos) << error;
 }
@@ -138,7 +138,7 @@ TEST(Tls, StopClosesIdleConnections) {
 TEST(Tls, FilesThatCannotBeLoaded) {
   const Certificate certificate("IP:127.0.0.1", 3600);
   const Certificate other("IP:127.0.0.1", 3600);
-  const auto handler = [](HttpRequest) { return HttpResponse{}; };
+  const auto handler = [](const HttpRequest&) { return HttpResponse{}; };
   const auto absent = HttpServer::Start({.certificate_file = "/absent", .key_file = certificate.key_file()}, handler);
   ASSERT_FALSE(absent);
   EXPECT_TRUE(absent.error().message.starts_with("/absent: cannot load the certificate: ")) << absent.error().message;
