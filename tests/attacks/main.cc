@@ -2,21 +2,29 @@
 //
 //   cheat --list
 //   cheat NAME JOB --out DIR [--steps N] [--at STEP] [--key FILE] [--threads N]
+//   cheat NAME JOB --out DIR ... --provide HOST:PORT    answers for the run that it left there before, as `assay provide` does, and lies where it lied
 //
 // Exit status: 0 the run is there, 2 bad input or usage.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <thread>
 
 #include "assay/cli/command.h"
+#include "assay/cli/provide_http.h"
 #include "assay/cli/signer.h"
+#include "assay/net/http_server.h"
+#include "assay/train/interrupt.h"
 #include "cheat.h"
+#include "conduct.h"
 
 namespace assay::attacks {
 namespace {
 
 struct Options {
-  std::string cheat, job, out, key;
+  std::string cheat, job, out, key, provide;
   std::int64_t steps = 0, at = 0;
   cli::ComputeOptions compute;
   bool list = false;
@@ -46,6 +54,23 @@ void PrintList() {
     fmt::print("{:<24} {}\n{:<24} audit: {}\n", cheat.name, cheat.what, "", Words(cheat.finding));
 }
 
+Result<int> Provide(const Options& options, const Cheat& cheat, const CheatRequest& request, const SigningKey& key,
+                    const cli::Compute& compute) {
+  ASSAY_ASSIGN(const auto provider, CheatingProvider::Open(cheat, request, key, *compute.backend, *compute.pool));
+  dispute::Answerer answerer(provider->account(), provider->key(), {});
+  const InterruptGuard interrupt;
+  ServerOptions server_options;
+  server_options.listen = options.provide;
+  ASSAY_ASSIGN(const auto server, HttpServer::Start(server_options, [&](const HttpRequest& question) {
+                 return cli::RespondAsProvider(question, provider->account(), answerer);
+               }));
+  fmt::print("listening on {}\n", server->url());
+  std::fflush(stdout);
+  while (interrupt.signal() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  server->Stop();
+  return cli::kExitOk;
+}
+
 Result<int> Run(const Options& options) {
   const Cheat* cheat = FindCheat(options.cheat);
   if (cheat == nullptr) return Err("unknown cheat '{}'; cheat --list names them all", options.cheat);
@@ -54,6 +79,7 @@ Result<int> Run(const Options& options) {
   ASSAY_ASSIGN(const cli::Compute compute, cli::MakeCompute(options.compute));
   ASSAY_ASSIGN(const SigningKey key, cli::OpenSigner(options.key));
   const CheatRequest request{.job = job, .out = options.out, .at = options.at};
+  if (!options.provide.empty()) return Provide(options, *cheat, request, key, compute);
   ASSAY_ASSIGN(const Lie lie, RunCheat(*cheat, request, key, *compute.backend, *compute.pool));
   fmt::print("cheat       {}: {}\n", cheat->name, cheat->what);
   if (lie.step) fmt::print("step        {}\n", *lie.step);
@@ -71,6 +97,8 @@ int Main(int argc, char** argv) {
   arguments.Option("name", options.cheat, "The cheat").Type("NAME");
   arguments.Option("job", options.job, "Job file").Type("JOB");
   arguments.Option("--out", options.out, "Run directory; must not hold a run").Type("DIR");
+  arguments.Option("--provide", options.provide, "Answer a referee about the run in --out instead of training it")
+      .Type("HOST:PORT");
   arguments.Option("--steps", options.steps, "Train so many steps instead of the job's number")
       .Range(std::int64_t{1}, kMaxSteps)
       .Type("N");

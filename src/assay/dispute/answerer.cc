@@ -1,5 +1,6 @@
 #include "assay/dispute/answerer.h"
 
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -62,21 +63,26 @@ void Answerer::Charge(const Digest& dispute, const Work& before, const Work& aft
   spent_.Put(dispute, spent, 1);
 }
 
+bool Answerer::Enter() {
+  const std::lock_guard lock(mutex_);
+  if (waiting_ >= options_.max_waiting) return false;
+  ++waiting_;
+  return true;
+}
+
+void Answerer::Leave() {
+  const std::lock_guard lock(mutex_);
+  --waiting_;
+}
+
 Result<Bytes> Answerer::Answer(ByteSpan question) {
   ASSAY_ASSIGN(const AddressedQuestion addressed, DecodeQuestion(question));
   if (auto cached = Cached(question)) return std::move(*cached);
-  {
-    const std::lock_guard lock(mutex_);
-    if (waiting_ >= options_.max_waiting) return Err("{} questions are waiting already", waiting_);
-    ++waiting_;
-  }
-  Result<Bytes> answer = [&] {
-    const std::lock_guard lock(account_mutex_);
-    return Compute(question, addressed);
-  }();
-  const std::lock_guard lock(mutex_);
-  --waiting_;
-  return answer;
+  if (!Enter()) return Err("{} questions are waiting already", options_.max_waiting);
+  // Libraries may throw; the place must not be lost then.
+  const std::unique_ptr<Answerer, void (*)(Answerer*)> place(this, [](Answerer* self) { self->Leave(); });
+  const std::lock_guard lock(account_mutex_);
+  return Compute(question, addressed);
 }
 
 Result<Bytes> Answerer::Compute(ByteSpan question, const AddressedQuestion& addressed) {

@@ -35,6 +35,8 @@ class Answerer {
 
  private:
   Result<Bytes> Compute(ByteSpan question, const AddressedQuestion& addressed);
+  bool Enter();  // false: no place to wait
+  void Leave();
   std::optional<Bytes> Cached(ByteSpan question);
   bool IsSpent(const Digest& dispute);
   void Charge(const Digest& dispute, const Work& before, const Work& after);

@@ -78,6 +78,9 @@ class Examination {
                                const Both<Digest>& roots);
   Step<void> ExamineResult(const DisputedStep& step, const Digest& trace);
   Step<void> ExamineLoss(const DisputedStep& step, const Digest& trace);
+  Step<void> ExamineScalarInput(const DisputedStep& step, std::uint32_t node, std::size_t input, const InputSource& source,
+                                const Both<Digest>& roots);
+  Bytes ScalarOf(const DisputedStep& step, const InputSource& source) const;
   Step<Digest> AgreedRoot(const DisputedStep& step, const InputSource& source, const Digest& trace);
   Step<NodeRecord> AgreedRecord(const DisputedStep& step, std::size_t node, const Digest& trace);
   Step<Digest> AgreedStateRoot(const DisputedStep& step, std::size_t tensor);
@@ -121,6 +124,9 @@ class Examination {
 
 // The step that a question lies in; none for questions about a log.
 std::optional<std::int64_t> StepAbout(const Question& question);
+
+// An element, or a few bytes, as people read them.
+std::string ElementText(DType dtype, ByteSpan bytes);
 
 // Spans of ascending leaf numbers, neighbours joined.
 std::vector<LeafSpan> SpansOf(std::span<const std::uint64_t> leaves);

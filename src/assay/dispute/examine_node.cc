@@ -11,10 +11,15 @@ namespace assay::dispute {
 namespace {
 
 template <class T>
-Digest RootOf(const T& value) {
+Bytes RawBytes(const T& value) {
   Bytes bytes(sizeof value);
   std::memcpy(bytes.data(), &value, sizeof value);
-  return TensorRoot(bytes);
+  return bytes;
+}
+
+bool IsScalar(const InputSource& source) {
+  return source.kind == InputSource::Kind::kLr || source.kind == InputSource::Kind::kStep ||
+         source.kind == InputSource::Kind::kRng;
 }
 
 TreeName TraceTree(const DisputedStep& step) { return {.kind = TreeKind::kTrace, .at = step.step}; }
@@ -118,22 +123,25 @@ Step<Digest> Examination::AgreedFieldRoot(const DisputedStep& step, std::size_t 
 
 // The root of what both agree a source to be, or what the job says it is.
 Step<Digest> Examination::AgreedRoot(const DisputedStep& step, const InputSource& source, const Digest& trace) {
-  const std::uint64_t seed = terms_.job().seed;
   switch (source.kind) {
     case InputSource::Kind::kNode: {
       ASSAY_ASSIGN(const NodeRecord record, AgreedRecord(step, source.node, trace));
       return record.outputs[source.index].root;
     }
     case InputSource::Kind::kState: return AgreedStateRoot(step, source.index);
-    case InputSource::Kind::kRng:
-      return RootOf(std::array<std::uint32_t, 4>{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32),
-                                                 static_cast<std::uint32_t>(step.step - 1),
-                                                 static_cast<std::uint32_t>(source.microbatch)});
-    case InputSource::Kind::kLr: return RootOf(LearningRate(terms_.job().schedule, step.step - 1));
-    case InputSource::Kind::kStep: return RootOf(step.step);
-    case InputSource::Kind::kBatch: break;
+    case InputSource::Kind::kBatch: return tl::unexpected(Halt(Undecided{"a program that hands its batch on unchanged"}));
+    default: return TensorRoot(ScalarOf(step, source));
   }
-  return tl::unexpected(Halt(Undecided{"a program that hands its batch on unchanged"}));
+}
+
+// What the job gives a node beside tensors: the key of its random draws, the learning rate, the step's number.
+Bytes Examination::ScalarOf(const DisputedStep& step, const InputSource& source) const {
+  const std::uint64_t seed = terms_.job().seed;
+  if (source.kind == InputSource::Kind::kLr) return RawBytes(LearningRate(terms_.job().schedule, step.step - 1));
+  if (source.kind == InputSource::Kind::kStep) return RawBytes(step.step);
+  return RawBytes(std::array<std::uint32_t, 4>{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32),
+                                               static_cast<std::uint32_t>(step.step - 1),
+                                               static_cast<std::uint32_t>(source.microbatch)});
 }
 
 // The parties ran the node on different things; what it should have been run on is agreed or known.
@@ -141,6 +149,7 @@ Step<void> Examination::ExamineInput(const DisputedStep& step, std::uint32_t nod
                                      const Both<Digest>& roots) {
   const InputSource source = terms_.nodes().Sources(node)[input];
   if (source.kind == InputSource::Kind::kBatch) return ExamineBatchInput(step, node, input, source, roots);
+  if (IsScalar(source)) return ExamineScalarInput(step, node, input, source, roots);
   ASSAY_ASSIGN(const Digest right, AgreedRoot(step, source, trace));
   Finding finding{.cause = Cause::kInput, .step = step.step, .node = node, .node_name = terms_.nodes().Describe(node)};
   finding.index = static_cast<std::uint32_t>(input);
@@ -150,6 +159,23 @@ Step<void> Examination::ExamineInput(const DisputedStep& step, std::uint32_t nod
   finding.reason = fmt::format("step {}: node {} ({}) was run on something else than {}", step.step, node, finding.node_name,
                                DescribeSource(terms_, source));
   return tl::unexpected(Convict(roots, right, std::move(finding)));
+}
+
+// Both show what they used, so that the verdict can say it.
+Step<void> Examination::ExamineScalarInput(const DisputedStep& step, std::uint32_t node, std::size_t input,
+                                           const InputSource& source, const Both<Digest>& roots) {
+  const TreeName tree{.kind = TreeKind::kInput, .at = step.step, .node = node, .index = static_cast<std::uint32_t>(input)};
+  ASSAY_ASSIGN(const Both<Bytes> said, OpenBoth(tree, 0, roots));
+  const Bytes right = ScalarOf(step, source);
+  const DType dtype = source.kind == InputSource::Kind::kLr ? DType::kF32 : DType::kU8;
+  Finding finding{.cause = Cause::kInput, .step = step.step, .node = node, .node_name = terms_.nodes().Describe(node)};
+  finding.index = tree.index;
+  finding.leaf = 0;
+  for (std::size_t p = 0; p < 2; ++p) finding.said[p] = ElementText(dtype, said[p]);
+  finding.truth = ElementText(dtype, right);
+  finding.reason = fmt::format("step {}: node {} ({}) was run on something else than {}", step.step, node, finding.node_name,
+                               DescribeSource(terms_, source));
+  return tl::unexpected(Convict(said, right, std::move(finding)));
 }
 
 // A batch input is the rows of one microbatch out of the whole batch: compared where it first differs.

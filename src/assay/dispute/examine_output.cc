@@ -39,8 +39,11 @@ std::size_t Count(const NeededLeaves& leaves) {
   return count;
 }
 
-// An element as people read it.
-std::string ToText(DType dtype, ByteSpan bytes) {
+std::string ToText(ref::Value value) { return fmt::format("{} (0x{:08x})", std::bit_cast<float>(value), value); }
+
+}  // namespace
+
+std::string ElementText(DType dtype, ByteSpan bytes) {
   if (dtype == DType::kF32 && bytes.size() == 4) {
     std::uint32_t bits = 0;
     std::memcpy(&bits, bytes.data(), sizeof bits);
@@ -50,10 +53,6 @@ std::string ToText(DType dtype, ByteSpan bytes) {
   for (auto byte = bytes.rbegin(); byte != bytes.rend(); ++byte) text += fmt::format("{:02x}", *byte);
   return text;
 }
-
-std::string ToText(ref::Value value) { return fmt::format("{} (0x{:08x})", std::bit_cast<float>(value), value); }
-
-}  // namespace
 
 Step<std::vector<SparseTensor>> Examination::FetchInputs(const DisputedStep& step, const NodeRecord& record,
                                                          const OpInstance& op, std::span<const InputRange> needs) {
@@ -150,7 +149,7 @@ Step<void> Examination::ExamineOutput(const DisputedStep& step, const NodeRecord
   for (std::size_t p = 0; p < 2; ++p) {
     const auto first = leaves[p].begin() + static_cast<std::ptrdiff_t>(differs * size);
     said[p].assign(first, first + static_cast<std::ptrdiff_t>(size));
-    finding.said[p] = ToText(type.dtype, said[p]);
+    finding.said[p] = ElementText(type.dtype, said[p]);
   }
   finding.reason += fmt::format(", first at element {} (leaf {})", element, at.leaf);
 
@@ -177,7 +176,7 @@ Step<void> Examination::ExamineOutput(const DisputedStep& step, const NodeRecord
   ref::Compute(op.def->index, {&op, in, out}, static_cast<int>(output), range);
   const auto* first = static_cast<const std::uint8_t*>(computed->data()) + static_cast<std::size_t>(element) * size;
   const Bytes right(first, first + size);
-  finding.truth = ToText(type.dtype, right);
+  finding.truth = ElementText(type.dtype, right);
   return tl::unexpected(Convict(said, right, std::move(finding)));
 }
 

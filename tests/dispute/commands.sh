@@ -1,0 +1,80 @@
+# `assay provide`, `dispute` and `judge` as people run them: an honest provider and cheats, over HTTP, on different kernels.
+. "$(dirname "$0")/../e2e/lib.sh"
+cheat=$2
+sed -e 's/^steps = .*/steps = 12/' -e 's/^every = .*/every = 2/' examples/mlp.toml >"$work/job.toml"
+printf '[snapshot]\nevery = 4\n' >>"$work/job.toml"
+for who in honest liar; do "$assay" keygen --out "$work/$who.key" --name "$who" >"$work/out" || fail "keygen"; done
+
+servers=
+stop() { [ -z "$servers" ] || kill $servers 2>/dev/null; wait 2>/dev/null; servers=; }
+trap 'stop; rm -rf "$scratch"' EXIT
+# serve NAME COMMAND...: starts a provider and leaves its address in $url.
+serve() {
+  local name=$1 try
+  shift
+  "$@" >"$work/$name.address" 2>"$work/$name.err" </dev/null &
+  servers="$servers $!"
+  for try in $(seq 200); do
+    url=$(sed -n 's/^listening on //p' "$work/$name.address")
+    [ -n "$url" ] && return
+    sleep 0.05
+  done
+  fail "$name does not listen: $(cat "$work/$name.err")"
+}
+last() { tail -n1 "$work/out"; }
+expect() { [ "$(last | field "$1")" = "$2" ] || fail "expected $1 $2: $(last) $(cat "$work/err")"; }
+
+ASSAY_KEY=$work/honest.key "$assay" train "$work/job.toml" --out "$work/honest" --quiet --simd ref >"$work/out" || fail "train"
+ASSAY_KEY=$work/honest.key serve honest "$assay" provide "$work/honest" --listen 127.0.0.1:0 --simd ref
+honest=$url
+
+for name in wrong-learning-rate flipped-bit flipped-labels; do
+  export ASSAY_KEY=$work/liar.key
+  "$cheat" "$name" "$work/job.toml" --out "$work/$name" --at 7 >"$work/out" || fail "cheat $name"
+  serve "$name" "$cheat" "$name" "$work/job.toml" --out "$work/$name" --at 7 --provide 127.0.0.1:0
+  liar=$url
+  unset ASSAY_KEY
+  "$assay" dispute --job "$work/job.toml" --provider "$liar" --provider "$honest" --evidence "$work/$name.evidence" --json --quiet >"$work/out" 2>"$work/err" ||
+    fail "dispute with $name: $(cat "$work/err")"
+  expect verdict 1
+  expect step 7
+  [ "$(last | field node)" != null ] || fail "$name: no node: $(last)"
+  node=$(last | field node)
+  "$assay" judge "$work/$name.evidence" --json >"$work/out" 2>"$work/err" || fail "judge $name: $(cat "$work/out" "$work/err")"
+  expect verdict 1
+  expect step 7
+  expect node "$node"
+  "$assay" judge "$work/$name.evidence" --explain >"$work/out" || fail "judge --explain"
+  grep -q 'convicts whom it names' "$work/out" || fail "judge $name: $(cat "$work/out")"
+done
+
+# Evidence that was tampered with is refused or convicts nobody.
+size=$(stat -c %s "$work/flipped-bit.evidence")
+for at in 40 $((size / 3)) $((size / 2)) $((size - 70)); do
+  cp "$work/flipped-bit.evidence" "$work/bad"
+  printf '\377' | dd of="$work/bad" bs=1 seek="$at" conv=notrunc 2>/dev/null
+  cmp -s "$work/bad" "$work/flipped-bit.evidence" && continue
+  "$assay" judge "$work/bad" >"$work/out" 2>"$work/err" && fail "altered at $at, it still convicts: $(cat "$work/out")"
+done
+head -c $((size / 2)) "$work/flipped-bit.evidence" >"$work/bad"
+refuses 'bad: evidence' "$assay" judge "$work/bad"
+refuses 'missing' "$assay" judge "$work/missing"
+
+# The same runs as directories, by their own keys and without; they agree with themselves.
+"$assay" dispute "$work/honest" "$work/flipped-bit" --key "$work/honest.key" --key "$work/liar.key" --evidence "$work/e" --json --quiet >"$work/out" 2>"$work/err" || fail "dispute of runs: $(cat "$work/err")"
+expect verdict a
+"$assay" judge "$work/e" >"$work/out" || fail "judge: $(cat "$work/out")"
+"$assay" dispute "$work/flipped-bit" "$work/honest" --evidence "$work/e" --json --quiet >"$work/out" 2>"$work/err" || fail "dispute of runs: $(cat "$work/err")"
+expect verdict b
+"$assay" judge "$work/e" >"$work/out"
+[ $? -eq 1 ] || fail "unsigned answers convict: $(cat "$work/out")"
+"$assay" dispute "$work/honest" "$work/honest" --json --quiet >"$work/out" 2>"$work/err" || fail "dispute with itself: $(cat "$work/err")"
+expect verdict both
+
+# A provider that is not there takes no part; alone, nobody disputes.
+"$assay" dispute --provider "$liar" --provider "$honest" --provider http://127.0.0.1:9 --json --quiet >"$work/out" 2>"$work/err" || fail "dispute with an absent one"
+expect verdict 1
+refuses 'two receipts' "$assay" dispute --provider "$honest" --provider http://127.0.0.1:9
+refuses 'two run directories' "$assay" dispute "$work/honest"
+stop
+echo "dispute: a liar is convicted over HTTP and from its run; the judge agrees"
