@@ -68,12 +68,9 @@ int Main(int argc, char** argv) {
   Command command;
   AddTrain(app, command);
   AddAudit(app, command);
-<<<<<<< Updated upstream
   AddDispute(app, command);
   AddJudge(app, command);
-=======
   AddProvide(app, command);
->>>>>>> Stashed changes
   AddTrace(app, command);
   AddEval(app, command);
   AddSample(app, command);

@@ -22,12 +22,9 @@ using Command = std::function<int()>;
 
 void AddTrain(Arguments& app, Command& command);
 void AddAudit(Arguments& app, Command& command);
-<<<<<<< Updated upstream
 void AddDispute(Arguments& app, Command& command);
 void AddJudge(Arguments& app, Command& command);
-=======
 void AddProvide(Arguments& app, Command& command);
->>>>>>> Stashed changes
 void AddTrace(Arguments& app, Command& command);
 void AddEval(Arguments& app, Command& command);
 void AddSample(Arguments& app, Command& command);

@@ -1,0 +1,93 @@
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
+#include "assay/cli/command.h"
+#include "assay/cli/provide_http.h"
+#include "assay/cli/signer.h"
+#include "assay/dispute/run_account.h"
+#include "assay/net/http_server.h"
+#include "assay/train/claims.h"
+#include "assay/train/fit.h"
+#include "assay/train/interrupt.h"
+
+namespace assay::cli {
+namespace {
+
+// What one dispute may cost, in times of what an honest match of two takes: a tournament has several.
+constexpr std::int64_t kMatches = 16;
+constexpr int kWorkers = 8;
+
+struct ProvideOptions {
+  std::string run;
+  std::string listen = "127.0.0.1:0";
+  std::string data;
+  std::string key;
+  std::string tls_cert, tls_key;
+  std::int64_t memory_mib = 4096;
+  ComputeOptions compute;
+};
+
+dispute::Work Times(std::int64_t n, const dispute::Work& work) {
+  return {.steps_run = n * work.steps_run, .steps_traced = n * work.steps_traced, .batches_loaded = n * work.batches_loaded};
+}
+
+Result<int> RunProvide(const ProvideOptions& options) {
+  if (options.tls_cert.empty() != options.tls_key.empty()) return Err("--tls-cert and --tls-key: expected both or neither");
+  ASSAY_ASSIGN(const Compute compute, MakeCompute(options.compute));
+  ASSAY_ASSIGN(const SigningKey key, OpenSigner(options.key));
+  ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(options.run));
+  if (key.verify_key() != run.signer()) {
+    return Err("{}: is signed by {}, not by {}; name that key with --key", options.run, run.signer().id(),
+               key.verify_key().id());
+  }
+  ASSAY_ASSIGN(const PreparedJob prepared, PrepareRun(run, options.data, *compute.pool));
+  ASSAY_TRY(CheckFits(prepared, *compute.backend));
+  const auto limits = dispute::RunAccount::Limits::Of(static_cast<std::size_t>(options.memory_mib) << 20);
+  ASSAY_ASSIGN(const auto account, dispute::RunAccount::Make(run, prepared, *compute.backend, *compute.pool, limits));
+  ASSAY_ASSIGN(const dispute::Work bill, account->Bill());
+  dispute::Answerer answerer(*account, key, {.budget = Times(kMatches, bill)});
+
+  const InterruptGuard interrupt;
+  ServerOptions server_options;
+  server_options.listen = options.listen;
+  server_options.workers = kWorkers;
+  server_options.max_body_bytes = dispute::kMaxQuestionBytes;
+  server_options.certificate_file = options.tls_cert;
+  server_options.key_file = options.tls_key;
+  ASSAY_ASSIGN(const auto server, HttpServer::Start(server_options, [&](const HttpRequest& request) {
+                 return RespondAsProvider(request, *account, answerer);
+               }));
+  fmt::print("listening on {}\n", server->url());
+  std::fflush(stdout);
+  while (interrupt.signal() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  server->Stop();
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddProvide(Arguments& app, Command& command) {
+  auto options = std::make_shared<ProvideOptions>();
+  Subcommand sub = app.Add("provide", "Answer a referee's questions about a finished run, until Ctrl-C");
+  sub.Footer(
+      "Says where it listens on standard output. Steps are run again from the nearest snapshot when they are asked about, and "
+      "what was made\n"
+      "is remembered. A second Ctrl-C does not wait for the answer that is being made.\n"
+      "\n"
+      "Example: assay provide runs/mlp --listen 127.0.0.1:8417");
+  sub.Option("run", options->run, "Run directory").Required().Type("RUN");
+  sub.Option("--listen", options->listen, "Address; port 0 picks a free one").ShowDefault().Type("HOST:PORT");
+  sub.Option("--data", options->data, "Data file or folder instead of the job's").Type("PATH");
+  sub.Option("--key", options->key, "The run's signing key; otherwise $ASSAY_KEY or your own").Type("FILE");
+  sub.Option("--tls-cert", options->tls_cert, "Certificate chain (PEM): speak https alone").Type("FILE");
+  sub.Option("--tls-key", options->tls_key, "Its private key (PEM)").Type("FILE");
+  sub.Option("--memory", options->memory_mib, "MiB for what is remembered, beside what training takes")
+      .ShowDefault()
+      .Range(std::int64_t{1}, std::int64_t{1} << 24)
+      .Type("MIB");
+  AddComputeOptions(sub, options->compute);
+  SetCommand(sub, std::move(options), command, RunProvide);
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,73 @@
+#include "assay/cli/provide_http.h"
+
+#include <gtest/gtest.h>
+
+#include "assay/merkle/tree.h"
+
+namespace assay::cli {
+namespace {
+
+class Small : public dispute::Account {
+ public:
+  const Bytes& job() const override { return job_; }
+  const Bytes& program() const override { return program_; }
+  const std::string& receipt() const override { return receipt_; }
+  Result<std::shared_ptr<const HashTree>> Tree(const dispute::TreeName& tree) override {
+    if (tree.kind != dispute::TreeKind::kLog) return tl::unexpected(Error{"the disk failed", true});
+    return std::make_shared<const HashTree>(Hashes{LeafHash({})});
+  }
+  Result<Bytes> Leaf(const dispute::TreeName&, std::uint64_t) override { return Bytes{}; }
+  Result<dispute::SamplesAnswer> Samples(const dispute::SamplesQuestion&) override { return Err("no samples"); }
+  Result<std::vector<ref::Value>> Parts(const dispute::PartsQuestion&) override { return Err("no parts"); }
+
+ private:
+  Bytes job_{1, 2, 3}, program_{4, 5};
+  std::string receipt_ = "{}\n";
+};
+
+class ProvideHttpTest : public testing::Test {
+ protected:
+  HttpResponse Send(std::string method, std::string target, Bytes body = {}) {
+    return RespondAsProvider(
+        {.method = std::move(method), .target = std::move(target), .headers = {}, .body = std::move(body), .peer = {}}, account,
+        answerer);
+  }
+  Small account;
+  SigningKey key{"test", ed25519::Seed{7}};
+  dispute::Answerer answerer{account, key, {}};
+};
+
+TEST_F(ProvideHttpTest, Documents) {
+  EXPECT_EQ(Send("GET", "/v1/job").body, account.job());
+  EXPECT_EQ(Send("GET", "/v1/program").body, account.program());
+  const HttpResponse receipt = Send("GET", "/v1/receipt");
+  EXPECT_EQ(receipt.status, 200);
+  EXPECT_EQ(receipt.content_type, "application/json");
+  EXPECT_EQ(receipt.body, (Bytes{'{', '}', '\n'}));
+}
+
+TEST_F(ProvideHttpTest, Answers) {
+  const Bytes question =
+      Encode(Digest{}, dispute::LeavesQuestion{.tree = {.kind = dispute::TreeKind::kLog}, .spans = {{0, 1}}});
+  const HttpResponse response = Send("POST", "/v1/answer", question);
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.content_type, "application/octet-stream");
+  const auto answer = dispute::DecodeAnswer(response.body);
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_TRUE(IsSignedBy(*answer, question, key.verify_key()));
+  EXPECT_FALSE(answer->refused);
+}
+
+TEST_F(ProvideHttpTest, EverythingElseIsToldApart) {
+  EXPECT_EQ(Send("POST", "/v1/answer", {1, 2, 3}).status, 400);
+  const Bytes failing = Encode(Digest{}, dispute::CommitQuestion{{.kind = dispute::TreeKind::kTrace, .at = 1}});
+  EXPECT_EQ(Send("POST", "/v1/answer", failing).status, 503);
+  EXPECT_EQ(Send("GET", "/v1/answer").status, 405);
+  EXPECT_EQ(Send("POST", "/v1/receipt").status, 405);
+  EXPECT_EQ(Send("GET", "/v1/receipt?x=1").status, 404);
+  EXPECT_EQ(Send("GET", "/").status, 404);
+  EXPECT_EQ(Send("GET", "/v1/../id").status, 404);
+}
+
+}  // namespace
+}  // namespace assay::cli

@@ -1,0 +1,72 @@
+# assay provide: a finished run's documents over HTTP, answers under the run's key alone, a clean end on SIGINT and SIGTERM.
+. "$(dirname "$0")/lib.sh"
+run=$work/run
+train "$run" examples/mlp.toml --steps 6 >/dev/null || fail "$(cat "$work/stderr")"
+
+# start [ARGS...]: sets pid, host and port.
+start() {
+  set -m
+  "$assay" provide "$run" --listen 127.0.0.1:0 "$@" >"$work/provider" 2>"$work/stderr" </dev/null &
+  pid=$!
+  set +m
+  for wait in $(seq 1 500); do
+    grep -q . "$work/provider" && break
+    kill -0 $pid 2>/dev/null || fail "provide ended: $(cat "$work/stderr")"
+    sleep 0.02
+  done
+  [ "$(wc -l <"$work/provider")" -eq 1 ] || fail "provide said: $(cat "$work/provider")"
+  host=127.0.0.1 port=$(sed -n 's|^listening on http://127\.0\.0\.1:\([0-9]*\)$|\1|p' "$work/provider")
+  [ -n "$port" ] || fail "provide said: $(cat "$work/provider")"
+}
+# request METHOD PATH BODYFILE: prints the status; the body is in $work/body.
+request() {
+  exec 3<>"/dev/tcp/$host/$port" || fail "cannot connect"
+  printf '%s %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %s\r\n\r\n' "$1" "$2" "$(wc -c <"$3")" >&3
+  cat "$3" >&3
+  cat <&3 >"$work/response"
+  exec 3>&-
+  sed '1,/^\r$/d' "$work/response" >"$work/body"
+  sed -n '1s|^HTTP/1.1 \([0-9]*\).*|\1|p' "$work/response"
+}
+: >"$work/empty"
+
+start
+for pair in receipt:receipt.json job:job.bin program:program.bin; do
+  [ "$(request GET /v1/${pair%:*} "$work/empty")" = 200 ] || fail "${pair%:*}: $(head -n1 "$work/response")"
+  cmp "$work/body" "$run/${pair#*:}" || fail "/v1/${pair%:*} is not ${pair#*:}"
+done
+[ "$(request GET /v1/receipts "$work/empty")" = 404 ] || fail "an unknown path: $(head -n1 "$work/response")"
+[ "$(request GET /v1/../id "$work/empty")" = 404 ] || fail "a path upwards: $(head -n1 "$work/response")"
+[ "$(request GET /v1/answer "$work/empty")" = 405 ] || fail "GET /v1/answer: $(head -n1 "$work/response")"
+[ "$(request POST /v1/answer "$run/job.toml")" = 400 ] || fail "not a question: $(head -n1 "$work/response")"
+head -c 100000 /dev/zero >"$work/large"
+[ "$(request POST /v1/answer "$work/large")" = 413 ] || fail "far too long a question: $(head -n1 "$work/response")"
+
+# "assay/question/1", dispute 0, kind 3 (leaves), the log, leaves 0 .. 1.
+zeros() { printf '\0%.0s' $(seq 1 "$1"); }
+{
+  printf '\020\0\0\0assay/question/1'
+  zeros 32
+  printf '\003\001'
+  zeros 16
+  printf '\001\0\0\0'
+  zeros 8
+  printf '\001\0\0\0\0\0\0\0'
+} >"$work/question"
+[ "$(request POST /v1/answer "$work/question")" = 200 ] || fail "a question: $(cat "$work/response")"
+grep -aq 'assay/answer/1' "$work/body" && grep -aq 'assay/entry/1' "$work/body" || fail "the answer has no entry"
+cp "$work/body" "$work/first"
+[ "$(request POST /v1/answer "$work/question")" = 200 ] && cmp "$work/body" "$work/first" || fail "the same question got another answer"
+kill -TERM $pid
+wait $pid || fail "SIGTERM: exit status $?; $(cat "$work/stderr")"
+start --memory 1
+kill -INT $pid
+wait $pid || fail "SIGINT: exit status $?; $(cat "$work/stderr")"
+[ ! -s "$work/stderr" ] || fail "it said: $(cat "$work/stderr")"
+
+"$assay" keygen --out "$work/other" --name e2e >/dev/null
+refuses 'is signed by e2e\+.*, not by e2e\+.*--key' "$assay" provide "$run" --key "$work/other"
+refuses 'expected both or neither' "$assay" provide "$run" --tls-cert "$work/other"
+refuses 'nowhere' "$assay" provide "$run" --listen nowhere
+rm "$run/receipt.json"
+refuses 'has no receipt' "$assay" provide "$run"
