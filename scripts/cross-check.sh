@@ -21,7 +21,14 @@ check() {
   # The golden digests show that this processor's bits are everybody's; one thread count suffices to compare its SIMD kernels.
   [ -z "$quick" ] || filter='*/golden:*/neon_t2'
   "qemu-$processor" "build/$preset/tests/conformance/conformance_test" --gtest_brief=1 --gtest_filter="$filter" &&
-    scripts/check-roots.sh $quick --emulator "qemu-$processor" "build/$preset/assay"
+    scripts/check-roots.sh $quick --emulator "qemu-$processor" "build/$preset/assay" && judge "qemu-$processor" "build/$preset/assay"
+}
+
+# A judge on this processor reaches the verdict that the evidence was made with.
+judge() {
+  "$1" "$2" judge tests/golden/dispute.evidence --json >build/judge.out && grep -q '"verdict":"0".*"step":7,"node":31.*"leaf":1,"element":1490' build/judge.out && return
+  echo "cross-check: the judge says $(cat build/judge.out)"
+  return 1
 }
 
 failed=0

@@ -12,6 +12,7 @@ trap 'stop; rm -rf "$scratch"' EXIT
 serve() {
   local name=$1 try
   shift
+  : >"$work/$name.address"
   "$@" >"$work/$name.address" 2>"$work/$name.err" </dev/null &
   servers="$servers $!"
   for try in $(seq 200); do
@@ -59,6 +60,12 @@ done
 head -c $((size / 2)) "$work/flipped-bit.evidence" >"$work/bad"
 refuses 'bad: evidence' "$assay" judge "$work/bad"
 refuses 'missing' "$assay" judge "$work/missing"
+
+# Evidence of old is judged as it was (tests/dispute/make_evidence.sh).
+"$assay" judge tests/golden/dispute.evidence --json >"$work/out" || fail "golden evidence: $(cat "$work/out")"
+expect verdict 0
+expect node 31
+expect leaf 1
 
 # The same runs as directories, by their own keys and without; they agree with themselves.
 "$assay" dispute "$work/honest" "$work/flipped-bit" --key "$work/honest.key" --key "$work/liar.key" --evidence "$work/e" --json --quiet >"$work/out" 2>"$work/err" || fail "dispute of runs: $(cat "$work/err")"
