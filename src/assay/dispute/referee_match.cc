@@ -51,7 +51,7 @@ void Referee::Run() {
 bool Referee::BeginMatch() {
   const auto pair = bracket_.Next([&](std::uint32_t group) { return GroupStands(group); });
   if (!pair) return false;
-  match_.emplace();
+  match_ = Match();
   const std::uint32_t groups[] = {pair->first, pair->second};
   for (std::size_t s = 0; s < 2; ++s) {
     match_->record.groups[s] = match_->sides[s].group = groups[s];
@@ -306,7 +306,7 @@ void Referee::Decide(const Finding& finding) {
     }
   }
   if (!trial.convicted.empty()) {
-    for (const std::size_t s : {0, 1}) Transcribe(trial, s);
+    for (const std::size_t s : {std::size_t{0}, std::size_t{1}}) Transcribe(trial, s);
   }
   for (auto* list : {&trial.convicted, &trial.shared}) {
     std::ranges::sort(*list);
