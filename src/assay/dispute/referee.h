@@ -43,6 +43,8 @@ class Referee {
 
   // Everything it knows, apart from the law, the claims and the time of day. Two referees with the same bytes behave the same.
   Bytes Dump() const;
+  // Of that, what has a bearing on how the game goes on and who stands in the end: without the record, and without what the fallen said and nobody uses.
+  Bytes DumpOutlook() const;
 
  private:
   enum class Phase : std::uint8_t { kNew, kPlaying, kDone };
@@ -156,6 +158,7 @@ class Referee {
   // referee_dump.cc
   void DumpPlayer(const Player& player, ByteWriter& out) const;
   void DumpMatch(ByteWriter& out) const;
+  void DumpBatch(ByteWriter& out) const;
 
   std::shared_ptr<const Law> law_;
   std::shared_ptr<const std::vector<Claim>> claims_;

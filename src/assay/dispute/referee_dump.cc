@@ -5,6 +5,7 @@ namespace assay::dispute {
 namespace {
 
 void Write(const Digest& digest, ByteWriter& out) { out.Raw(digest.bytes); }
+void Write(const Bytes& bytes, ByteWriter& out) { out.Blob(bytes); }
 void Write(std::integral auto number, ByteWriter& out) { out.U64(static_cast<std::uint64_t>(number)); }
 void Write(const std::string& text, ByteWriter& out) { out.String(text); }
 
@@ -54,7 +55,31 @@ Bytes Referee::Dump() const {
   Write(record_.matches, out);
   for (const Player& player : players_) DumpPlayer(player, out);
   out.U8(match_ ? 1 : 0);
+  if (match_) {
+    Write(match_->record, out);
+    DumpMatch(out);
+  }
+  DumpBatch(out);
+  out.String(progress_.phase);
+  out.String(progress_.interval);
+  return out.Take();
+}
+
+Bytes Referee::DumpOutlook() const {
+  ByteWriter out;
+  out.U8(static_cast<std::uint8_t>(phase_));
+  out.U64(record_.matches.size());
+  for (ProviderId id = 0; id < players_.size(); ++id) {
+    out.U8(Stands(id) ? 1 : 0);
+    if (Stands(id)) DumpPlayer(players_[id], out);
+  }
+  out.U8(match_ ? 1 : 0);
   if (match_) DumpMatch(out);
+  DumpBatch(out);
+  return out.Take();
+}
+
+void Referee::DumpBatch(ByteWriter& out) const {
   out.U64(batch_.size());
   for (const Pending& pending : batch_) {
     out.U8(pending.side ? static_cast<std::uint8_t>(*pending.side) : 2);
@@ -65,9 +90,6 @@ Bytes Referee::Dump() const {
     out.I64(pending.hedge_ms - now_ms_);
     Write(pending.answered, out);
   }
-  out.String(progress_.phase);
-  out.String(progress_.interval);
-  return out.Take();
 }
 
 void Referee::DumpPlayer(const Player& player, ByteWriter& out) const {
@@ -87,7 +109,6 @@ void Referee::DumpPlayer(const Player& player, ByteWriter& out) const {
 }
 
 void Referee::DumpMatch(ByteWriter& out) const {
-  Write(match_->record, out);
   for (const Side& side : match_->sides) {
     out.U32(side.group);
     out.U64(side.voices.size());
@@ -97,7 +118,9 @@ void Referee::DumpMatch(ByteWriter& out) const {
       out.U64(voice.lines.size());
       for (const Line& line : voice.lines) {
         Write(line.question, out);
-        out.U32(line.signer);
+        out.U32(Stands(line.signer) ? line.signer : static_cast<ProviderId>(players_.size()));
+        out.U8(Words(line).refused ? 1 : 0);
+        out.Blob(Words(line).body);
       }
     }
   }
@@ -106,7 +129,7 @@ void Referee::DumpMatch(ByteWriter& out) const {
   out.U64(match_->leaves.size());
   for (const auto& [group, shown] : match_->leaves) {
     out.U32(group);
-    out.U32(shown.first.signer);
+    Write(shown.second, out);
   }
 }
 

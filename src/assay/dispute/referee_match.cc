@@ -267,10 +267,12 @@ void Referee::CloseInvitation(const std::vector<Pending>& batch) {
       match_->leaves[pending.group] = {{pending.question, id}, *leaves};
       continue;
     }
-    const ProviderId by[] = {id};
-    const std::size_t charge = record_.charges.size();
-    record_.charges.emplace_back(std::in_place_type<UnprovenLog>, UnprovenLog{id, Note(pending.question, answer, by)});
-    Fall(id, Standing::kConvicted, fmt::format("did not prove its own log: {}", leaves.error().message), charge);
+    if (Stands(id)) {
+      const ProviderId by[] = {id};
+      const std::size_t charge = record_.charges.size();
+      record_.charges.emplace_back(std::in_place_type<UnprovenLog>, UnprovenLog{id, Note(pending.question, answer, by)});
+      Fall(id, Standing::kConvicted, fmt::format("did not prove its own log: {}", leaves.error().message), charge);
+    }
     if (GroupStands(pending.group)) Add(std::nullopt, pending.group, match_->invitation, StandingOf(pending.group));
   }
   if (batch_.empty()) {
