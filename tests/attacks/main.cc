@@ -8,15 +8,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <chrono>
-#include <cstdio>
-#include <thread>
 
 #include "assay/cli/command.h"
 #include "assay/cli/provide_http.h"
 #include "assay/cli/signer.h"
-#include "assay/net/http_server.h"
-#include "assay/train/interrupt.h"
 #include "cheat.h"
 #include "conduct.h"
 
@@ -57,17 +52,8 @@ void PrintList() {
 Result<int> Provide(const Options& options, const Cheat& cheat, const CheatRequest& request, const SigningKey& key,
                     const cli::Compute& compute) {
   ASSAY_ASSIGN(const auto provider, CheatingProvider::Open(cheat, request, key, *compute.backend, *compute.pool));
-  dispute::Answerer answerer(provider->account(), provider->key(), {});
-  const InterruptGuard interrupt;
-  ServerOptions server_options;
-  server_options.listen = options.provide;
-  ASSAY_ASSIGN(const auto server, HttpServer::Start(server_options, [&](const HttpRequest& question) {
-                 return cli::RespondAsProvider(question, provider->account(), answerer);
-               }));
-  fmt::print("listening on {}\n", server->url());
-  std::fflush(stdout);
-  while (interrupt.signal() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  server->Stop();
+  ASSAY_TRY(
+      cli::ServeAccount(provider->account(), provider->key(), {.listen = options.provide, .tls_cert = {}, .tls_key = {}}));
   return cli::kExitOk;
 }
 

@@ -1,22 +1,11 @@
-#include <chrono>
-#include <cstdio>
-#include <thread>
-
 #include "assay/cli/command.h"
 #include "assay/cli/provide_http.h"
 #include "assay/cli/signer.h"
-#include "assay/dispute/run_account.h"
-#include "assay/net/http_server.h"
 #include "assay/train/claims.h"
 #include "assay/train/fit.h"
-#include "assay/train/interrupt.h"
 
 namespace assay::cli {
 namespace {
-
-// What one dispute may cost, in times of what an honest match of two takes: a tournament has several.
-constexpr std::int64_t kMatches = 16;
-constexpr int kWorkers = 8;
 
 struct ProvideOptions {
   std::string run;
@@ -27,10 +16,6 @@ struct ProvideOptions {
   std::int64_t memory_mib = 4096;
   ComputeOptions compute;
 };
-
-dispute::Work Times(std::int64_t n, const dispute::Work& work) {
-  return {.steps_run = n * work.steps_run, .steps_traced = n * work.steps_traced, .batches_loaded = n * work.batches_loaded};
-}
 
 Result<int> RunProvide(const ProvideOptions& options) {
   if (options.tls_cert.empty() != options.tls_key.empty()) return Err("--tls-cert and --tls-key: expected both or neither");
@@ -45,23 +30,7 @@ Result<int> RunProvide(const ProvideOptions& options) {
   ASSAY_TRY(CheckFits(prepared, *compute.backend));
   const auto limits = dispute::RunAccount::Limits::Of(static_cast<std::size_t>(options.memory_mib) << 20);
   ASSAY_ASSIGN(const auto account, dispute::RunAccount::Make(run, prepared, *compute.backend, *compute.pool, limits));
-  ASSAY_ASSIGN(const dispute::Work bill, account->Bill());
-  dispute::Answerer answerer(*account, key, {.budget = Times(kMatches, bill)});
-
-  const InterruptGuard interrupt;
-  ServerOptions server_options;
-  server_options.listen = options.listen;
-  server_options.workers = kWorkers;
-  server_options.max_body_bytes = dispute::kMaxQuestionBytes;
-  server_options.certificate_file = options.tls_cert;
-  server_options.key_file = options.tls_key;
-  ASSAY_ASSIGN(const auto server, HttpServer::Start(server_options, [&](const HttpRequest& request) {
-                 return RespondAsProvider(request, *account, answerer);
-               }));
-  fmt::print("listening on {}\n", server->url());
-  std::fflush(stdout);
-  while (interrupt.signal() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  server->Stop();
+  ASSAY_TRY(ServeAccount(*account, key, {.listen = options.listen, .tls_cert = options.tls_cert, .tls_key = options.tls_key}));
   return kExitOk;
 }
 

@@ -1,9 +1,23 @@
 #include "assay/cli/provide_http.h"
 
+#include <chrono>
+#include <cstdio>
+#include <thread>
 #include <utility>
+
+#include "assay/net/http_server.h"
+#include "assay/train/interrupt.h"
 
 namespace assay::cli {
 namespace {
+
+// What one dispute may cost, in times of what a match of two takes: a tournament has several.
+constexpr std::int64_t kMatches = 16;
+constexpr int kWorkers = 8;
+
+dispute::Work Times(std::int64_t n, const dispute::Work& work) {
+  return {.steps_run = n * work.steps_run, .steps_traced = n * work.steps_traced, .batches_loaded = n * work.batches_loaded};
+}
 
 HttpResponse Document(const HttpRequest& request, std::string type, ByteSpan body) {
   if (request.method != "GET") return TextResponse(405, "expected GET");
@@ -27,6 +41,26 @@ HttpResponse RespondAsProvider(const HttpRequest& request, const dispute::Accoun
   if (request.target == "/v1/program") return Document(request, "application/octet-stream", account.program());
   if (request.target == "/v1/answer") return Answered(request, answerer);
   return TextResponse(404, "expected /v1/receipt, /v1/job, /v1/program or /v1/answer");
+}
+
+Status ServeAccount(dispute::RunAccount& account, const SigningKey& key, const ProvideAddress& address) {
+  ASSAY_ASSIGN(const dispute::Work bill, account.Bill());
+  dispute::Answerer answerer(account, key, {.budget = Times(kMatches, bill)});
+  ServerOptions options;
+  options.listen = address.listen;
+  options.workers = kWorkers;
+  options.max_body_bytes = dispute::kMaxQuestionBytes;
+  options.certificate_file = address.tls_cert;
+  options.key_file = address.tls_key;
+  const InterruptGuard interrupt;
+  ASSAY_ASSIGN(const auto server, HttpServer::Start(options, [&](const HttpRequest& request) {
+                 return RespondAsProvider(request, account, answerer);
+               }));
+  fmt::print("listening on {}\n", server->url());
+  std::fflush(stdout);
+  while (interrupt.signal() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  server->Stop();
+  return {};
 }
 
 }  // namespace assay::cli

@@ -1,12 +1,22 @@
 // What `assay provide` answers over HTTP (docs/formats/dispute.md, "Over HTTP").
 #pragma once
 
+#include <string>
+
 #include "assay/dispute/answerer.h"
+#include "assay/dispute/run_account.h"
 #include "assay/net/http.h"
 
 namespace assay::cli {
 
 // Thread safe. Receipt, job and program do not wait for the account.
 HttpResponse RespondAsProvider(const HttpRequest& request, const dispute::Account& account, dispute::Answerer& answerer);
+
+struct ProvideAddress {
+  std::string listen;             // HOST:PORT
+  std::string tls_cert, tls_key;  // PEM files, both or neither
+};
+// Answers until SIGINT or SIGTERM; one line on standard output says where.
+Status ServeAccount(dispute::RunAccount& account, const SigningKey& key, const ProvideAddress& address);
 
 }  // namespace assay::cli
