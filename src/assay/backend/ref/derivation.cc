@@ -104,6 +104,7 @@ std::vector<InputRange> Joined(std::vector<InputRange> ranges) {
 
 Value Evaluate(const Node& node, Inputs in) {
   std::vector<Value> values;
+  values.reserve(node.parts());
   for (std::uint32_t i = 0; i < node.parts(); ++i) values.push_back(Evaluate(*node.Part(i, values), in));
   return node.Compute(values, in);
 }

@@ -57,7 +57,8 @@ NodePtr Derive_batchnorm_grad(const OpInstance& op, int output, std::int64_t ele
   const NormalisedDot dot{c, view.cols};
   const auto dgamma = [=](Values) { return MakeColSum(dot, view.rows); };
   const auto dbeta = [=](Values) { return MakeColSum(PlainSum{{.input = 4, .first = c, .stride = view.cols}}, view.rows); };
-  if (output != 0) return output == 1 ? dgamma({}) : dbeta({});
+  if (output == 1) return dgamma({});
+  if (output == 2) return dbeta({});
   return MakeFormula({.parts = {dgamma, dbeta},
                       .needs = {One(0, element), One(1, c), One(2, c), One(3, c), One(4, element)},
                       .rule = [=](Values parts, Inputs in) {
