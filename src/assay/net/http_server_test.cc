@@ -30,6 +30,17 @@ HttpResponse Echo(HttpRequest request) {
 
 std::unique_ptr<HttpClient> ClientOf(const HttpServer& server) { return *HttpClient::Create(server.url()); }
 
+// Whether a request is served before long: a place that was lost may take a moment to become free.
+bool IsServed(HttpClient& client) {
+  const auto start = steady_clock::now();
+  while (steady_clock::now() - start < milliseconds(kTimeoutMs)) {
+    const auto response = client.Get("/", kTimeoutMs);
+    if (response && response->status == 200) return true;
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  return false;
+}
+
 constexpr std::string_view kGet = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
 TEST(HttpServer, TheHandlerSeesTheRequest) {
@@ -122,6 +133,18 @@ TEST(HttpServer, BodiesUpToTheLimit) {
   EXPECT_TRUE(peer.Receive().starts_with("HTTP/1.1 413 "));
 }
 
+// Bytes that nobody wants any more do not reset the connection, which could cost the peer its answer.
+TEST(HttpServer, PeersMayGoOnSendingAfterARefusal) {
+  const auto server = Serve({.max_body_bytes = 10}, Echo);
+  const RawSocket peer = RawSocket::ConnectTo(server->port());
+  ASSERT_TRUE(peer.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n"));
+  EXPECT_TRUE(peer.Receive().starts_with("HTTP/1.1 413 "));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(peer.Send("x"));
+    std::this_thread::sleep_for(milliseconds(10));
+  }
+}
+
 TEST(HttpServer, HeadersBeyondTheLimit) {
   const auto server = Serve({.max_header_bytes = 1000}, Echo);
   const RawSocket peer = RawSocket::ConnectTo(server->port());
@@ -165,21 +188,13 @@ TEST(HttpServer, PeersThatLeaveMidway) {
 }
 
 TEST(HttpServer, PeersThatDoNotReadTheirAnswer) {
-  const auto server = Serve({.max_connections = 1, .write_timeout_ms = 100}, [](const HttpRequest&) {
-    return HttpResponse{.status = 200, .content_type = "x/y", .body = Bytes(32 << 20)};
+  const auto server = Serve({.max_connections = 1, .write_timeout_ms = 100}, [](const HttpRequest& request) {
+    return HttpResponse{.status = 200, .content_type = "x/y", .body = Bytes(request.target == "/large" ? 32 << 20 : 1)};
   });
   const RawSocket peer = RawSocket::ConnectTo(server->port());
-  ASSERT_TRUE(peer.Send(kGet));
+  ASSERT_TRUE(peer.Send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n"));
   // The place is free again although the peer holds on.
-  const auto client = ClientOf(*server);
-  const auto start = steady_clock::now();
-  bool answered = false;
-  while (!answered && steady_clock::now() - start < milliseconds(kTimeoutMs)) {
-    const auto response = client->Get("/", kTimeoutMs);
-    answered = !response || response->status != 503;
-    std::this_thread::sleep_for(milliseconds(10));
-  }
-  EXPECT_TRUE(answered);
+  EXPECT_TRUE(IsServed(*ClientOf(*server)));
 }
 
 // A byte now and then does not prolong the time for a request; neither does silence.
@@ -196,7 +211,7 @@ TEST(HttpServer, SlowPeersLoseTheirPlace) {
   EXPECT_FALSE(open);
   EXPECT_EQ(silent.Receive(), "");
   EXPECT_LT(steady_clock::now() - start, milliseconds(kTimeoutMs / 2));
-  EXPECT_EQ(ClientOf(*server)->Get("/", kTimeoutMs)->status, 200);
+  EXPECT_TRUE(IsServed(*ClientOf(*server)));
 }
 
 TEST(HttpServer, ConnectionsBeyondTheLimitAreTurnedAway) {
