@@ -172,7 +172,7 @@ Result<Arbitration> Arbitrate(std::vector<std::unique_ptr<Peer>> peers, const Ar
   const Digest job = options.job.value_or(claims.front().receipt.job);
   ASSAY_ASSIGN(Terms made, FetchTerms(peers, job, result.bytes_received));
   const auto terms = std::make_shared<const Terms>(std::move(made));
-  const auto law = LawOf(terms, options.nonce, Manner{.pair = options.pair, .unsigned_answers = options.unsigned_answers});
+  const auto law = LawOf(terms, options.nonce, LawOptions{.pair = options.pair, .unsigned_answers = options.unsigned_answers});
   Referee referee(law, claims, options.clocks);
 
   Inbox inbox;

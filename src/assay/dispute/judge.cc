@@ -311,7 +311,7 @@ Result<Judgement> JudgeBy(const Law& law, std::span<const Claim> claims, const E
 
 Result<Judgement> Judge(const Evidence& evidence) {
   ASSAY_ASSIGN(Terms terms, Terms::Make(evidence.job, evidence.program));
-  const auto law = LawOf(std::make_shared<const Terms>(std::move(terms)), evidence.nonce, Manner{.pair = evidence.pair});
+  const auto law = LawOf(std::make_shared<const Terms>(std::move(terms)), evidence.nonce, LawOptions{.pair = evidence.pair});
   std::vector<Claim> claims;
   for (std::size_t i = 0; i < evidence.parties.size(); ++i) {
     ASSAY_ASSIGN(Claim claim, OpenClaim(evidence.parties[i].receipt, fmt::format("evidence: receipt {}", i)));

@@ -37,7 +37,7 @@ std::optional<std::int64_t> EntryOf(const Terms& terms, const Question& question
 
 }  // namespace
 
-std::shared_ptr<const Law> LawOf(std::shared_ptr<const Terms> terms, const Digest& nonce, const Manner& manner) {
+std::shared_ptr<const Law> LawOf(std::shared_ptr<const Terms> terms, const Digest& nonce, const LawOptions& options) {
   auto law = std::make_shared<Law>();
   law->examine = [terms](const Claim& a, const Claim& b, const Testimony& said_a, const Testimony& said_b) {
     return Examine(*terms, a, b, said_a, said_b);
@@ -48,10 +48,10 @@ std::shared_ptr<const Law> LawOf(std::shared_ptr<const Terms> terms, const Diges
   ByteWriter pair;
   pair.String("assay/pair/1");
   pair.Raw(nonce.bytes);
-  const Digest secret = manner.pair ? HashBytes(pair.bytes()) : nonce;
+  const Digest secret = options.pair ? HashBytes(pair.bytes()) : nonce;
   law->dispute = [terms, secret](std::span<const Claim> claims) { return DisputeId(*terms, claims, secret); };
-  law->one_claim_per_key = !manner.pair;
-  law->is_signed = [without = manner.unsigned_answers](const Answer& answer, ByteSpan question, const VerifyKey& key) {
+  law->one_claim_per_key = !options.pair;
+  law->is_signed = [without = options.unsigned_answers](const Answer& answer, ByteSpan question, const VerifyKey& key) {
     return std::ranges::find(without, key) != without.end() || IsSignedBy(answer, question, key);
   };
   law->open_log = [terms](const Claim& claim, const LeavesQuestion& question, ByteSpan body) -> Result<std::vector<Bytes>> {

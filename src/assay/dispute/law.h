@@ -31,7 +31,7 @@ struct Law {
 };
 
 // How a comparison of two runs on one machine differs from a dispute among parties who do not trust each other.
-struct Manner {
+struct LawOptions {
   bool pair =
       false;  // two runs on one machine, which may be of one signer; otherwise two receipts of one key convict its owner
   // Whose answers need no signature: they count because of where they came from.
@@ -39,6 +39,6 @@ struct Manner {
 };
 
 // `nonce` is what tells this dispute from others about the same receipts.
-std::shared_ptr<const Law> LawOf(std::shared_ptr<const Terms> terms, const Digest& nonce, const Manner& manner);
+std::shared_ptr<const Law> LawOf(std::shared_ptr<const Terms> terms, const Digest& nonce, const LawOptions& options);
 
 }  // namespace assay::dispute
