@@ -132,12 +132,12 @@ class Simulation {
       return;
     }
     const Actor& actor = scenario_.actors[send.provider];
-    const Manner manner = actor.manner == Manner::kAnything ? static_cast<Manner>(1 + dice_.Below(kManners - 2)) : actor.manner;
+    const Habit habit = actor.habit == Habit::kAnything ? static_cast<Habit>(1 + dice_.Below(kHabits - 2)) : actor.habit;
     std::int64_t delay = dice_.Ms(kCompute);
-    if (manner == Manner::kStalling && dice_.One(3)) {
+    if (habit == Habit::kStalling && dice_.One(3)) {
       delay = std::max<std::int64_t>(1, send.deadline_ms - Clock() - 400 + static_cast<std::int64_t>(dice_.Below(800)));
     }
-    for (Bytes& message : Messages(actor, manner, send, addressed->question)) {
+    for (Bytes& message : Messages(actor, habit, send, addressed->question)) {
       party.said.push_back(message);
       At(delay, [this, send, message] {
         if (parties_[send.provider].down) return;
@@ -146,25 +146,25 @@ class Simulation {
     }
   }
 
-  std::vector<Bytes> Messages(const Actor& actor, Manner manner, const Send& send, const Question& question) {
+  std::vector<Bytes> Messages(const Actor& actor, Habit habit, const Send& send, const Question& question) {
     const auto say = [&](const Result<Bytes>& body) { return actor.message(send.question, !body, body ? *body : Bytes{}); };
     Result<Bytes> own = actor.answer(question);
     const auto borrowed = [&] { return scenario_.runs[dice_.Below(scenario_.runs.size())](question); };
-    switch (manner) {
-      case Manner::kSilent: return {};
-      case Manner::kRefusing: return {actor.message(send.question, true, {})};
-      case Manner::kGarbling:
+    switch (habit) {
+      case Habit::kSilent: return {};
+      case Habit::kRefusing: return {actor.message(send.question, true, {})};
+      case Habit::kGarbling:
         if (own && !own->empty()) (*own)[dice_.Below(own->size())] ^= static_cast<std::uint8_t>(1 << dice_.Below(8));
         return {say(own)};
-      case Manner::kEquivocating: return {say(own), say(borrowed()), actor.message(send.question, true, {})};
-      case Manner::kReplaying: {
+      case Habit::kEquivocating: return {say(own), say(borrowed()), actor.message(send.question, true, {})};
+      case Habit::kReplaying: {
         const PartyState& from = parties_[dice_.Below(parties_.size())];
         if (from.said.empty()) return {say(own)};
         return {from.said[dice_.Below(from.said.size())], dice_.One(2) ? say(own) : from.said.front()};
       }
-      case Manner::kOversized:
+      case Habit::kOversized:
         return {actor.message(send.question, false, Bytes(dice_.Below(dice_.One(100) ? kMaxAnswerBytes - 300 : 20'000)))};
-      case Manner::kBorrowing: return {say(borrowed())};
+      case Habit::kBorrowing: return {say(borrowed())};
       default: return {say(own)};
     }
   }
@@ -235,7 +235,7 @@ class Simulation {
     for (const ProviderRecord& provider : record.providers) result_.standings.push_back(provider.standing);
     std::optional<std::uint32_t> group;
     for (ProviderId id = 0; id < parties_.size(); ++id) {
-      if (scenario_.actors[id].manner != Manner::kHonest) continue;
+      if (scenario_.actors[id].habit != Habit::kHonest) continue;
       group = record.providers[id].group;
       if (record.providers[id].standing != Standing::kStanding) {
         result_.problem = fmt::format("the honest provider {} is {}: {}", id, ToString(record.providers[id].standing),
@@ -281,9 +281,13 @@ class Simulation {
 };
 
 toy::Fault RandomFault(const toy::Shape& shape, Dice& dice) {
-  return {static_cast<toy::Lie>(1 + dice.Below(5)),
-          1 + static_cast<std::int64_t>(dice.Below(static_cast<std::uint64_t>(shape.steps))),
-          static_cast<std::uint32_t>(dice.Below(shape.nodes)), 1 + static_cast<std::uint32_t>(dice.Below(3))};
+  toy::Fault fault{static_cast<toy::Lie>(1 + dice.Below(5)), 1, 0, 1 + static_cast<std::uint32_t>(dice.Below(3))};
+  const bool of_a_node = fault.lie == toy::Lie::kOutput || fault.lie == toy::Lie::kInput;
+  if (of_a_node || fault.lie == toy::Lie::kResult) {
+    fault.step += static_cast<std::int64_t>(dice.Below(static_cast<std::uint64_t>(shape.steps)));
+  }
+  if (of_a_node) fault.node = static_cast<std::uint32_t>(dice.Below(shape.nodes));
+  return fault;
 }
 
 }  // namespace
@@ -308,11 +312,11 @@ Simulated SimulateToy(std::uint64_t seed) {
     const bool good = id == honest || dice.One(8);
     const std::size_t which = good ? 0 : dice.Below(runs.size());
     const auto& run = runs[which];
-    const Manner manner = good          ? Manner::kHonest
-                          : dice.One(2) ? Manner::kConsistent
-                                        : static_cast<Manner>(1 + dice.Below(kManners - 1));
+    const Habit habit = good          ? Habit::kHonest
+                        : dice.One(2) ? Habit::kConsistent
+                                      : static_cast<Habit>(1 + dice.Below(kHabits - 1));
     scenario.actors.push_back(
-        {toy::ClaimOf(*run, id), manner, scenario.runs[which], [id](ByteSpan asked, bool refused, Bytes body) {
+        {toy::ClaimOf(*run, id), habit, scenario.runs[which], [id](ByteSpan asked, bool refused, Bytes body) {
            const Signature signature = toy::Sign(HashBytes(asked), refused, body, toy::KeyOf(id));
            return Encode(Answer{.refused = refused, .body = std::move(body), .signature = signature});
          }});

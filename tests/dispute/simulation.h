@@ -13,7 +13,7 @@
 namespace assay::dispute {
 
 // How somebody who is not honest behaves.
-enum class Manner : std::uint8_t {
+enum class Habit : std::uint8_t {
   kHonest,
   kConsistent,  // answers by its own run
   kSilent,
@@ -26,11 +26,11 @@ enum class Manner : std::uint8_t {
   kBorrowing,  // answers by other runs
   kAnything,   // each time something else
 };
-inline constexpr int kManners = 11;
+inline constexpr int kHabits = 11;
 
 struct Actor {
   Claim claim;
-  Manner manner = Manner::kHonest;
+  Habit habit = Habit::kHonest;
   std::function<Result<Bytes>(const Question& question)> answer;  // by its own run
   std::function<Bytes(ByteSpan asked, bool refused, Bytes body)> message;
 };
