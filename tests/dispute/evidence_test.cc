@@ -278,5 +278,27 @@ TEST_F(Framing, NorByQuestionsThatNobodyCanAnswer) {
   EXPECT_FALSE(JudgeBy(*law_, claims_, framed)->convicts);
 }
 
+// Answers that the referee says it computed itself prove nothing, of whatever kind the charge is.
+TEST_F(Framing, NorByAnswersThatNobodySigned) {
+  Evidence evidence;
+  for (std::size_t i = 0; i < claims_.size(); ++i) evidence.parties.push_back({.receipt = "", .standing = Standing::kStanding});
+  evidence.parties[kHonest].unsigned_answers = true;
+  const Question question = LeavesQuestion{{.kind = TreeKind::kLog}, {{0, 1}}};
+  evidence.statements = {{question, true, {}, {{kHonest, {}}}}, {question, false, {1}, {{kHonest, {}}}}};
+  Evidence two = evidence;
+  two.parties[kHonest].standing = Standing::kEquivocated;
+  two.charges.emplace_back(std::in_place_type<TwoAnswers>, TwoAnswers{kHonest, 0, 1});
+  Evidence unproven = evidence;
+  unproven.parties[kHonest].standing = Standing::kConvicted;
+  unproven.charges.emplace_back(std::in_place_type<UnprovenLog>, UnprovenLog{kHonest, 0});
+  unproven.charges.emplace_back(std::in_place_type<UnprovenLog>, UnprovenLog{kHonest, 1});
+  for (const Evidence& framed : {two, unproven}) {
+    const auto judgement = JudgeBy(*law_, claims_, framed);
+    ASSERT_TRUE(judgement) << judgement.error().message;
+    EXPECT_FALSE(judgement->convicts);
+    EXPECT_FALSE(judgement->parties[kHonest].proven);
+  }
+}
+
 }  // namespace
 }  // namespace assay::dispute::toy

@@ -285,7 +285,8 @@ Result<Judgement> Judging::Conclude() {
     } else if (standing == Standing::kSilent) {
       party.proven = false;
       party.by = "did not answer in time, says the referee";
-    } else if (standing == Standing::kConvicted && party.charge && evidence_.parties[id].unsigned_answers) {
+    } else if (party.charge && evidence_.parties[id].unsigned_answers &&
+               !std::holds_alternative<TwoReceipts>(evidence_.charges[*party.charge])) {
       party.proven = false;
       party.by += ", says the referee: the answers are not signed";
     } else if (IsNamedGuilty(standing) && !party.charge) {
