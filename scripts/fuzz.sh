@@ -7,7 +7,7 @@ seconds=${1:-60}
 [ $# -gt 0 ] && shift
 command -v clang++-19 >/dev/null || { echo "fuzz.sh: clang++-19 is needed" >&2; exit 2; }
 cmake --preset fuzz >/dev/null
-targets=${*:-"answer bpe_text bpe_vocabulary bundle checkpoint cifar consistency dispute envelope hex inclusion job key program question range run safetensors tokens trace url"}
+targets=${*:-"answer bpe_text bpe_vocabulary bundle checkpoint cifar consistency dispute envelope evidence hex inclusion job key program question range run safetensors tokens trace url"}
 for target in $targets; do binaries="${binaries:-} fuzz_$target"; done
 # shellcheck disable=SC2086
 cmake --build build/fuzz --target write_seeds $binaries

@@ -4,6 +4,7 @@
 #include "../dispute/jobs_for_test.h"
 #include "../dispute/play.h"
 #include "assay/base/check.h"
+#include "assay/dispute/evidence.h"
 #include "fuzz/targets.h"
 
 namespace assay::fuzz {
@@ -92,6 +93,14 @@ void RunDispute(ByteSpan input) {
   ASSAY_CHECK(played.finding() != nullptr && !played.finding()->guilty[0] && played.finding()->guilty[1]);
 }
 
+void RunEvidence(ByteSpan input) {
+  const auto evidence = DecodeEvidence(input);
+  if (!evidence) return;
+  ASSAY_CHECK(std::ranges::equal(dispute::Encode(*evidence), input));
+  const auto judgement = Judge(*evidence);
+  ASSAY_CHECK(judgement || judgement.error().message.find('\n') == std::string::npos);
+}
+
 std::vector<Bytes> QuestionSeeds() {
   std::vector<Bytes> seeds;
   for (const Question& question : SomeQuestions()) seeds.push_back(dispute::Encode(Digest{}, question));
@@ -112,6 +121,17 @@ std::vector<Bytes> AnswerSeeds() {
   seeds.push_back(*stage.honest.Leaf(trace, 3));
   seeds.push_back(dispute::Encode(StepRecord{.step = 3}));
   return seeds;
+}
+
+// The corpus has a whole one.
+std::vector<Bytes> EvidenceSeeds() {
+  const Stage stage;
+  Evidence evidence;
+  evidence.job = stage.honest.job();
+  evidence.program = stage.honest.program();
+  evidence.pair = true;
+  for (const MemoryRun* run : {&stage.honest, &stage.liar}) evidence.parties.push_back({.receipt = run->receipt()});
+  return {dispute::Encode(Evidence{}), dispute::Encode(evidence)};
 }
 
 std::vector<Bytes> DisputeSeeds() {

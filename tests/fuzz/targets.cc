@@ -13,6 +13,7 @@ constexpr Target kTargets[] = {
     {"consistency", RunConsistency, ConsistencySeeds},
     {"dispute", RunDispute, DisputeSeeds},
     {"envelope", RunEnvelope, EnvelopeSeeds},
+    {"evidence", RunEvidence, EvidenceSeeds},
     {"hex", RunHex, HexSeeds},
     {"inclusion", RunInclusion, InclusionSeeds},
     {"job", RunJob, JobSeeds},
