@@ -263,6 +263,7 @@ class Simulation {
     }
     if (!result_.problem.empty()) return;
     result_.problem = toy::CheckEvidence(*scenario_.law, claims_, record);
+    if (scenario_.judge && result_.problem.empty()) result_.problem = scenario_.judge(record);
   }
 
   const Scenario& scenario_;
@@ -305,7 +306,7 @@ Simulated SimulateToy(std::uint64_t seed) {
     if (dice.One(2)) faults.push_back(RandomFault(shape, dice));
     runs.push_back(std::make_shared<toy::Run>(shape, std::move(faults)));
   }
-  Scenario scenario{toy::ToyLaw(shape, seed), {}, {}};
+  Scenario scenario{toy::ToyLaw(shape, seed), {}, {}, {}};
   for (const auto& run : runs) scenario.runs.push_back([run](const Question& question) { return run->Answer(question); });
   const std::uint64_t providers = 2 + dice.Below(7), honest = dice.Below(providers);
   for (std::uint32_t id = 0; id < providers; ++id) {

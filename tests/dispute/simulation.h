@@ -39,6 +39,7 @@ struct Scenario {
   std::shared_ptr<const Law> law;
   std::vector<Actor> actors;
   std::vector<std::function<Result<Bytes>(const Question& question)>> runs;  // what liars may borrow
+  std::function<std::string(const Record& record)> judge{};                  // what is wrong with the evidence
 };
 
 struct Simulated {
@@ -53,5 +54,7 @@ Simulated Simulate(const Scenario& scenario, std::uint64_t seed);
 
 // A dispute over the toy job, all of it from the seed.
 Simulated SimulateToy(std::uint64_t seed);
+// A dispute over real runs of a small job (simulation_real.cc).
+Simulated SimulateReal(std::uint64_t seed);
 
 }  // namespace assay::dispute
