@@ -93,7 +93,7 @@ Simulated SimulateReal(std::uint64_t seed) {
   ByteWriter nonce;
   nonce.U64(seed);
   const Digest secret = HashBytes(nonce.bytes());
-  Scenario scenario{LawOf(runs.terms(), secret, Manner{}), {}, {}, {}};
+  Scenario scenario{LawOf(runs.terms(), secret, LawOptions{}), {}, {}, {}};
   std::vector<std::string> receipts;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     scenario.runs.push_back([i](const Question& question) { return runs.run(i).Answer(question); });
