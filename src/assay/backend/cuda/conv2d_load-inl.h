@@ -34,7 +34,7 @@ struct LoadTapImages {
   static constexpr int kSide = 8;
   static constexpr int kStep = kThreads / kSide;
   static constexpr int kPasses = kRows / kStep;
-  static_assert(kRows % kStep == 0 && kDepth % kSide == 0 && kPasses <= 32);
+  static_assert(kRows % kStep == 0 && kDepth % kSide == 0 && kPasses <= 32 && 32 % kSide == 0);
   using Offset = std::conditional_t<kWholeTaps, std::uint32_t, std::uint64_t>;
 
   const float* base;  // of tap and channel, in the first row's image
@@ -43,7 +43,7 @@ struct LoadTapImages {
   std::uint32_t inside = 0;  // bit i: the tap of row i is inside its image
   int channel, tap_h, tap_w;
 
-  // Where tap (0, 0) of each row is. Each thread reads only what it wrote.
+  // Where tap (0, 0) of each row is. A row belongs to neighbouring threads of one warp, the first of which writes.
   static __device__ __forceinline__ int2* Places() {
     __shared__ int2 places[kRows];
     return places;
@@ -58,10 +58,11 @@ struct LoadTapImages {
       const std::int64_t at = min(row + r + i * kStep, p.rows - 1);
       const std::int64_t image = at / (p.rows_h * p.rows_w);
       const int y = static_cast<int>(at / p.rows_w % p.rows_h) * p.scale, x = static_cast<int>(at % p.rows_w) * p.scale;
-      Places()[r + i * kStep] = {y + p.first_h, x + p.first_w};
+      if (k == 0) Places()[r + i * kStep] = {y + p.first_h, x + p.first_w};
       const std::int64_t pixel = ((image - first_image) * p.height + y) * p.width + x;
       from[i] = static_cast<Offset>((pixel * p.channels + (kWholeTaps ? k : 0)) * 4);
     }
+    __syncwarp();
     base = p.data + group * p.inner + ((first_image * p.height + p.first_h) * p.width + p.first_w) * p.channels;
     if constexpr (kWholeTaps) {
       const int tap = static_cast<int>(first_k / p.inner);
