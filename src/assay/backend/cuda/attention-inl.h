@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "assay/backend/cuda/kernels.h"
 #include "assay/numerics/device-inl.h"
 #include "assay/numerics/random.h"
 #include "assay/ops/attention_geometry.h"
@@ -247,6 +248,20 @@ __device__ __forceinline__ void ReduceRows(float (&value)[kN][kK], Op op) {
 template <int kN>
 __device__ __forceinline__ float FromOwner(float value, int row) {  // what the owner of `row` holds
   return __shfl_sync(0xffffffffu, value, static_cast<int>(threadIdx.x & 17u) | (row * (8 / kN) * 2));
+}
+
+// Launches with the shape `Large` where its `blocks` thread blocks are enough to fill the device, with `Small` elsewhere; exactly
+// as wide as a head where that is as wide as the shapes.
+template <class Large, class Small, class Launch>
+void WithShape(const Geometry& g, std::int64_t blocks, const Context& context, const Launch& launch) {
+  const bool large = blocks >= 2 * context.multiprocessors() && Large::kBytes <= context.max_shared_bytes();
+  if (g.d != Large::kWidth) {
+    launch.template operator()<Small, false, true>();
+  } else if (g.dropout > 0) {
+    large ? launch.template operator()<Large, true, true>() : launch.template operator()<Small, true, true>();
+  } else {
+    large ? launch.template operator()<Large, true, false>() : launch.template operator()<Small, true, false>();
+  }
 }
 
 }  // namespace assay::cuda::attention

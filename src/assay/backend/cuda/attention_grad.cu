@@ -367,14 +367,11 @@ void Launch(Backward a, Context& context) {
   CheckLaunch("attention_grad");
 }
 
-// `Large` where its tiles are enough to fill the device, `Small` elsewhere.
 template <class Large, class Small>
 void Choose(const Backward& a, Context& context) {
   const std::int64_t blocks = a.g.batch * a.g.hkv * ((a.g.tk + Large::kTile - 1) / Large::kTile);
-  const bool large = blocks >= 2 * context.multiprocessors() && Large::kBytes <= context.max_shared_bytes();
-  if (a.g.d != Large::kWidth) return Launch<Small, false, true>(a, context);
-  if (a.g.dropout > 0) return large ? Launch<Large, true, true>(a, context) : Launch<Small, true, true>(a, context);
-  return large ? Launch<Large, true, false>(a, context) : Launch<Small, true, false>(a, context);
+  WithShape<Large, Small>(a.g, blocks, context,
+                          [&]<class Shape, bool exact, bool dropout>() { Launch<Shape, exact, dropout>(a, context); });
 }
 
 }  // namespace

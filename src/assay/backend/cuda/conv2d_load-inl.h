@@ -30,11 +30,9 @@ struct TapImages {
 template <int kRows, int kDepth, int kThreads, bool kWholeTaps>
 struct LoadTapImages {
   using Params = TapImages;
-  static constexpr int kLd = kRows + 4;
-  static constexpr int kSide = 8;
-  static constexpr int kStep = kThreads / kSide;
-  static constexpr int kPasses = kRows / kStep;
-  static_assert(kRows % kStep == 0 && kDepth % kSide == 0 && kPasses <= 32 && 32 % kSide == 0);
+  using Layout = SharedAlongK<kRows, kDepth, kThreads, 8>;
+  static constexpr int kLd = Layout::kLd, kStep = Layout::kStep, kPasses = Layout::kPasses;
+  static_assert(kPasses <= 32);
   using Offset = std::conditional_t<kWholeTaps, std::uint32_t, std::uint64_t>;
 
   const float* base;  // of tap and channel, in the first row's image
@@ -50,9 +48,9 @@ struct LoadTapImages {
   }
 
   __device__ __forceinline__ LoadTapImages(const Params& p, std::int64_t row, std::int64_t group, std::int64_t first_k) {
-    const int k = static_cast<int>(threadIdx.x) % kSide, r = static_cast<int>(threadIdx.x) / kSide;
+    const int thread = static_cast<int>(threadIdx.x), k = Layout::K(thread), r = Layout::Row(thread);
     const std::int64_t first_image = row / (p.rows_h * p.rows_w);
-    to = static_cast<std::uint32_t>(k * kLd + r) * 4;
+    to = Layout::To(thread);
 #pragma unroll
     for (int i = 0; i < kPasses; ++i) {
       const std::int64_t at = min(row + r + i * kStep, p.rows - 1);
@@ -76,7 +74,7 @@ struct LoadTapImages {
   }
 
   __device__ __forceinline__ void Look(const Params& p) {
-    const int r = ThreadAnew() / kSide;
+    const int r = Layout::Row(ThreadAnew());
     inside = 0;
 #pragma unroll
     for (int i = 0; i < kPasses; ++i) {
@@ -102,9 +100,9 @@ struct LoadTapImages {
         Look(p);
       }
     }
-    const int k = whole ? 0 : ThreadAnew() % kSide;
+    const int k = whole ? 0 : Layout::K(ThreadAnew());
 #pragma unroll
-    for (int h = 0; h < kDepth; h += kSide) {
+    for (int h = 0; h < kDepth; h += Layout::kSide) {
       const float* tap = base + (kWholeTaps ? h : 0);
       if constexpr (!kWholeTaps) {
         std::uint32_t c, j;
@@ -116,8 +114,7 @@ struct LoadTapImages {
       if (!whole && k + h >= depth) break;
 #pragma unroll
       for (int i = 0; i < kPasses; ++i) {
-        CopyAsyncOrZero<4>(slab + to + static_cast<std::uint32_t>(h * kLd + i * kStep) * 4, Plus(tap, from[i]),
-                           (inside >> i & 1) != 0);
+        CopyAsyncOrZero<4>(slab + to + Layout::Ahead(h, i), Plus(tap, from[i]), (inside >> i & 1) != 0);
       }
     }
     channel += kDepth;
@@ -140,12 +137,8 @@ template <int kRows, int kDepth, int kThreads, bool kWholeTaps>
 struct LoadTapWeights {
   using Params = TapWeights;
   static constexpr int kVector = kWholeTaps ? 4 : 1;
-  static constexpr int kLd = kRows;
-  static constexpr int kAcross = kRows / kVector < kThreads ? kRows / kVector : kThreads;  // threads side by side
-  static constexpr int kParts = kRows / kVector / kAcross;
-  static constexpr int kStep = kThreads / kAcross;
-  static constexpr int kPasses = kDepth / kStep;
-  static_assert(kThreads % kAcross == 0 && kDepth % kStep == 0 && kParts * kAcross * kVector == kRows);
+  using Layout = SharedAlongRows<kRows, kDepth, kThreads, kVector>;
+  static constexpr int kLd = Layout::kLd, kParts = Layout::kParts, kStep = Layout::kStep, kPasses = Layout::kPasses;
 
   const float* base;
   std::uint32_t from[kParts];
@@ -153,8 +146,8 @@ struct LoadTapWeights {
   int channel, tap_w;
 
   __device__ __forceinline__ LoadTapWeights(const Params& p, std::int64_t row, std::int64_t group, std::int64_t first_k) {
-    const int k = static_cast<int>(threadIdx.x) / kAcross, r = static_cast<int>(threadIdx.x) % kAcross * kVector;
-    to = static_cast<std::uint32_t>(k * kLd + r) * 4;
+    const int thread = static_cast<int>(threadIdx.x), k = Layout::K(thread);
+    to = Layout::To(thread);
     const int last = static_cast<int>(min(p.rows - row, static_cast<std::int64_t>(kRows))) - kVector;
     base = p.data + group * p.inner * p.ld + row;
     if constexpr (kWholeTaps) {
@@ -167,7 +160,7 @@ struct LoadTapWeights {
     }
 #pragma unroll
     for (int part = 0; part < kParts; ++part) {
-      const std::uint32_t at = static_cast<std::uint32_t>(min(r + part * kAcross * kVector, last));
+      const std::uint32_t at = static_cast<std::uint32_t>(min(Layout::Row(thread, part), last));
       from[part] = (kWholeTaps ? static_cast<std::uint32_t>(k) * static_cast<std::uint32_t>(p.ld) + at : at) * 4;
     }
   }
@@ -185,7 +178,7 @@ struct LoadTapWeights {
       }
       channel += kDepth;
     }
-    const int k = whole ? 0 : ThreadAnew() / kAcross;
+    const int k = whole ? 0 : Layout::K(ThreadAnew());
 #pragma unroll
     for (int i = 0; i < kPasses; ++i) {
       const float* row = base;
@@ -200,8 +193,7 @@ struct LoadTapWeights {
       if (whole || k + i * kStep < depth) {
 #pragma unroll
         for (int part = 0; part < kParts; ++part) {
-          CopyAsync<4 * kVector>(slab + to + static_cast<std::uint32_t>(i * kStep * kLd + part * kAcross * kVector) * 4,
-                                 Plus(row, from[part]));
+          CopyAsync<4 * kVector>(slab + to + Layout::Ahead(i, part), Plus(row, from[part]));
         }
       }
     }
@@ -221,24 +213,20 @@ struct WindowImages {
 template <int kRows, int kDepth, int kThreads, int kVector>
 struct LoadWindowImages {
   using Params = WindowImages;
-  static constexpr int kLd = kRows;
-  static constexpr int kAcross = kRows / kVector < kThreads ? kRows / kVector : kThreads;  // threads side by side
-  static constexpr int kParts = kRows / kVector / kAcross;
-  static constexpr int kStep = kThreads / kAcross;
-  static constexpr int kPasses = kDepth / kStep;
-  static_assert(kThreads % kAcross == 0 && kDepth % kStep == 0 && kParts * kAcross * kVector == kRows);
+  using Layout = SharedAlongRows<kRows, kDepth, kThreads, kVector>;
+  static constexpr int kLd = Layout::kLd, kParts = Layout::kParts, kStep = Layout::kStep, kPasses = Layout::kPasses;
 
   std::uint32_t to;
   std::int32_t tap_h[kParts], tap_w[kParts], channel[kParts];
   std::uint32_t position;  // k of the first pass
 
   __device__ __forceinline__ LoadWindowImages(const Params& p, std::int64_t row, std::int64_t group, std::int64_t first_k) {
-    const int k = static_cast<int>(threadIdx.x) / kAcross, r = static_cast<int>(threadIdx.x) % kAcross * kVector;
-    to = static_cast<std::uint32_t>(k * kLd + r) * 4;
+    const int thread = static_cast<int>(threadIdx.x), k = Layout::K(thread);
+    to = Layout::To(thread);
     position = static_cast<std::uint32_t>(first_k) + k;
 #pragma unroll
     for (int part = 0; part < kParts; ++part) {
-      const int at = static_cast<int>(min(row + r + part * kAcross * kVector, p.rows - kVector));
+      const int at = static_cast<int>(min(row + Layout::Row(thread, part), p.rows - kVector));
       tap_h[part] = at / p.inner / p.taps_w - p.pad;
       tap_w[part] = at / p.inner % p.taps_w - p.pad;
       channel[part] = static_cast<int>(group) * p.inner + at % p.inner;
@@ -247,7 +235,7 @@ struct LoadWindowImages {
 
   template <bool whole>
   __device__ __forceinline__ void Load(const Params& p, std::uint32_t slab, int depth) {
-    const int k = whole ? 0 : ThreadAnew() / kAcross;
+    const int k = whole ? 0 : Layout::K(ThreadAnew());
 #pragma unroll
     for (int i = 0; i < kPasses; ++i) {
       std::uint32_t oh, ow;
@@ -267,8 +255,7 @@ struct LoadWindowImages {
                   static_cast<std::uint32_t>(channel[part]);
         }
         if (whole || k + i * kStep < depth) {
-          CopyAsyncOrZero<4 * kVector>(slab + to + static_cast<std::uint32_t>(i * kStep * kLd + part * kAcross * kVector) * 4,
-                                       from, inside);
+          CopyAsyncOrZero<4 * kVector>(slab + to + Layout::Ahead(i, part), from, inside);
         }
       }
     }

@@ -55,6 +55,16 @@ __device__ __forceinline__ std::int64_t LeastOfLanes(std::int64_t lane) {
   return lane;
 }
 
+// Of all threads of a block of `warps` warps, in every thread. Every thread must take part; `places` has one for each warp.
+__device__ __forceinline__ std::int64_t LeastOfWarps(std::int64_t value, std::int64_t* places, int warp, int warps) {
+  value = LeastOfLanes(value);
+  if (Lane() == 0) places[warp] = value;
+  __syncthreads();
+  value = LeastOfLanes(places[Lane() < warps ? Lane() : 0]);
+  __syncthreads();
+  return value;
+}
+
 __device__ __forceinline__ float MinusInfinity() { return __int_as_float(static_cast<int>(0xff800000u)); }
 
 // At most 32 K elements, one warp; 32 K when Exact, which saves the comparisons and the registers that they take.
@@ -188,12 +198,7 @@ class MediumRow {
   }
 
   __device__ __forceinline__ std::int64_t Least(std::int64_t value) const {
-    value = LeastOfLanes(value);
-    if (Lane() == 0) sums_.index[warp_] = value;
-    __syncthreads();
-    value = LeastOfLanes(sums_.index[Lane() < warps_ ? Lane() : 0]);
-    __syncthreads();
-    return value;
+    return LeastOfWarps(value, sums_.index, warp_, warps_);
   }
 
   __device__ __forceinline__ bool leads() const { return threadIdx.x == 0; }
@@ -305,12 +310,7 @@ class WideRow {
   }
 
   __device__ __forceinline__ std::int64_t Least(std::int64_t value) const {
-    value = LeastOfLanes(value);
-    if (Lane() == 0) sums_.index[warp_] = value;
-    __syncthreads();
-    value = LeastOfLanes(sums_.index[Lane() < warps_ ? Lane() : 0]);
-    __syncthreads();
-    return value;
+    return LeastOfWarps(value, sums_.index, warp_, warps_);
   }
 
   __device__ __forceinline__ bool leads() const { return threadIdx.x == 0; }
