@@ -1,7 +1,8 @@
 // Matmul against cuBLAS in FP32, the copying of memory and the hashing of a state on a GPU, one JSON record a line as scripts/gpu_report.py
-// reads them. Usage: gpu_bench [--quick]
+// reads them. Usage: gpu_bench [--quick | --tiles WORDS]
 //
-// Ours and cuBLAS's products are recorded as CUDA graphs, several of them in a row, and take turns; the median counts.
+// Ours and cuBLAS's products are recorded as CUDA graphs, several of them in a row, and take turns; the median counts. --tiles takes the shapes
+// whose names contain WORDS and tries every tile and several numbers of slices of K: what the constants of gemm.h are fitted to.
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
@@ -12,9 +13,11 @@
 #include <functional>
 
 #include "assay/backend/cuda/cuda.h"
+#include "assay/backend/cuda/gemm.h"
 #include "assay/backend/cuda/kernels.h"
 #include "assay/base/check.h"
 #include "assay/base/philox.h"
+#include "assay/ops/matmul_geometry.h"
 #include "assay/ops/table.h"
 #include "matmul_shapes.h"
 
@@ -114,8 +117,9 @@ class Machine {
     cudaGraphExec_t executable_ = nullptr;
   };
 
-  // Seconds of one product, ours and theirs.
-  std::pair<double, double> Race(const Case& c) {
+  // Seconds of one product, ours and theirs; ours by `backend`, or by the machine's own.
+  std::pair<double, double> Race(const Case& c, Backend* backend = nullptr) {
+    Backend& runs = backend != nullptr ? *backend : *backend_;
     const Tensor a = Random(c.transpose_a ? Shape{c.k, c.m} : Shape{c.m, c.k}, 1);
     const Tensor b = Random(c.transpose_b ? Shape{c.n, c.k} : Shape{c.k, c.n}, 2);
     Tensor out(TensorType{DType::kF32, {c.m, c.n}}, backend_->memory());
@@ -127,18 +131,18 @@ class Machine {
     void* outs[] = {out.data()};
     const double flops = 2.0 * static_cast<double>(c.m) * static_cast<double>(c.n) * static_cast<double>(c.k);
     const int repeats = std::clamp(static_cast<int>(4e-3 * 45e12 / flops), 1, 50);
-    backend_->Run({&op, in, outs});
+    runs.Run({&op, in, outs});
     Cublas(c, a, b, out);
-    const auto ours = backend_->Record([&] {
-      for (int i = 0; i < repeats; ++i) backend_->Run({&op, in, outs});
+    const auto ours = runs.Record([&] {
+      for (int i = 0; i < repeats; ++i) runs.Run({&op, in, outs});
     });
     Peer theirs(stream_, repeats, [&] { Cublas(c, a, b, out); });
     std::vector<double> our_seconds, their_seconds;
     for (int turn = 0; turn <= kTurns; ++turn) {
-      backend_->Wait();
+      runs.Wait();
       double begin = Now();
       ours->Replay();
-      backend_->Wait();
+      runs.Wait();
       if (turn > 0) our_seconds.push_back((Now() - begin) / repeats);
       begin = Now();
       theirs.Run();
@@ -147,11 +151,31 @@ class Machine {
     return {Median(our_seconds), Median(their_seconds)};
   }
 
+  cuda::gemm::Choice ChoiceFor(const Case& c, const cuda::Tuning& tuning = {}) const {
+    cudaDeviceProp device;
+    cuda::Check(cudaGetDeviceProperties(&device, 0), "the device's properties");
+    const cuda::Context context(stream_, device, tuning);
+    const Attrs attrs{std::int64_t{c.transpose_a}, std::int64_t{c.transpose_b}};
+    return cuda::gemm::ChoiceFor(ops::GeometryOfMatmul(attrs, c.transpose_a ? Shape{c.k, c.m} : Shape{c.m, c.k},
+                                                       c.transpose_b ? Shape{c.n, c.k} : Shape{c.k, c.n}),
+                                 context);
+  }
+
  private:
   std::unique_ptr<Backend> backend_;
   cudaStream_t stream_ = nullptr;
   cublasHandle_t cublas_ = nullptr;
 };
+
+std::string Words(const cuda::gemm::Choice& choice) {
+  const cuda::gemm::TileSpec& tile = cuda::gemm::kTiles[choice.tile];
+  const std::string words = fmt::format("{}x{}, {} warps", tile.m, tile.n, tile.warps);
+  if (choice.slices == 1) return words;
+  const std::int64_t passes = cuda::gemm::CeilDiv(choice.slices, choice.pass_slices);
+  return fmt::format("{}, K in {} slices{}", words, choice.slices, passes > 1 ? fmt::format(", {} passes", passes) : "");
+}
+
+double Flops(const Case& c) { return 2.0 * static_cast<double>(c.m) * static_cast<double>(c.n) * static_cast<double>(c.k); }
 
 void Matmuls(Machine& machine, bool quick) {
   double log_sum = 0, least = 1e9;
@@ -159,11 +183,10 @@ void Matmuls(Machine& machine, bool quick) {
   for (const Case& c : Cases()) {
     if (quick && count >= 9) break;
     const auto [ours, theirs] = machine.Race(c);
-    const double flops = 2.0 * static_cast<double>(c.m) * static_cast<double>(c.n) * static_cast<double>(c.k);
     fmt::print(
         "{{\"section\": \"matmul\", \"name\": \"{}\", \"ours\": {:.2f}, \"theirs\": {:.2f}, \"unit\": \"TFLOP/s\", \"peer\": "
-        "\"cuBLAS FP32\", \"target\": 0.8}}\n",
-        c.name, 1e-12 * flops / ours, 1e-12 * flops / theirs);
+        "\"cuBLAS FP32\", \"target\": 0.8, \"tile\": \"{}\"}}\n",
+        c.name, 1e-12 * Flops(c) / ours, 1e-12 * Flops(c) / theirs, Words(machine.ChoiceFor(c)));
     std::fflush(stdout);
     log_sum += std::log(theirs / ours);
     least = std::min(least, theirs / ours);
@@ -173,6 +196,28 @@ void Matmuls(Machine& machine, bool quick) {
       "{{\"section\": \"matmul\", \"name\": \"geometric mean of {} shapes (least {:.3f})\", \"ours\": {:.4f}, \"theirs\": 1, "
       "\"unit\": \"ratio\", \"peer\": \"cuBLAS FP32\", \"target\": 0.95}}\n",
       count, least, std::exp(log_sum / count));
+}
+
+// Every tile and several numbers of slices for the shapes whose names contain `words`.
+void Tiles(Machine& machine, const char* words) {
+  for (const Case& c : Cases()) {
+    if (c.name.find(words) == std::string::npos) continue;
+    std::vector<std::string> tried;
+    for (int tile = 0; tile <= cuda::gemm::kTileCount; ++tile) {
+      for (const int slices : {0, 1, 2, 3, 4, 6, 9, 12}) {
+        const cuda::Tuning tuning{.gemm_tile = tile, .gemm_split = slices};
+        const std::string choice = Words(machine.ChoiceFor(c, tuning));
+        if (std::ranges::find(tried, choice) != tried.end()) continue;
+        tried.push_back(choice);
+        const auto backend = cuda::MakeCudaBackend(tuning);
+        ASSAY_CHECK(backend.has_value());
+        const auto [ours, theirs] = machine.Race(c, backend->get());
+        fmt::print("{} {}x{}x{}: {}: {:.2f} us, cuBLAS {:.2f} us, {:.3f}{}\n", c.name, c.m, c.n, c.k, choice, 1e6 * ours,
+                   1e6 * theirs, theirs / ours, tile == 0 && slices == 0 ? " chosen" : "");
+        std::fflush(stdout);
+      }
+    }
+  }
 }
 
 // Best seconds of `work`, which the backend does when asked.
@@ -206,6 +251,7 @@ void Memory(Machine& machine, const std::string& name) {
 
 int Main(int argc, char** argv) {
   const bool quick = argc > 1 && std::strcmp(argv[1], "--quick") == 0;
+  const char* const tiles = argc > 2 && std::strcmp(argv[1], "--tiles") == 0 ? argv[2] : nullptr;
   const auto device = cuda::FindDevice();
   if (!device) {
     fmt::print(stderr, "gpu_bench: {}\n", device.error().message);
@@ -216,6 +262,10 @@ int Main(int argc, char** argv) {
       "{}}}\n",
       device->name, device->major, device->minor, device->multiprocessors, device->total_bytes);
   Machine machine;
+  if (tiles != nullptr) {
+    Tiles(machine, tiles);
+    return 0;
+  }
   Memory(machine, device->name);
   Matmuls(machine, quick);
   return 0;

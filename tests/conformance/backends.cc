@@ -23,8 +23,9 @@ void AddCuda(const std::shared_ptr<ThreadPool>& pool, std::vector<NamedBackend>&
   const std::pair<const char*, cuda::Tuning> tunings[] = {
       {"cuda", {}},
       {"cuda_32threads", {.threads = 32, .gemm_tile = 1, .gemm_split = 1}},
+      {"cuda_64threads", {.threads = 64, .gemm_tile = 6}},
       {"cuda_96threads", {.threads = 96, .gemm_tile = 2, .gemm_split = 3}},
-      {"cuda_256threads", {.threads = 256, .gemm_tile = 3, .gemm_split = 1000}},
+      {"cuda_256threads", {.threads = 256, .gemm_tile = 3, .gemm_split = 1000, .gemm_waiting = 3000}},
   };
   for (const auto& [name, tuning] : tunings) {
     auto backend = cuda::MakeCudaBackend(tuning);

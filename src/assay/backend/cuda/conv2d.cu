@@ -16,12 +16,12 @@ using gemm::AlongRows;
 using Geometry = ops::Conv2dGeometry;
 
 // For operands with an awkward number of channels.
-constexpr unsigned kRareTiles = 0b01100;
+constexpr unsigned kRareTiles = 0b001100;
 
 template <bool whole_taps>
 struct TapImages {
   using Params = gemm::TapImages;
-  static constexpr unsigned kTiles = whole_taps ? gemm::kAllTiles : kRareTiles;
+  static constexpr unsigned kTilesA = whole_taps ? gemm::kUngroupedTiles : kRareTiles;
   static constexpr bool kSingly = true;
   template <int rows, class T>
   using Load = gemm::LoadTapImages<rows, T::kDepth, T::kThreads, whole_taps>;
@@ -29,14 +29,14 @@ struct TapImages {
 template <bool whole_taps>
 struct TapWeights {
   using Params = gemm::TapWeights;
-  static constexpr unsigned kTiles = whole_taps ? gemm::kAllTiles : kRareTiles;
+  static constexpr unsigned kTilesB = whole_taps ? gemm::kUngroupedTiles : kRareTiles;
   template <int rows, class T>
   using Load = gemm::LoadTapWeights<rows, T::kDepth, T::kThreads, whole_taps>;
 };
 template <int vector>
 struct WindowImages {
   using Params = gemm::WindowImages;
-  static constexpr unsigned kTiles = vector == 4 ? gemm::kAllTiles : kRareTiles;
+  static constexpr unsigned kTilesB = vector == 4 ? gemm::kUngroupedTiles : kRareTiles;
   static constexpr bool kSingly = vector == 1;
   template <int rows, class T>
   using Load = gemm::LoadWindowImages<rows, T::kDepth, T::kThreads, vector>;
@@ -45,13 +45,13 @@ struct WindowImages {
 // The weights of conv2d, in few registers.
 struct Weights {
   using Params = gemm::Matrix;
-  static constexpr unsigned kTiles = gemm::kAllTiles;
+  static constexpr unsigned kTilesB = gemm::kUngroupedTiles;
   static constexpr bool kSingly = true;
   template <int rows, class T>
   using Load = gemm::LoadAlongK<rows, T::kDepth, T::kThreads, 8>;
 };
 struct SingleRows : AlongRows<1> {
-  static constexpr unsigned kTiles = kRareTiles;
+  static constexpr unsigned kTilesA = kRareTiles;
 };
 
 bool IsProduct(const Geometry& g) { return g.kh == 1 && g.kw == 1 && g.stride == 1 && g.pad == 0 && g.groups == 1; }
@@ -80,7 +80,7 @@ void CheckCounts(const Geometry& g) {
 bool WholeTaps(const gemm::TapImages& images) {
   const std::int64_t most_images = 128 / (images.rows_h * images.rows_w) + 2;
   const std::int64_t image_bytes = std::int64_t{4} * images.height * images.width * images.channels;
-  return images.inner % gemm::kMaxDepth == 0 && most_images * image_bytes < (std::int64_t{1} << 32);
+  return images.inner % gemm::kUsualDepth == 0 && most_images * image_bytes < (std::int64_t{1} << 32);
 }
 
 // The pixels of one residue class modulo the stride, as rows of the output of conv2d_grad_x.
@@ -203,7 +203,7 @@ void Run_conv2d_grad_x(const KernelArgs& args, Context& context) {
   for (std::int64_t h = 0; h < std::min(g.stride, g.h); ++h) {
     for (std::int64_t w = 0; w < std::min(g.stride, g.w); ++w) {
       Class c = ClassAt(g, h, w, dy, weights, dx);
-      c.choice = gemm::Choose(c.extents, WholeTaps(c) ? gemm::kAllTiles : kRareTiles, context);
+      c.choice = gemm::Choose(c.extents, WholeTaps(c) ? gemm::kUngroupedTiles : kRareTiles, context);
       bytes = std::max(bytes, gemm::ScratchBytes(c.extents, c.choice));
       classes.push_back(c);
     }

@@ -2,6 +2,7 @@
 // one is meant to be fast. A pure function of the problem, the device and the tuning.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -20,33 +21,40 @@ struct Extents {
   std::int64_t blocks() const { return (k + kBlock - 1) / kBlock; }
 };
 
+inline constexpr int kUsualDepth = 16;  // values of k that a kernel loads at a time
+
 // The tiles of the core, in the order of Tuning::gemm_tile.
 struct TileSpec {
   int m, n;
-  int warps;      // of a thread block
-  int resident;   // thread blocks that fit on a multiprocessor
-  double cycles;  // that a fully loaded multiprocessor takes for one value of k of one tile
+  int warps;       // of a thread block
+  int resident;    // thread blocks that fit on a multiprocessor
+  double cycles;   // that a fully loaded multiprocessor takes for one value of k of one tile
+  int groups = 1;  // of a thread block's warps, each of which computes the tile for blocks of k of its own
+  int depth = kUsualDepth;
 };
 inline constexpr TileSpec kTiles[] = {
-    {128, 128, 8, 2, 145.6}, {128, 64, 4, 3, 75.7}, {64, 128, 4, 3, 74.3}, {64, 64, 2, 6, 41.8}, {64, 64, 4, 5, 40.5},
+    {128, 128, 8, 2, 145.6}, {128, 64, 4, 3, 75.7}, {64, 128, 4, 3, 74.3},
+    {64, 64, 2, 6, 41.8},    {64, 64, 4, 5, 40.5},  {48, 64, 12, 1, 39.5, 3, 32},
 };
 inline constexpr int kTileCount = static_cast<int>(sizeof(kTiles) / sizeof(kTiles[0]));
 inline constexpr unsigned kAllTiles = (1u << kTileCount) - 1;
-inline constexpr unsigned kRareTiles = 0b01001;  // for matrices that cannot be copied four values at a time
-inline constexpr int kMaxDepth = 16;             // values of k that a kernel loads at a time
+inline constexpr unsigned kUngroupedTiles = 0b011111;
+inline constexpr unsigned kRareTiles = 0b001001;  // for matrices that cannot be copied four values at a time
 
-// Shared memory of a thread block: two slabs of either operand, and the totals.
+// Shared memory of a thread block: for each group two slabs of either operand, and the totals.
 inline std::size_t SharedBytes(const TileSpec& tile) {
-  return static_cast<std::size_t>(4 * (tile.m * tile.n + 2 * kMaxDepth * (tile.m + tile.n + 8)));
+  return static_cast<std::size_t>(4 * tile.groups * (tile.m * tile.n + 2 * tile.depth * (tile.m + tile.n + 8)));
 }
 
 // K in slices of whole blocks, each for a thread block of its own. The first may be longer: its blocks are added up on the spot,
-// whereas the sums of the others wait in memory for the total before them.
+// whereas the sums of the others wait in memory for the total before them. Slices are computed and added up in one or more
+// passes, so that fewer sums wait at a time.
 struct Choice {
   int tile = 0;
   int slices = 1;
   int first_blocks = 1;  // of the first slice
   int slice_blocks = 1;  // of each other but the last
+  int pass_slices = 1;   // of each pass but the last
 };
 
 inline std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -54,12 +62,22 @@ inline std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1)
 inline Choice Cut(const Extents& e, int tile, std::int64_t first_blocks, std::int64_t slice_blocks) {
   const std::int64_t blocks = e.blocks() > 0 ? e.blocks() : 1;
   if (first_blocks > blocks) first_blocks = blocks;
-  return {tile, static_cast<int>(1 + CeilDiv(blocks - first_blocks, slice_blocks)), static_cast<int>(first_blocks),
-          static_cast<int>(slice_blocks)};
+  const int slices = static_cast<int>(1 + CeilDiv(blocks - first_blocks, slice_blocks));
+  return {tile, slices, static_cast<int>(first_blocks), static_cast<int>(slice_blocks), slices};
 }
 
-// Sums that wait in scratch memory for the ones before them.
-inline std::int64_t Slots(const Extents& e, const Choice& c) { return c.slices == 1 ? 0 : 1 + e.blocks() - c.first_blocks; }
+// The blocks before a slice.
+inline std::int64_t BlocksBefore(const Extents& e, const Choice& c, int slice) {
+  if (slice == 0) return 0;
+  return std::min<std::int64_t>(c.first_blocks + std::int64_t{slice - 1} * c.slice_blocks, e.blocks());
+}
+
+// Sums that wait in scratch memory for the ones before them, and the total of those that do not.
+inline std::int64_t Slots(const Extents& e, const Choice& c) {
+  if (c.slices == 1) return 0;
+  if (c.pass_slices == c.slices) return 1 + e.blocks() - c.first_blocks;
+  return 1 + std::int64_t{c.pass_slices} * c.slice_blocks;
+}
 
 // The part of its full speed that a multiprocessor reaches with so many warps at work.
 inline double SpeedOf(std::int64_t warps) {
@@ -67,16 +85,21 @@ inline double SpeedOf(std::int64_t warps) {
   return kSpeed[(warps < 12 ? warps : 12) - 1];
 }
 
-// What the choice is expected to take, in cycles. The constants were fitted to measurements on an H200.
+// What the choice is expected to take in one pass, and what each further pass adds, in cycles. The constants were fitted to
+// measurements on an H200 (gpu_bench --tiles).
+inline constexpr double kStart = 5600, kSecondKernel = 2300, kPass = kStart + kSecondKernel;
 inline double Cycles(const Extents& e, const Choice& c, int multiprocessors) {
-  constexpr double kStart = 5600, kEnd = 0.19, kSingly = 0.054, kSecondKernel = 2300, kSlot = 57, kBytes = 2950;
+  constexpr double kEnd = 0.19, kSingly = 0.054, kSlot = 57, kBytes = 2950;
   const TileSpec& tile = kTiles[c.tile];
   const std::int64_t tiles = CeilDiv(e.m, tile.m) * CeilDiv(e.n, tile.n) * e.batch;
   const double each_k = tile.cycles + kSingly * ((e.a_singly ? tile.m : 0) + (e.b_singly ? tile.n : 0));
   const double end = kEnd * tile.m * tile.n;
   if (c.slices == 1) {
-    // The busiest multiprocessor: rounds of as many thread blocks as fit, then what is left.
-    const double each = static_cast<double>(e.k) * each_k + end;
+    // The busiest multiprocessor: rounds of as many thread blocks as fit, then what is left. The groups take as long as the first.
+    const std::int64_t before = (CeilDiv(e.k, tile.groups * kBlock) - 1) * kBlock;
+    const std::int64_t k =
+        tile.groups == 1 ? e.k : tile.groups * (before + std::min<std::int64_t>(e.k - tile.groups * before, kBlock));
+    const double each = static_cast<double>(k) * each_k + end;
     const std::int64_t most = CeilDiv(tiles, multiprocessors), rest = most % tile.resident;
     const double last_round = rest > 0 ? static_cast<double>(rest) * each / SpeedOf(rest * tile.warps) : 0.0;
     return kStart + static_cast<double>(most - rest) * each + last_round;
@@ -93,18 +116,30 @@ inline double Cycles(const Extents& e, const Choice& c, int multiprocessors) {
   return kStart + kSecondKernel + (work + left > longest ? work + left : longest) + sums;
 }
 
-// Sums that may wait, in elements, for the sake of speed.
-inline constexpr std::int64_t kMostWaiting = 100'000'000;
+// The choice in so many passes that at most about `most` elements wait: each pass does what the whole did, with shorter slices.
+inline Choice InPasses(const Extents& e, const Choice& c, std::int64_t most) {
+  const std::int64_t passes = CeilDiv(Slots(e, c) * e.batch * e.m * e.n, most);
+  if (passes <= 1) return c;
+  Choice shorter = Cut(e, c.tile, CeilDiv(c.first_blocks, passes), CeilDiv(c.slice_blocks, passes));
+  shorter.pass_slices = static_cast<int>(CeilDiv(shorter.slices, passes));
+  return shorter;
+}
 
-// Of the tiles in the set. With a forced number of slices they are equally long.
+// Sums that may wait, in elements.
+inline constexpr std::int64_t kMostWaiting = 40'000'000;
+
+// Of the tiles in the set. With a forced number of slices they are equally long. Tiles with groups take all of K.
 inline Choice Choose(const Extents& e, unsigned tiles, const Context& context) {
   const int tuned_tile = context.tuning().gemm_tile, tuned_slices = context.tuning().gemm_split;
   const std::int64_t blocks = e.blocks() > 0 ? e.blocks() : 1;
   Choice best;
   double least = -1;
-  const auto consider = [&](const Choice& choice) {
-    if (choice.slices > 1 && tuned_slices == 0 && Slots(e, choice) * e.batch * e.m * e.n > kMostWaiting) return;
-    const double cycles = Cycles(e, choice, context.multiprocessors());
+  const std::int64_t most = context.tuning().gemm_waiting > 0 ? context.tuning().gemm_waiting : kMostWaiting;
+  const auto consider = [&](const Choice& whole) {
+    const Choice choice = InPasses(e, whole, most);
+    if (tuned_slices == 0 && Slots(e, choice) * e.batch * e.m * e.n > most) return;
+    const double passes = static_cast<double>(CeilDiv(choice.slices, choice.pass_slices));
+    const double cycles = Cycles(e, whole, context.multiprocessors()) + (passes - 1) * kPass;
     if (least < 0 || cycles < least) best = choice, least = cycles;
   };
   for (int tile = 0; tile < kTileCount; ++tile) {
@@ -114,6 +149,10 @@ inline Choice Choose(const Extents& e, unsigned tiles, const Context& context) {
   for (int tile = 0; tile < kTileCount; ++tile) {
     if ((tiles >> tile & 1) == 0) continue;
     if (tuned_tile > 0 && place-- != 0) continue;
+    if (kTiles[tile].groups > 1) {
+      consider(Cut(e, tile, blocks, 1));
+      continue;
+    }
     if (tuned_slices > 0) {
       const std::int64_t each = CeilDiv(blocks, tuned_slices < blocks ? tuned_slices : blocks);
       consider(Cut(e, tile, each, each));
@@ -121,6 +160,7 @@ inline Choice Choose(const Extents& e, unsigned tiles, const Context& context) {
     }
     consider(Cut(e, tile, blocks, 1));
     if (CeilDiv(e.m, kTiles[tile].m) * CeilDiv(e.n, kTiles[tile].n) * e.batch > 8 * context.multiprocessors()) continue;
+    consider(Cut(e, tile, 1, 1));
     for (const int slices : {2, 3, 4, 5, 6, 8, 11, 16, 22, 32, 44, 64, 128, 256, 512, 1024}) {
       if (slices <= blocks) consider(Cut(e, tile, CeilDiv(blocks, slices), CeilDiv(blocks, slices)));
     }
@@ -135,5 +175,7 @@ inline Choice Choose(const Extents& e, unsigned tiles, const Context& context) {
 
 // Enqueues a matrix product (matmul.cu). Calls Context::Scratch.
 void Product(const ops::MatmulGeometry& g, const float* a, const float* b, float* out, Context& context);
+// What it chooses for its first launch; there are more only for very large operands. Nothing of g is 0 but k.
+Choice ChoiceFor(const ops::MatmulGeometry& g, const Context& context);
 
 }  // namespace assay::cuda::gemm

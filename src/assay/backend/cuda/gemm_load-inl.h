@@ -1,7 +1,7 @@
 // How the tiled matmul core (gemm-inl.h) fills its shared-memory slabs. A slab holds kDepth values of k for kRows rows of one
 // operand (rows of A, columns of B), k-major, so that a thread reads four neighbouring rows of one k at once. A loader copies
-// asynchronously, one slab at a time, in ascending k. Rows beyond the operand repeat its last one (what they lead to is never
-// stored); k beyond the end is left untouched and must not be used.
+// asynchronously, one slab at a time, in ascending k; one that can Skip values of k serves tiles with groups. Rows beyond the
+// operand repeat its last one (what they lead to is never stored); k beyond the end is left untouched and must not be used.
 //
 // For .cu files alone.
 #pragma once
@@ -142,6 +142,8 @@ struct LoadAlongK {
     }
     base += kDepth;
   }
+
+  __device__ __forceinline__ void Skip(const Params&, int depth) { base += depth; }
 };
 
 // A matrix in which rows are contiguous; copies of `kVector` (4 where ld is a multiple of 4, else 1) values.
@@ -182,6 +184,8 @@ struct LoadAlongRows {
       base += p.ld * Layout::kStep;
     }
   }
+
+  __device__ __forceinline__ void Skip(const Params& p, int depth) { base += p.ld * depth; }
 };
 
 }  // namespace assay::cuda::gemm
