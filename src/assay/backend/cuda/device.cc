@@ -46,7 +46,9 @@ Ledger& TheLedger() {
 
 double Gigabytes(std::size_t bytes) { return static_cast<double>(bytes) * 1e-9; }
 
-void* AllocateOrThrow(std::size_t bytes) {
+}  // namespace
+
+void* Allocate(std::size_t bytes) {
   void* data = nullptr;
   const cudaError_t status = cudaMalloc(&data, std::max<std::size_t>(bytes, 1));
   if (status == cudaErrorMemoryAllocation) {
@@ -66,8 +68,6 @@ void Release(void* data) noexcept {
   static_cast<void>(cudaFree(data));
 }
 
-}  // namespace
-
 void Check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
   throw DeviceError(fmt::format("GPU: {}: {} ({})", what, cudaGetErrorString(status), cudaGetErrorName(status)));
@@ -82,17 +82,26 @@ Context::Context(cudaStream_t stream, const cudaDeviceProp& device, const Tuning
       tuning_(tuning) {}
 
 Context::~Context() {
-  for (void* piece : scratch_) Release(piece);
+  if (scratch_ != nullptr) Release(scratch_);
+  for (void* piece : recorded_) Release(piece);
 }
 
 void* Context::Scratch(std::size_t bytes) {
-  if (bytes <= scratch_bytes_) return scratch_.back();
-  scratch_.push_back(AllocateOrThrow(bytes));
-  scratch_bytes_ = bytes;
-  return scratch_.back();
+  if (scratch_ == nullptr || bytes > scratch_bytes_) {
+    if (scratch_ != nullptr && in_recording_) recorded_.push_back(scratch_);
+    if (scratch_ != nullptr && !in_recording_) Release(scratch_);
+    scratch_ = nullptr;
+    scratch_ = Allocate(bytes);
+    scratch_bytes_ = bytes;
+    in_recording_ = false;
+  }
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  Check(cudaStreamIsCapturing(stream_, &status), "asking whether a step is being recorded");
+  if (status != cudaStreamCaptureStatusNone) in_recording_ = true;
+  return scratch_;
 }
 
-void* DeviceMemory::Allocate(std::size_t bytes) { return AllocateOrThrow(bytes); }
+void* DeviceMemory::Allocate(std::size_t bytes) { return cuda::Allocate(bytes); }
 void DeviceMemory::Free(void* data) noexcept { Release(data); }
 
 std::size_t PeakBytes() { return TheLedger().peak(); }

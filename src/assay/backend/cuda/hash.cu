@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "assay/backend/cuda/kernels.h"
+#include "assay/backend/cuda/memory.h"
 #include "assay/backend/cuda/sha256-inl.h"
 #include "assay/base/check.h"
 #include "assay/merkle/tree.h"
@@ -241,8 +242,7 @@ RootsHasher::RootsHasher(std::span<const DeviceBytes> tensors) : tensors_(tensor
     if (!joined) kept_nodes_ += total;
   }
   const std::size_t nodes_bytes = kDigestBytes * kept_nodes_, first_bytes = first.size() * sizeof(first[0]);
-  void* memory = nullptr;
-  Check(cudaMalloc(&memory, nodes_bytes + tensors.size_bytes() + first_bytes), "memory for hashing");
+  void* const memory = Allocate(nodes_bytes + tensors.size_bytes() + first_bytes);
   memory_.reset(memory);
   auto* table = static_cast<std::uint8_t*>(memory) + nodes_bytes;
   Check(cudaMemcpy(table, tensors.data(), tensors.size_bytes(), cudaMemcpyHostToDevice), "copying to the GPU");
@@ -250,7 +250,7 @@ RootsHasher::RootsHasher(std::span<const DeviceBytes> tensors) : tensors_(tensor
   Check(cudaStreamSynchronize(nullptr), "copying to the GPU");  // a copy from pageable memory may be on its way when it returns
 }
 
-void RootsHasher::Free::operator()(void* memory) const { static_cast<void>(cudaFree(memory)); }
+void RootsHasher::Free::operator()(void* memory) const { Release(memory); }
 
 void RootsHasher::Enqueue(void* out, cudaStream_t stream) const {
   if (tensors_ == 0) return;

@@ -47,8 +47,10 @@ class Context {
   int multiprocessors_;
   std::size_t max_shared_bytes_;
   Tuning tuning_;
-  std::vector<void*> scratch_;  // the last is the largest; recordings may still use the others
+  void* scratch_ = nullptr;
   std::size_t scratch_bytes_ = 0;
+  bool in_recording_ = false;    // whether a recording uses it
+  std::vector<void*> recorded_;  // former ones that recordings use
 };
 
 // Throws DeviceError, naming `what`, unless the call succeeded.

@@ -7,6 +7,9 @@
 
 namespace assay::cuda {
 
+// Memory of the GPU, aligned to 256 bytes. Allocate throws OutOfMemory; Release waits for the kernels that use the memory.
+void* Allocate(std::size_t bytes);
+void Release(void* data) noexcept;
 // The most bytes that this process had allocated at one time, by whatever backend.
 std::size_t PeakBytes();
 
