@@ -58,14 +58,15 @@ void HostBackend::RunGroup(const Group& group) {
 
 std::vector<Digest> HostBackend::TensorRoots(std::span<const ByteSpan> tensors) { return assay::TensorRoots(tensors, pool_); }
 
-std::vector<Digest> HostBackend::LeafHashes(ByteSpan tensor) {
-  std::vector<Digest> leaves(CountLeaves(tensor.size()));
+void HostBackend::QueueLeafHashes(ByteSpan tensor) {
+  const std::size_t queued = leaves_.size();
+  leaves_.resize(queued + CountLeaves(tensor.size()));
+  const std::span leaves = std::span(leaves_).subspan(queued);
   pool_.ParallelFor(static_cast<std::int64_t>(leaves.size()), 16, [&](std::int64_t begin, std::int64_t end, int) {
     const std::size_t first = static_cast<std::size_t>(begin), count = static_cast<std::size_t>(end - begin);
     const std::size_t at = first * kLeafBytes;
-    HashLeaves(tensor.subspan(at, std::min(count * kLeafBytes, tensor.size() - at)), std::span(leaves).subspan(first, count));
+    HashLeaves(tensor.subspan(at, std::min(count * kLeafBytes, tensor.size() - at)), leaves.subspan(first, count));
   });
-  return leaves;
 }
 
 }  // namespace assay

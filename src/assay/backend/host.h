@@ -1,6 +1,9 @@
 // HostBackend: what backends that compute on the CPU share. Groups run block by block on the threads of a pool.
 #pragma once
 
+#include <utility>
+#include <vector>
+
 #include "assay/backend/kernel.h"
 #include "assay/base/thread_pool.h"
 
@@ -18,7 +21,8 @@ class HostBackend : public Backend {
   MemorySpace& memory() override { return HostMemory(); }
   void RunGroup(const Group& group) override;
   std::vector<Digest> TensorRoots(std::span<const ByteSpan> tensors) override;
-  std::vector<Digest> LeafHashes(ByteSpan tensor) override;
+  void QueueLeafHashes(ByteSpan tensor) override;
+  std::vector<Digest> TakeLeafHashes() override { return std::exchange(leaves_, {}); }
   std::unique_ptr<Recording> Record(const std::function<void()>&) override { return nullptr; }
   void Wait() override {}
   HostBackend* AsHost() override { return this; }
@@ -27,7 +31,8 @@ class HostBackend : public Backend {
 
  private:
   ThreadPool& pool_;
-  Allocation scratch_;  // the slots of every thread
+  Allocation scratch_;          // the slots of every thread
+  std::vector<Digest> leaves_;  // queued and not yet taken
 };
 
 }  // namespace assay

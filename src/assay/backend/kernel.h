@@ -92,7 +92,15 @@ class Backend {
 
   // Hashes what lies in memory(), where it lies (assay/merkle/tree.h). Pieces are aligned to 64 bytes.
   virtual std::vector<Digest> TensorRoots(std::span<const ByteSpan> tensors) = 0;
-  virtual std::vector<Digest> LeafHashes(ByteSpan tensor) = 0;
+  // Leaf hashes of many pieces, each hashed as it is when it is queued; Take waits, and gives those of all pieces since the last Take, in the
+  // order of queueing.
+  virtual void QueueLeafHashes(ByteSpan tensor) = 0;
+  virtual std::vector<Digest> TakeLeafHashes() = 0;
+  // Of one piece, when nothing is queued.
+  std::vector<Digest> LeafHashes(ByteSpan tensor) {
+    QueueLeafHashes(tensor);
+    return TakeLeafHashes();
+  }
 
   // Calls `work`, which only runs ops, and records it. Null where there is nothing to gain; `work` has not been called then.
   virtual std::unique_ptr<Recording> Record(const std::function<void()>& work) = 0;

@@ -31,7 +31,8 @@ class LaunchTimer final : public Backend {
   void RunGroup(const Group& group) override;
   bool in_place() const override { return backend_.in_place(); }
   std::vector<Digest> TensorRoots(std::span<const ByteSpan> tensors) override { return backend_.TensorRoots(tensors); }
-  std::vector<Digest> LeafHashes(ByteSpan tensor) override { return backend_.LeafHashes(tensor); }
+  void QueueLeafHashes(ByteSpan tensor) override { backend_.QueueLeafHashes(tensor); }
+  std::vector<Digest> TakeLeafHashes() override { return backend_.TakeLeafHashes(); }
   std::unique_ptr<Recording> Record(const std::function<void()>&) override { return nullptr; }
   void Wait() override { backend_.Wait(); }
 

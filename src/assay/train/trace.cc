@@ -133,22 +133,37 @@ Result<TraceSummary> SummarizeTrace(ByteSpan file, const VerifyKey& key, const P
 }
 
 TraceRecorder::TraceRecorder(const Program& program, Backend& backend) : types_(OutputTypesOf(program)), backend_(backend) {
-  nodes_.resize(types_.size());
+  static_cast<void>(backend_.TakeLeafHashes());  // what a step that failed may have left
 }
 
 TraceSink TraceRecorder::sink() {
   return [this](std::size_t node, std::span<const void* const> outputs) { Record(node, outputs); };
 }
 
+// On a device the hashes are fetched many nodes at a time: waiting for each would take longer than computing it.
 void TraceRecorder::Record(std::size_t node, std::span<const void* const> outputs) {
-  ASSAY_CHECK(node < nodes_.size() && outputs.size() == types_[node].size());
-  std::vector<TraceOutput>& recorded = nodes_[node];
-  recorded.clear();
+  ASSAY_CHECK(node < types_.size() && outputs.size() == types_[node].size());
+  recorded_.push_back(node);
   for (std::size_t k = 0; k < outputs.size(); ++k) {
-    const std::size_t bytes = types_[node][k].bytes();
-    const ByteSpan content(static_cast<const std::uint8_t*>(outputs[k]), bytes);
-    recorded.push_back({.bytes = bytes, .leaves = backend_.LeafHashes(content)});
+    backend_.QueueLeafHashes({static_cast<const std::uint8_t*>(outputs[k]), types_[node][k].bytes()});
   }
+}
+
+std::vector<std::vector<TraceOutput>> TraceRecorder::Take() {
+  const std::vector<Digest> leaves = backend_.TakeLeafHashes();
+  std::vector<std::vector<TraceOutput>> nodes(types_.size());
+  auto next = leaves.begin();
+  for (const std::size_t node : recorded_) {
+    nodes[node].clear();
+    for (const TensorType& type : types_[node]) {
+      const auto end = next + static_cast<std::ptrdiff_t>(CountLeaves(type.bytes()));
+      nodes[node].push_back({.bytes = type.bytes(), .leaves = {next, end}});
+      next = end;
+    }
+  }
+  ASSAY_CHECK(next == leaves.end());
+  recorded_.clear();
+  return nodes;
 }
 
 Trace TraceStep(Stepper& stepper, State& state, std::int64_t step) {

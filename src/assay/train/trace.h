@@ -41,13 +41,13 @@ class TraceRecorder {
   // For a step on this backend.
   TraceRecorder(const Program& program, Backend& backend);
   TraceSink sink();
-  std::vector<std::vector<TraceOutput>> Take() { return std::move(nodes_); }
+  std::vector<std::vector<TraceOutput>> Take();  // when the step has run
 
  private:
   void Record(std::size_t node, std::span<const void* const> outputs);
   std::vector<std::vector<TensorType>> types_;
   Backend& backend_;
-  std::vector<std::vector<TraceOutput>> nodes_;
+  std::vector<std::size_t> recorded_;  // nodes, in the order in which they ran
 };
 
 // Runs the step after `step` steps, changing the state, and returns its trace.

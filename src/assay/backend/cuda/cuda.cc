@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "assay/backend/cuda/hash.h"
@@ -97,12 +99,21 @@ class CudaBackend final : public Backend {
     return Download(list.roots.data(), tensors.size());
   }
 
-  std::vector<Digest> LeafHashes(ByteSpan tensor) override {
+  void QueueLeafHashes(ByteSpan tensor) override {
     const std::size_t leaves = CountLeaves(tensor.size());
-    if (leaves == 0) return {};
-    if (leaves_.bytes() < leaves * sizeof(Digest)) leaves_ = Allocation(memory_, leaves * sizeof(Digest));
-    EnqueueLeafHashes({tensor.data(), tensor.size()}, leaves_.data(), stream_.get());
-    return Download(leaves_.data(), leaves);
+    if (!stage_) stage_.emplace(kStageLeaves);
+    if (leaves > stage_->room()) HashStage();
+    if (leaves <= kStageLeaves) {
+      stage_->Add({tensor.data(), tensor.size()}, stream_.get());
+    } else {
+      EnqueueLeafHashes({tensor.data(), tensor.size()}, PlaceForHashes(leaves), stream_.get());
+    }
+  }
+  std::vector<Digest> TakeLeafHashes() override {
+    HashStage();
+    FetchHashes();
+    stage_.reset();
+    return std::exchange(fetched_, {});
   }
 
   std::unique_ptr<Recording> Record(const std::function<void()>& work) override {
@@ -129,6 +140,8 @@ class CudaBackend final : public Backend {
 
  private:
   static constexpr std::size_t kMaxLists = 4;
+  static constexpr std::size_t kStageLeaves = 16384;                 // 64 MiB
+  static constexpr std::size_t kHashesBytes = std::size_t{2} << 20;  // of four full stages
 
   const HashedList& ListOf(std::span<const ByteSpan> tensors) {
     const auto same = [&](const HashedList& list) {
@@ -152,11 +165,38 @@ class CudaBackend final : public Backend {
     return digests;
   }
 
+  void HashStage() {
+    if (stage_ && stage_->leaves() > 0) stage_->EnqueueHashes(PlaceForHashes(stage_->leaves()), stream_.get());
+  }
+
+  // For so many hashes, behind those that are there already.
+  void* PlaceForHashes(std::size_t count) {
+    const std::size_t bytes = count * sizeof(Digest);
+    if (hashes_bytes_ + bytes > hashes_.bytes()) {
+      FetchHashes();
+      if (bytes > hashes_.bytes()) hashes_ = Allocation(memory_, std::max(bytes, kHashesBytes));
+    }
+    void* const place = static_cast<char*>(hashes_.data()) + hashes_bytes_;
+    hashes_bytes_ += bytes;
+    return place;
+  }
+
+  void FetchHashes() {
+    const std::size_t before = fetched_.size();
+    fetched_.resize(before + hashes_bytes_ / sizeof(Digest));
+    memory_.CopyOut(fetched_.data() + before, hashes_.data(), hashes_bytes_);
+    hashes_bytes_ = 0;
+  }
+
   Stream stream_;
   DeviceMemory memory_;
   Context context_;
   std::vector<HashedList> lists_;
-  Allocation leaves_;
+  // Queued pieces: leaves that are not hashed yet, hashes on the device, and those before them on the host.
+  std::optional<LeafStage> stage_;
+  Allocation hashes_;
+  std::size_t hashes_bytes_ = 0;
+  std::vector<Digest> fetched_;
 };
 
 std::string VersionText(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }

@@ -55,6 +55,28 @@ struct ManyTensors {
   }
 };
 
+// Leaves with a place of kLeafBytes each.
+struct StagedLeaves {
+  const std::uint8_t* data;
+  const int* bytes;
+  std::uint64_t leaves;
+  __device__ __forceinline__ Leaf operator[](std::uint64_t index) const { return {data + index * kLeafBytes, bytes[index]}; }
+};
+
+// One block copies one leaf, 16 bytes a thread.
+constexpr int kStageThreads = kLeafBytes / 16;
+__global__ void __launch_bounds__(kStageThreads) StageLeaves(OneTensor tensor, std::uint8_t* data, int* bytes) {
+  const Leaf leaf = tensor[blockIdx.x];
+  const int at = static_cast<int>(threadIdx.x) * 16;
+  std::uint8_t* const to = data + std::uint64_t{blockIdx.x} * kLeafBytes;
+  if (at + 16 <= leaf.bytes) {
+    *reinterpret_cast<uint4*>(to + at) = *reinterpret_cast<const uint4*>(leaf.data + at);
+  } else {
+    for (int i = at; i < leaf.bytes; ++i) to[i] = leaf.data[i];
+  }
+  if (threadIdx.x == 0) bytes[blockIdx.x] = leaf.bytes;
+}
+
 // One leaf per thread: the most leaves per second.
 template <class Leaves>
 __global__ void __launch_bounds__(kLeafThreads) HashManyLeaves(Leaves leaves, std::uint8_t* out, Adder add) {
@@ -75,22 +97,10 @@ __global__ void __launch_bounds__(kLeafThreads) HashManyLeaves(Leaves leaves, st
 }
 
 // When there are too few leaves to fill the GPU, the time is that of one leaf's chain of rounds. A block hashes 32 leaves: one
-// warp does the rounds and nothing else, and three others prepare the schedules of the blocks to come.
+// warp does the rounds and nothing else, and three others prepare the schedules of the three blocks to come.
 constexpr int kStages = 3;
 constexpr int kFewThreads = 32 * (1 + kStages);
 using Schedule = uint4[16][32];  // words of four rounds, with the constants added, of each leaf
-
-// Barriers of two warps, for which each must have come together: a schedule is there, and it has been used.
-__device__ __forceinline__ int Ready(int stage) { return 1 + stage; }
-__device__ __forceinline__ int Used(int stage) { return 1 + kStages + stage; }
-__device__ __forceinline__ void Arrive(int barrier) {
-  __syncwarp();
-  asm volatile("bar.arrive %0, 64;" ::"r"(barrier) : "memory");
-}
-__device__ __forceinline__ void Wait(int barrier) {
-  __syncwarp();
-  asm volatile("bar.sync %0, 64;" ::"r"(barrier) : "memory");
-}
 
 template <int... rounds>
 __device__ __forceinline__ void Prepare(Block& block, Schedule& schedule, Adder add, std::integer_sequence<int, rounds...>) {
@@ -120,36 +130,33 @@ __device__ __forceinline__ void RoundsOf(const Schedule& schedule, Words& state,
 
 template <class Leaves>
 __global__ void __launch_bounds__(kFewThreads) HashFewLeaves(Leaves leaves, std::uint8_t* out, Adder add) {
-  __shared__ Schedule schedules[kStages];
+  __shared__ Schedule schedules[2][kStages];  // one set is used while the other is filled
   const std::uint64_t index = std::uint64_t{blockIdx.x} * 32 + threadIdx.x % 32;
   const Leaf leaf = index < leaves.leaves ? leaves[index] : Leaf{};
   const int blocks = sha256::CountBlocks(leaf);
   const int most = __reduce_max_sync(0xffffffff, blocks);
-  if (threadIdx.x >= 32) {
-    const int stage = static_cast<int>(threadIdx.x) / 32 - 1;
-#pragma unroll 1
-    for (int n = stage; n < most; n += kStages) {
-      Block block{};
-      if (n < blocks) {
-        std::uint32_t last = n == 0 ? 0 : sha256::WordAt(leaf, 16 * n - 1, sha256::EndWord(leaf));
-        sha256::Load(leaf, n, last, block);
-      }
-      if (n >= kStages) Wait(Used(stage));
-      Prepare(block, schedules[stage], add, std::make_integer_sequence<int, 64>());
-      Arrive(Ready(stage));
-    }
-    return;
-  }
+  const int stage = static_cast<int>(threadIdx.x) / 32 - 1;
   Words state;
   sha256::Begin(state);
 #pragma unroll 1
-  for (int n = 0; n < most; ++n) {
-    const int stage = n % kStages;
-    Wait(Ready(stage));
-    if (n < blocks) RoundsOf(schedules[stage], state, add);
-    if (n + kStages < most) Arrive(Used(stage));
+  for (int first = 0, set = 0; first < most + kStages; first += kStages, set ^= 1) {
+    const int next = first + stage;
+    if (stage >= 0 && next < most) {
+      Block block{};
+      if (next < blocks) {
+        std::uint32_t last = next == 0 ? 0 : sha256::WordAt(leaf, 16 * next - 1, sha256::EndWord(leaf));
+        sha256::Load(leaf, next, last, block);
+      }
+      Prepare(block, schedules[set][stage], add, std::make_integer_sequence<int, 64>());
+    } else if (stage < 0 && first > 0) {
+#pragma unroll 1
+      for (int s = 0; s < kStages; ++s) {
+        if (first - kStages + s < blocks) RoundsOf(schedules[set ^ 1][s], state, add);
+      }
+    }
+    __syncthreads();
   }
-  if (blocks > 0) sha256::Store(state, out + kDigestBytes * index);
+  if (stage < 0 && blocks > 0) sha256::Store(state, out + kDigestBytes * index);
 }
 
 // One block joins up to kPieceNodes neighbours on one level into the root of their subtree: level by level, an odd last one
@@ -216,9 +223,33 @@ void CheckAligned(const DeviceBytes& tensor) { ASSAY_CHECK(reinterpret_cast<std:
 
 }  // namespace
 
+void ReleaseMemory::operator()(void* memory) const { Release(memory); }
+
 void EnqueueLeafHashes(const DeviceBytes& tensor, void* out, cudaStream_t stream) {
   CheckAligned(tensor);
   EnqueueLeaves(OneTensor{tensor, CountLeaves(tensor.bytes)}, static_cast<std::uint8_t*>(out), stream);
+}
+
+LeafStage::LeafStage(std::size_t leaves) : most_(leaves), memory_(Allocate(leaves * (kLeafBytes + sizeof(int)))) {}
+
+void LeafStage::Add(const DeviceBytes& tensor, cudaStream_t stream) {
+  CheckAligned(tensor);
+  const std::size_t leaves = CountLeaves(tensor.bytes);
+  ASSAY_CHECK(leaves <= room());
+  if (leaves == 0) return;
+  auto* const data = static_cast<std::uint8_t*>(memory_.get());
+  int* const bytes = reinterpret_cast<int*>(data + most_ * kLeafBytes);
+  StageLeaves<<<Blocks(leaves, 1), kStageThreads, 0, stream>>>(OneTensor{tensor, leaves}, data + leaves_ * kLeafBytes,
+                                                               bytes + leaves_);
+  CheckLaunch("copying leaves");
+  leaves_ += leaves;
+}
+
+void LeafStage::EnqueueHashes(void* out, cudaStream_t stream) {
+  const auto* const data = static_cast<const std::uint8_t*>(memory_.get());
+  EnqueueLeaves(StagedLeaves{data, reinterpret_cast<const int*>(data + most_ * kLeafBytes), leaves_},
+                static_cast<std::uint8_t*>(out), stream);
+  leaves_ = 0;
 }
 
 RootsHasher::RootsHasher(std::span<const DeviceBytes> tensors) : tensors_(tensors.size()) {
@@ -249,8 +280,6 @@ RootsHasher::RootsHasher(std::span<const DeviceBytes> tensors) : tensors_(tensor
   Check(cudaMemcpy(table + tensors.size_bytes(), first.data(), first_bytes, cudaMemcpyHostToDevice), "copying to the GPU");
   Check(cudaStreamSynchronize(nullptr), "copying to the GPU");  // a copy from pageable memory may be on its way when it returns
 }
-
-void RootsHasher::Free::operator()(void* memory) const { Release(memory); }
 
 void RootsHasher::Enqueue(void* out, cudaStream_t stream) const {
   if (tensors_ == 0) return;

@@ -23,6 +23,28 @@ struct DeviceBytes {
 // The leaf hashes of one tensor, CountLeaves(tensor.bytes) of them, in order.
 void EnqueueLeafHashes(const DeviceBytes& tensor, void* out, cudaStream_t stream);
 
+struct ReleaseMemory {
+  void operator()(void* memory) const;
+};
+
+// Leaves of many tensors, kept as they were when they were added, to be hashed at once: the chain of one leaf's rounds takes as
+// long as those of thousands side by side. All calls on one stream.
+class LeafStage {
+ public:
+  explicit LeafStage(std::size_t leaves);  // room for so many
+
+  std::size_t leaves() const { return leaves_; }
+  std::size_t room() const { return most_ - leaves_; }
+  // Copies the tensor; there must be room for its leaves.
+  void Add(const DeviceBytes& tensor, cudaStream_t stream);
+  // The hashes of all leaves, in order; then it is empty.
+  void EnqueueHashes(void* out, cudaStream_t stream);
+
+ private:
+  std::size_t most_, leaves_ = 0;
+  std::unique_ptr<void, ReleaseMemory> memory_;  // the leaves, then their lengths
+};
+
 // The roots of a fixed list of tensors, whose places are uploaded once. Calls of Enqueue share the memory of the inner nodes, so
 // they must not run on several streams at a time.
 class RootsHasher {
@@ -33,15 +55,11 @@ class RootsHasher {
   void Enqueue(void* out, cudaStream_t stream) const;
 
  private:
-  struct Free {
-    void operator()(void* memory) const;
-  };
-
   std::size_t tensors_;
   // Of all tensors together: the leaves, then the roots of subtrees of the level before, and last one root for each tensor.
   std::vector<std::uint64_t> nodes_;
-  std::uint64_t kept_nodes_ = 0;        // all but the last
-  std::unique_ptr<void, Free> memory_;  // kept nodes, tensors, the first node of each tensor on each level
+  std::uint64_t kept_nodes_ = 0;                 // all but the last
+  std::unique_ptr<void, ReleaseMemory> memory_;  // kept nodes, tensors, the first node of each tensor on each level
 };
 
 }  // namespace assay::cuda
