@@ -3,14 +3,15 @@
 # and .md (scripts/gpu_report.py).
 #
 # Usage: gpu-check.sh [--binaries FOLDER] [--out FOLDER] [--records FOLDER] [--sanitize SHARE] [--quick]
-# --binaries takes assay, conformance_test, exec_conformance_test and gpu_bench from there instead of building them; --out is where the report goes,
-# --records where the records that it is made of are kept; --sanitize 10 runs every tenth case under compute-sanitizer (default: all);
-# --quick leaves out the audits on the CPU of the large models, the sanitizers (unless --sanitize asks for a share) and all
+# --binaries takes assay, conformance_test, exec_conformance_test and gpu_bench from there instead of building them; --out is where the report goes
+# (two files), --records where the records that it is made of are kept (one file, and the sanitizers' logs in another); --sanitize 10 runs every tenth
+# case under compute-sanitizer (default: all);
+# --quick leaves out the audits on the CPU of the large models, the sanitizers (unless --sanitize asks for them) and all
 # peers but PyTorch's eager FP32.
 # Exit status 1 if anything is unequal or fails; speeds are only reported.
 set -u
 cd "$(dirname "$0")/.."
-binaries= out=docs/results kept= share=1 quick=
+binaries= out=docs/results kept= share= quick=
 while [ $# -gt 0 ]; do
   case $1 in
     --binaries) binaries=$(realpath "$2"); shift 2 ;;
@@ -56,7 +57,7 @@ step() { printf '%4d s  %s\n' "$SECONDS" "$*"; }
 gpu=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -n1)
 note machine "${gpu%%,*}" driver "${gpu##*, }" commit "${ASSAY_COMMIT:-$(git rev-parse --short HEAD 2>/dev/null || echo unknown)}" date "$(date +%F)"
 
-step "conformance: every op and case, four shapes of launches"
+step "conformance: every op and case, five shapes of launches"
 export ASSAY_TEST_BACKENDS=cuda
 "$binaries/conformance_test" --gtest_brief=1 --gtest_filter='-*/dependencies:*/golden:*/rules:golden_file.*' >"$work/conformance" 2>&1 || failed=1
 tail -n2 "$work/conformance"
@@ -65,13 +66,24 @@ note conformance "ops" cases "${comparisons:-0}" failed "$(grep -c '^\[  FAILED 
 note conformance "ops in hostile uses" cases "$(sed -n 's/.* ops, \([0-9]*\) of them accepted.*/\1/p' "$work/conformance")" failed "$(grep -c 'FAILED.*hostile' "$work/conformance")"
 "$binaries/exec_conformance_test" --gtest_brief=1 >"$work/exec" 2>&1 || failed=1
 note conformance "random graphs and steps, fused, unfused, traced, recorded" cases "$(sed -n 's/^\[==========\] \([0-9]*\) tests.*/\1/p' "$work/exec" | head -n1)" failed "$(grep -c '^\[  FAILED  \]' "$work/exec")"
-if { [ -z "$quick" ] || [ "$share" -gt 1 ]; } && command -v compute-sanitizer >/dev/null; then
+if { [ -z "$quick" ] || [ -n "$share" ]; } && command -v compute-sanitizer >/dev/null; then
   for tool in memcheck racecheck; do
     step "compute-sanitizer $tool on the small cases"
-    GTEST_TOTAL_SHARDS=$share GTEST_SHARD_INDEX=0 compute-sanitizer --tool $tool --error-exitcode 9 "$binaries/conformance_test" \
-      --gtest_brief=1 --gtest_filter='*.*/cuda' >"$work/$tool" 2>&1 || failed=1
-    grep -hE 'SUMMARY|Warning:|Error:' "$work/$tool" | sort | uniq -c | sort -rn | head -n 12
-    note conformance "compute-sanitizer $tool" cases "$(sed -n 's/^conformance: .* \([0-9]*\) cases.*/\1/p' "$work/$tool")" failed "$(sed -n 's/.*SUMMARY: \([0-9]*\) .*/\1/p' "$work/$tool" | tail -n1)" against "$tool"
+    options="--tool $tool --error-exitcode 9"
+    [ $tool = memcheck ] || options="$options --racecheck-detect-level info --print-level info"
+    # The launchers' own choices for every op, all shapes of launches for matmul; then the hashing.
+    GTEST_TOTAL_SHARDS=${share:-1} GTEST_SHARD_INDEX=0 compute-sanitizer $options "$binaries/conformance_test" \
+      --gtest_brief=1 --gtest_filter='*.*/cuda:matmul.*/cuda_*' >"$work/$tool.log" 2>&1 || failed=1
+    compute-sanitizer $options "$binaries/exec_conformance_test" --gtest_brief=1 --gtest_filter='Hashes.RootsOfTensors:Hashes.QueuedLeaves' \
+      >>"$work/$tool.log" 2>&1 || failed=1
+    scripts/sanitizer_records.py $tool <"$work/$tool.log" >"$records/$tool.txt"
+    python3 -c 'import json, sys
+for line in list(sys.stdin)[:12]: record = json.loads(line); print("      ", record["count"], record["name"])' <"$records/$tool.txt"
+    findings=$(sed -n 's/.*SUMMARY: \([0-9]*\) .*/\1/p' "$work/$tool.log" | awk '{ sum += $1 } END { print NR == 2 ? sum : -1 }')
+    cases=$(sed -n 's/^conformance: .* cases, \([0-9]*\) comparisons.*/\1/p' "$work/$tool.log")
+    [ "$findings" = 0 ] || failed=1
+    echo "       ${cases:-0} comparisons and the hashing: $findings findings"
+    note conformance "compute-sanitizer $tool" cases "${cases:-0}" failed "$findings" against "$tool"
   done
 fi
 unset ASSAY_TEST_BACKENDS
@@ -131,6 +143,10 @@ if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
 fi
 step "report"
 python3 scripts/gpu_report.py "$records" --out "$out"
-[ -z "$kept" ] || { mkdir -p "$kept" && cp "$records"/* "$kept"; }
+if [ -n "$kept" ]; then
+  mkdir -p "$kept"
+  cat "$records"/* >"$kept/records.txt"
+  cat "$work"/*.log 2>/dev/null | head -c 4000000 >"$kept/sanitizers.txt"
+fi
 [ $failed -eq 0 ] && echo "gpu-check: all equal" || echo "gpu-check: FAILED"
 exit $failed

@@ -8,8 +8,9 @@ kept, so that none can hide a failure. Beside "section" and "name" a record has
 
   machine      (name: of the GPU) anything else is shown as it is: driver, cuda, torch, ...; copy_gigabytes_per_second is the peak of bandwidth
   conformance  cases, failed: an op's outputs compared with the reference's, bit for bit; against (optional)
+  finding      tool, count: what a sanitizer said (scripts/sanitizer_records.py)
   equality     steps, root, expected (state roots at the end of a training, here and elsewhere), against (which machine or backend)
-  matmul, conv ours, theirs (speeds in one unit), unit, peer; target (optional, of ours / theirs)
+  matmul, conv ours, theirs (speeds in one unit), unit, peer; target (optional, of ours / theirs), tile (optional: what was chosen)
   step         step_ms; allocated_bytes, committing_ms (optional: with the state's root after each step): our training step
   peer         precision, variant, step_ms, allocated_bytes, reserved_bytes, or error: bench/peer_torch_gpu.py prints these
   hash         bytes, ms
@@ -41,7 +42,7 @@ def read(folder):
                 continue
             if "section" in record and "name" in record:
                 all_count = record["section"] in ("machine", "conformance", "equality")
-                kind = [str(record.get(key, "")) for key in ("section", "name", "precision", "variant", "of")]
+                kind = [str(record.get(key, "")) for key in ("section", "name", "precision", "variant", "of", "tool")]
                 records[(*kind, len(records) if all_count else None)] = record
     return list(records.values())
 
@@ -68,6 +69,11 @@ def conformance(records):
     return table("Conformance: outputs equal bit for bit", ["op", ">cases", ">unequal", "against"], rows)
 
 
+def findings(records):
+    rows = [[r["tool"], r["count"], r["name"]] for r in records]
+    return table("Findings of the sanitizers", ["tool", ">times", "finding"], rows)
+
+
 def equality(records):
     rows = []
     for r in records:
@@ -78,8 +84,8 @@ def equality(records):
 
 def speeds(title, records):
     rows = [[r["name"], number(r["ours"], 1), number(r["theirs"], 1), r["unit"], r["peer"], number(r["ours"] / r["theirs"]),
-             number(r.get("target"), 2)] for r in records]
-    return table(title, ["shape", ">ours", ">theirs", "unit", "peer", ">ratio", ">target"], rows)
+             number(r.get("target"), 2), r.get("tile", "")] for r in records]
+    return table(title, ["shape", ">ours", ">theirs", "unit", "peer", ">ratio", ">target", "tile"], rows)
 
 
 def steps(ours, peers):
@@ -140,7 +146,7 @@ def page(title, records):
     facts = {key: value for r in of("machine") for key, value in r.items() if key not in ("section", "name")}
     lines = [f"# {title}", "", "Written by scripts/gpu_report.py. Ratios are speeds, ours over theirs.", ""]
     lines += [f"- {key}: {value}" for key, value in facts.items()]
-    lines += conformance(of("conformance")) + equality(of("equality"))
+    lines += conformance(of("conformance")) + findings(of("finding")) + equality(of("equality"))
     lines += speeds("Matrix multiplication", of("matmul")) + speeds("Convolution", of("conv"))
     lines += steps(of("step"), of("peer")) + hashing(of("hash"))
     peak = max((r["theirs"] for r in of("matmul") if r["unit"] == "TFLOP/s"), default=0)
