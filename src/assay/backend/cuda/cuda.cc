@@ -112,7 +112,6 @@ class CudaBackend final : public Backend {
   std::vector<Digest> TakeLeafHashes() override {
     HashStage();
     FetchHashes();
-    stage_.reset();
     return std::exchange(fetched_, {});
   }
 
