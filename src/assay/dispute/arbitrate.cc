@@ -17,6 +17,8 @@
 namespace assay::dispute {
 namespace {
 
+constexpr std::int64_t kRetryMs = 250;
+
 std::int64_t NowMs() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -85,14 +87,21 @@ class Line {
         send = std::move(sends_.front());
         sends_.pop_front();
       }
-      const std::int64_t left = send.deadline_ms - NowMs();
-      Result<Bytes> answer = left > 0 ? peer_.Answer(send.question, left) : Result<Bytes>(Err("out of time"));
-      if (answer) {
+      if (std::optional<Bytes> answer = Insist(send)) {
         inbox_.Put(Answered{id_, HashBytes(send.question), std::move(*answer), NowMs()});
       } else {
         inbox_.Put(Unreachable{id_, NowMs()});
       }
     }
+  }
+  // Asks again until the deadline: a connection may break, a server may be busy.
+  std::optional<Bytes> Insist(const Send& send) {
+    for (std::int64_t left = send.deadline_ms - NowMs(); left > 0; left = send.deadline_ms - NowMs()) {
+      if (Result<Bytes> answer = peer_.Answer(send.question, left)) return std::move(*answer);
+      std::unique_lock lock(mutex_);
+      if (ready_.wait_for(lock, std::chrono::milliseconds(kRetryMs), [&] { return stop_; })) return std::nullopt;
+    }
+    return std::nullopt;
   }
   ProviderId id_;
   Peer& peer_;

@@ -1,6 +1,7 @@
 #include "assay/train/trace.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "assay/base/check.h"
 #include "assay/exec/step_nodes.h"
@@ -133,7 +134,8 @@ Result<TraceSummary> SummarizeTrace(ByteSpan file, const VerifyKey& key, const P
 }
 
 TraceRecorder::TraceRecorder(const Program& program, Backend& backend) : types_(OutputTypesOf(program)), backend_(backend) {
-  static_cast<void>(backend_.TakeLeafHashes());  // what a step that failed may have left
+  at_once_.resize(types_.size());
+  if (backend_.AsHost() == nullptr) static_cast<void>(backend_.TakeLeafHashes());  // what a step that failed may have left
 }
 
 TraceSink TraceRecorder::sink() {
@@ -143,6 +145,17 @@ TraceSink TraceRecorder::sink() {
 // On a device the hashes are fetched many nodes at a time: waiting for each would take longer than computing it.
 void TraceRecorder::Record(std::size_t node, std::span<const void* const> outputs) {
   ASSAY_CHECK(node < types_.size() && outputs.size() == types_[node].size());
+  if (backend_.AsHost() != nullptr) {
+    std::vector<TraceOutput>& now = at_once_[node];
+    now.clear();
+    for (std::size_t k = 0; k < outputs.size(); ++k) {
+      const ByteSpan content(static_cast<const std::uint8_t*>(outputs[k]), types_[node][k].bytes());
+      TraceOutput output{.bytes = content.size(), .leaves = std::vector<Digest>(CountLeaves(content.size()))};
+      HashLeaves(content, output.leaves);
+      now.push_back(std::move(output));
+    }
+    return;
+  }
   recorded_.push_back(node);
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     backend_.QueueLeafHashes({static_cast<const std::uint8_t*>(outputs[k]), types_[node][k].bytes()});
@@ -150,6 +163,7 @@ void TraceRecorder::Record(std::size_t node, std::span<const void* const> output
 }
 
 std::vector<std::vector<TraceOutput>> TraceRecorder::Take() {
+  if (backend_.AsHost() != nullptr) return std::exchange(at_once_, std::vector<std::vector<TraceOutput>>(types_.size()));
   const std::vector<Digest> leaves = backend_.TakeLeafHashes();
   std::vector<std::vector<TraceOutput>> nodes(types_.size());
   auto next = leaves.begin();

@@ -47,7 +47,8 @@ class TraceRecorder {
   void Record(std::size_t node, std::span<const void* const> outputs);
   std::vector<std::vector<TensorType>> types_;
   Backend& backend_;
-  std::vector<std::size_t> recorded_;  // nodes, in the order in which they ran
+  std::vector<std::vector<TraceOutput>> at_once_;  // of a host's backend
+  std::vector<std::size_t> recorded_;              // nodes, in the order in which they ran
 };
 
 // Runs the step after `step` steps, changing the state, and returns its trace.
