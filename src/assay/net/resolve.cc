@@ -10,6 +10,7 @@
 #include <optional>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 namespace assay {
 namespace {
@@ -60,8 +61,7 @@ Resolver::Resolver(std::string host, LookupFunction lookup)
 Result<Addresses> Resolver::Lookup(SteadyTime deadline) {
   if (auto numeric = Ask(host_, AI_NUMERICHOST)) return numeric;
   std::unique_lock lock(shared_->mutex);
-  if (!shared_->running) {
-    shared_->answer.reset();
+  if (!shared_->running && !shared_->answer) {
     try {
       std::thread([shared = shared_, lookup = lookup_, host = host_] {
         auto answer = lookup(host);
@@ -78,7 +78,7 @@ Result<Addresses> Resolver::Lookup(SteadyTime deadline) {
   shared_->changed.wait_until(lock, deadline, [this] { return shared_->answer.has_value() || shared_->cancelled; });
   if (shared_->cancelled) return Err("cancelled");
   if (!shared_->answer) return Err("host {}: no answer from the name service in time", host_);
-  return *shared_->answer;
+  return *std::exchange(shared_->answer, std::nullopt);
 }
 
 void Resolver::Cancel() {

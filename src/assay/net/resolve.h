@@ -1,8 +1,8 @@
 // Names to addresses, with a deadline.
 //
 // The system's lookup can take as long as it likes and cannot be stopped, so it runs on a thread of its own that a caller may leave
-// behind: it ends by itself later and touches nothing but what it shares with the resolver. A resolver has one such thread at most; a
-// lookup while an abandoned one is still under way waits for that one's answer.
+// behind: it ends by itself later and touches nothing but what it shares with the resolver. A resolver has one such thread at most; the
+// call after an abandoned one takes its answer, waiting for it if need be.
 #pragma once
 
 #include <chrono>

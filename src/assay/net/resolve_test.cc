@@ -56,6 +56,18 @@ TEST(Resolver, ADeadlineLeavesTheLookupBehindAndTheNextCallTakesItsAnswer) {
   ASSERT_TRUE(addresses) << addresses.error().message;
   EXPECT_EQ(*addresses, Addresses{"10.0.0.1"});
   EXPECT_EQ(*hanging.calls, 1);
+  ASSERT_TRUE(resolver.Lookup(steady_clock::now() + milliseconds(5000)));  // an answer is for one call
+  EXPECT_EQ(*hanging.calls, 2);
+}
+
+TEST(Resolver, AnAnswerThatCameTooLateIsForTheNextCall) {
+  Hanging hanging;
+  Resolver resolver("slow", hanging.Function());
+  EXPECT_FALSE(resolver.Lookup(steady_clock::now() + milliseconds(20)));
+  hanging.go->set_value();
+  std::this_thread::sleep_for(milliseconds(100));
+  ASSERT_TRUE(resolver.Lookup(steady_clock::now() + milliseconds(5000)));
+  EXPECT_EQ(*hanging.calls, 1);
 }
 
 TEST(Resolver, TheResolverMayGoBeforeTheLookup) {
