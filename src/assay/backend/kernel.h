@@ -75,6 +75,9 @@ class Recording {
 };
 
 class HostBackend;
+namespace rounding {
+class Rounder;
+}
 
 // A device that can run ops. Implementations give the same bytes; they differ in speed alone. One call at a time. Operands are in memory();
 // work is done in the order asked for, at the latest when the host copies out of that memory.
@@ -112,6 +115,9 @@ class Backend {
   virtual std::size_t peak_bytes() const { return 0; }
   // What a device has left.
   virtual std::optional<std::size_t> free_bytes() const { return std::nullopt; }
+
+  // What it rounds results with, if it is one that rounds (docs/ROUNDING.md).
+  virtual rounding::Rounder* rounder() { return nullptr; }
 
   // This backend, if its memory is the host's.
   virtual HostBackend* AsHost() { return nullptr; }

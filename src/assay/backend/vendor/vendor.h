@@ -1,0 +1,28 @@
+// The vendor backend: operators in FP64 with the vendor's kernels, every result rounded to a grid, close calls handed to a Rounder (docs/ROUNDING.md).
+//
+// Contractions go to OpenBLAS, which is loaded when a backend is made; everything else runs the formulas of formula.h on the pool's threads with the machine's libm. How a sum is ordered
+// depends on OpenBLAS, its kernels for the processor (OPENBLAS_CORETYPE) and the number of threads: results differ in FP64, and in binary32 where calls are close.
+#pragma once
+
+#include <memory>
+
+#include "assay/backend/host.h"
+#include "assay/base/result.h"
+#include "assay/rounding/rounder.h"
+
+namespace assay::vendor {
+
+enum class Precision {
+  kFp64Rounded,  // FP64, rounded after every operator
+  kFp32,         // contractions in FP32 by the vendor, nothing logged: shows how runs drift apart
+};
+
+struct Options {
+  Precision precision = Precision::kFp64Rounded;
+  int bits = 32;  // round_bits
+};
+
+// An error where OpenBLAS is not installed. The pool must outlive the backend. Its rounder() rounds and notes decisions.
+Result<std::unique_ptr<HostBackend>> MakeVendorBackend(const Options& options, ThreadPool& pool);
+
+}  // namespace assay::vendor

@@ -1,0 +1,37 @@
+// Decisions: what a rounding near a boundary was decided to be, and whether somebody else's decision can be true (docs/ROUNDING.md, section 4). Value types; pure functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "assay/numerics/grid.h"
+
+namespace assay::rounding {
+
+struct Decision {
+  std::uint64_t position = 0;  // the element's number among those of the step that have a bound
+  bool wide = false;
+  bool up = false;   // narrow: the value above the boundary was taken
+  float value = 0;   // wide: the value
+  friend bool operator==(const Decision&, const Decision&) = default;
+};
+
+// The least and the greatest value that evaluations within `reach` of y can round to.
+struct Choice {
+  float lo = 0;
+  float hi = 0;
+  bool open() const;  // whether they differ
+};
+Choice ChoiceAt(const numerics::Grid& grid, double y, double reach);
+
+// The decision taken by rounding y, if within D of it there is more than one value.
+std::optional<Decision> Decide(const numerics::Grid& grid, double y, double d, std::uint64_t position);
+
+struct Followed {
+  float value = 0;          // what the decision says here
+  bool admissible = false;  // whether a correct evaluation within D of y can have decided so
+  bool corrected = false;   // whether it is another value than y rounds to
+};
+Followed Follow(const numerics::Grid& grid, const Decision& decision, double y, double d);
+
+}  // namespace assay::rounding
