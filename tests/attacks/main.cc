@@ -62,7 +62,8 @@ Result<int> Run(const Options& options) {
   if (cheat == nullptr) return Err("unknown cheat '{}'; cheat --list names them all", options.cheat);
   ASSAY_ASSIGN(Job job, LoadJob(options.job));
   if (options.steps > 0) job.steps = options.steps;
-  ASSAY_ASSIGN(const cli::Compute compute, cli::MakeCompute(options.compute));
+  ASSAY_ASSIGN(cli::Compute compute, cli::MakeCompute(options.compute));
+  ASSAY_TRY(cli::ComputeFor(job, compute));
   ASSAY_ASSIGN(const SigningKey key, cli::OpenSigner(options.key));
   const CheatRequest request{.job = job, .out = options.out, .at = options.at};
   if (!options.provide.empty()) return Provide(options, *cheat, request, key, compute);

@@ -60,6 +60,13 @@ Result<Compute> MakeCompute(const ComputeOptions& options) {
   return compute;
 }
 
+Status ComputeFor(const Job& job, Compute& compute) {
+  if (job.precision == Precision::kFp32) return {};
+  ASSAY_ASSIGN(compute.backend, MakeVendorBackend(compute.device, job, *compute.pool));
+  compute.kernels = compute.backend->name();
+  return {};
+}
+
 int Main(int argc, char** argv) {
   // A limit on file sizes then shows up as a failed write, which is reported, instead of killing the process.
   ::signal(SIGXFSZ, SIG_IGN);

@@ -24,6 +24,7 @@ struct AuditCommand {
   std::string signer;
   std::string sample;
   std::string nonce;
+  std::string rule = "log";
   ComputeOptions compute;
   bool json = false;
   bool quiet = false;
@@ -74,6 +75,7 @@ Result<AuditOptions> OptionsOf(const AuditCommand& command) {
   } else if (!command.nonce.empty()) {
     return Err("--nonce: belongs to --sample");
   }
+  options.ignore_roundings = command.rule == "none";
   return options;
 }
 
@@ -101,6 +103,12 @@ void PrintJson(const AuditCommand& command, const AuditOptions& options, const A
   json["segments"] = report.segments;
   json["segments_checked"] = report.drawn;
   json["nonce"] = options.sample_percent ? OrderedJson(Hex(options.nonce)) : OrderedJson(nullptr);
+  if (report.roundings) {
+    json["corrections"] = report.roundings->corrections;
+    json["decisions"] = report.roundings->decisions;
+    json["rounded_elements"] = report.roundings->elements;
+    json["log_bytes"] = report.roundings->log_bytes;
+  }
   json["job_id"] = run == nullptr ? OrderedJson(nullptr) : OrderedJson(run->identity().job.hex());
   json["signer"] = run == nullptr ? OrderedJson(nullptr) : OrderedJson(run->signer().ToString());
   json["seconds"] = seconds;
@@ -132,6 +140,11 @@ void PrintText(const AuditCommand& command, const AuditOptions& options, const A
     fmt::print("\n");
   }
   fmt::print("steps       {} replayed in {}\n", report.steps_checked, Duration(seconds));
+  if (report.roundings && report.steps_checked > 0) {
+    const auto& r = *report.roundings;
+    fmt::print("roundings   {} close calls among {} in the log, {} decided otherwise here; {} bytes a step\n", r.decisions,
+               r.elements, r.corrections, r.log_bytes / static_cast<std::uint64_t>(report.steps_checked));
+  }
   if (options.sample_percent && report.segments > 0) {
     fmt::print("sample      {} of {} segments, nonce {}\n", report.drawn.size(), report.segments, Hex(options.nonce));
     PrintChances(report);
@@ -187,7 +200,7 @@ AuditReport Replayed(const AuditCommand& command, const RunDirectory& run, const
 }
 
 // The job that was asked for is opened before anything of the run; the run's own only when what it says about itself holds together.
-Result<AuditReport> RunOn(const AuditCommand& command, const RunDirectory& run, AuditOptions& options, const Compute& compute) {
+Result<AuditReport> RunOn(const AuditCommand& command, const RunDirectory& run, AuditOptions& options, Compute& compute) {
   ASSAY_ASSIGN(const auto lock, FileLock::TryShare(JoinPath(run.path(), "lock")));
   if (!lock) return Err("{}: another process is training in this directory", run.path());
   std::optional<PreparedJob> asked;
@@ -200,12 +213,13 @@ Result<AuditReport> RunOn(const AuditCommand& command, const RunDirectory& run, 
   if (!asked) {
     ASSAY_ASSIGN(asked, PrepareRun(run, command.data, *compute.pool));
   }
+  ASSAY_TRY(ComputeFor(asked->job, compute));
   return Replayed(command, run, *asked, options, compute);
 }
 
 Result<int> RunAudit(const AuditCommand& command) {
   const double begin = Now();
-  ASSAY_ASSIGN(const Compute compute, MakeCompute(command.compute));
+  ASSAY_ASSIGN(Compute compute, MakeCompute(command.compute));
   auto options = OptionsOf(command);
   if (!options) return Unchecked(command, options.error());
   const auto run = RunDirectory::Open(command.run);
@@ -242,6 +256,11 @@ void AddAudit(Arguments& app, Command& command) {
   sub.Option("--data", options->data, "Data file or folder instead of the job's").Type("PATH");
   sub.Option("--sample", options->sample, "Replay only this share of the segments between snapshots").Type("P%");
   sub.Option("--nonce", options->nonce, "Hex digits from which the sample is drawn; default: random, and printed").Type("HEX");
+  sub.Option("--rule", options->rule,
+             "Close calls of fp64-rounded jobs: log follows the run's rounding log, none decides them here, which shows where runs drift apart")
+      .OneOf({"log", "none"})
+      .ShowDefault()
+      .Type("NAME");
   AddComputeOptions(sub, options->compute);
   sub.Flag("--json", options->json, "Print the result as one JSON object on the last line of standard output");
   sub.Flag("--quiet", options->quiet, "No progress");

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "assay/backend/ref/ref.h"
+#include "assay/backend/vendor/vendor.h"
 #ifdef ASSAY_HAVE_CPU_BACKEND
 #include "assay/backend/cpu/cpu.h"
 #endif
@@ -51,6 +52,14 @@ Result<std::unique_ptr<Backend>> MakeBackend(std::string_view device, std::strin
   }
 #endif
   return ref::MakeRefBackend(pool);
+}
+
+Result<std::unique_ptr<Backend>> MakeVendorBackend(std::string_view device, const Job& job, ThreadPool& pool) {
+  if (device != "cpu") return Err("--device {}: jobs of this precision run on the CPU alone", device);
+  return vendor::MakeVendorBackend(
+      {.precision = job.precision == Precision::kFp32Vendor ? vendor::Precision::kFp32 : vendor::Precision::kFp64Rounded,
+       .bits = static_cast<int>(job.round_bits)},
+      pool);
 }
 
 }  // namespace assay::cli

@@ -207,10 +207,11 @@ void PrintJson(const PreparedJob& prepared, const Compute& compute, const BenchR
 }
 
 Result<int> RunBench(const BenchOptions& options) {
-  ASSAY_ASSIGN(const Compute compute, MakeCompute(options.compute));
+  ASSAY_ASSIGN(Compute compute, MakeCompute(options.compute));
   ASSAY_ASSIGN(Job job, LoadJobOf(options.target));
   if (!options.data.empty()) job.data.path = options.data;
   ASSAY_ASSIGN(const PreparedJob prepared, Prepare(std::move(job), compute.pool.get()));
+  ASSAY_TRY(ComputeFor(prepared.job, compute));
   ASSAY_ASSIGN(const BenchResult result, Measure(prepared, *compute.backend, options.steps));
   if (options.json) {
     PrintJson(prepared, compute, result);

@@ -12,6 +12,7 @@
 #include "assay/base/result.h"
 #include "assay/base/thread_pool.h"
 #include "assay/cli/arguments.h"
+#include "assay/job/job.h"
 
 namespace assay::cli {
 
@@ -59,5 +60,7 @@ struct Compute {
   std::string kernels;  // what --simd auto came to; "cuda" on a GPU
 };
 Result<Compute> MakeCompute(const ComputeOptions& options);
+// Puts the backend of the job's precision in place, where that is not the default one.
+Status ComputeFor(const Job& job, Compute& compute);
 
 }  // namespace assay::cli

@@ -19,7 +19,7 @@ struct TraceOptions {
 };
 
 Result<int> RunTrace(const TraceOptions& options) {
-  ASSAY_ASSIGN(const Compute compute, MakeCompute(options.compute));
+  ASSAY_ASSIGN(Compute compute, MakeCompute(options.compute));
   ASSAY_ASSIGN(const SigningKey key, OpenSigner(options.key));
   ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(options.run));
   if (key.verify_key() != run.signer()) {
@@ -27,6 +27,7 @@ Result<int> RunTrace(const TraceOptions& options) {
                key.verify_key().id());
   }
   ASSAY_ASSIGN(const PreparedJob prepared, PrepareRun(run, options.data, *compute.pool));
+  ASSAY_TRY(ComputeFor(prepared.job, compute));
   if (prepared.identity != run.identity())
     return Err("{}: its data or job file is not the one it was trained with", options.run);
   if (options.step > prepared.job.steps) {
@@ -35,7 +36,8 @@ Result<int> RunTrace(const TraceOptions& options) {
   ASSAY_ASSIGN(const RunLog log, RunLog::Read(run.log_path(), run.signer(), run.identity().trajectory));
   Replay replay(run, prepared, log, *compute.backend, *compute.pool);
   ASSAY_TRY(replay.Load(options.step - 1));
-  while (replay.step() < options.step - 1) replay.Step();
+  while (replay.step() < options.step - 1) ASSAY_TRY(replay.Step());
+  ASSAY_TRY(replay.FollowRoundings());
   const Trace trace = TraceStep(replay.stepper(), replay.state(), options.step - 1);
   const std::string path = run.TracePath(options.step);
   ASSAY_TRY(MakeDirectories(path.substr(0, path.find_last_of('/'))));

@@ -76,8 +76,9 @@ Result<TrainOutcome> TrainWithin(const PreparedJob& prepared, RunDirectory& run,
 
 Result<int> RunTrain(const TrainOptions& options) {
   const double begin = Now();
-  ASSAY_ASSIGN(const Compute compute, MakeCompute(options.compute));
+  ASSAY_ASSIGN(Compute compute, MakeCompute(options.compute));
   ASSAY_ASSIGN(const PreparedJob prepared, PrepareFrom(options, *compute.pool));
+  ASSAY_TRY(ComputeFor(prepared.job, compute));
   ASSAY_TRY(CheckFits(prepared, *compute.backend));
   ASSAY_ASSIGN(const SigningKey key, OpenSigner(options.key));
   ASSAY_ASSIGN(RunDirectory run, RunDirectory::OpenForTraining(options.out, ContentOf(prepared), key.verify_key()));

@@ -159,6 +159,10 @@ void Visit(FieldVisitor& v, Job& job) {
   v.Int("seed", seed, 0, std::numeric_limits<std::int64_t>::max());
   job.seed = static_cast<std::uint64_t>(seed);
   Kind(v, "precision", job.precision, kPrecisions, false);
+  if (job.precision == Precision::kFp64Rounded) {
+    v.Int("round_bits", job.round_bits, 24, 32);
+    Kind(v, "round_rule", job.round_rule, kRoundRules, false);
+  }
 
   v.Section("model");
   std::size_t kind = job.model.index();

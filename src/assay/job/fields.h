@@ -42,7 +42,8 @@ inline constexpr std::string_view kModelKinds[] = {"gpt2", "llama", "resnet", "m
 inline constexpr std::string_view kDataKinds[] = {"chars", "bpe", "tokens", "cifar10", "images", "features"};
 inline constexpr std::string_view kOptimizerKinds[] = {"sgd", "adam", "adamw"};
 inline constexpr std::string_view kScheduleKinds[] = {"constant", "warmup_cosine", "step"};
-inline constexpr std::string_view kPrecisions[] = {"fp32"};
+inline constexpr std::string_view kPrecisions[] = {"fp32", "fp64-rounded", "fp32-vendor"};
+inline constexpr std::string_view kRoundRules[] = {"bound", "paper"};
 
 // What a job's encoding begins with.
 inline constexpr std::string_view kMagic = "assayjob";

@@ -20,7 +20,12 @@
 
 namespace assay {
 
-enum class Precision : std::uint8_t { kFp32 = 0 };
+enum class Precision : std::uint8_t {
+  kFp32 = 0,         // the numeric contract (docs/NUMERICS.md)
+  kFp64Rounded = 1,  // the vendor's FP64, rounded after every operator (docs/ROUNDING.md)
+  kFp32Vendor = 2,   // the vendor's FP32, which nobody else can repeat
+};
+enum class RoundRule : std::uint8_t { kBound = 0, kPaper = 1 };
 
 struct EvalConfig {
   std::int64_t every = 0;     // steps between evaluations on the validation part; 0: only after the last step
@@ -37,6 +42,8 @@ struct Job {
   std::int64_t steps = 100;
   std::uint64_t seed = 1;
   Precision precision = Precision::kFp32;
+  std::int64_t round_bits = 32;              // of fp64-rounded
+  RoundRule round_rule = RoundRule::kBound;  // which roundings are written down
   std::int64_t commit_every = 10;  // steps between log entries
   // Extents that the file leaves out are 0 until ResolveModel takes them from the data.
   ModelConfig model = Gpt2Config{};

@@ -58,8 +58,11 @@ TEST(Job, ErrorsNameFileLineKeyAndExpectation) {
             "j.toml:6: 'modle': unknown key, expected one of batch, commit, data, eval, init, model, name, "
             "optimizer, precision, schedule, seed, snapshot, steps");
   EXPECT_EQ(ErrorOf("steps = -1\n" + Gpt2("")), "j.toml:1: steps: expected an integer in 1 .. 4294967295, got -1");
-  EXPECT_EQ(ErrorOf("precision = \"fp64-rounded\"\n" + Gpt2("")),
-            "j.toml:1: precision: expected one of fp32, got 'fp64-rounded'");
+  EXPECT_EQ(ErrorOf("precision = \"fp16\"\n" + Gpt2("")),
+            "j.toml:1: precision: expected one of fp32, fp64-rounded, fp32-vendor, got 'fp16'");
+  EXPECT_EQ(ErrorOf("precision = \"fp64-rounded\"\nround_bits = 23\n" + Gpt2("")),
+            "j.toml:2: round_bits: expected an integer in 24 .. 32, got 23");
+  EXPECT_NE(ErrorOf("round_bits = 28\n" + Gpt2("")).find("round_bits"), std::string::npos);
   EXPECT_EQ(ErrorOf("model = 3\n"), "j.toml:1: model: expected a table, got 3");
   EXPECT_EQ(ErrorOf("[model]\nkind = \"gpt3\"\n"),
             "j.toml:2: model.kind: expected one of gpt2, llama, resnet, mlp, got 'gpt3'");

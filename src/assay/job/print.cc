@@ -140,6 +140,8 @@ std::vector<JobKey> JobKeys() {
         std::any_of(std::begin(kVaried), std::end(kVaried), [&](std::string_view s) { return key.name.starts_with(s); });
     if (!varied || key.name.ends_with(".kind")) out.push_back(key);
   }
+  ListVariants(job::kPrecisions, out, "round_",
+               [](Job& job, std::size_t kind) { job.precision = static_cast<Precision>(kind); });
   const auto set_model = [](Job& job, std::size_t kind) { job.model = job::BlankModel(kind); };
   ListVariants(job::kModelKinds, out, "model.", set_model);
   ListVariants(job::kModelKinds, out, "batch.", set_model);

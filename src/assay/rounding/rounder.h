@@ -20,6 +20,9 @@ struct Inadmissible {
   Decision decision;
 };
 
+// "decides element 17 of result 3 as 0.25, which no correct evaluation leads to".
+std::string Describe(const Inadmissible& inadmissible);
+
 struct StepReport {
   Bytes log;                              // of a recorded step; of a followed one, what was followed
   std::uint64_t elements = 0;             // that have a bound
@@ -41,6 +44,8 @@ class Rounder {
 
   // A result of so many elements with bounds comes next. Returns the position of its first.
   std::uint64_t Next(std::uint64_t elements);
+
+  std::uint64_t results() const { return results_.size(); }  // announced in this step
 
   // Whether Round needs the bounds of elements [begin, end).
   bool WantsBounds(std::uint64_t begin, std::uint64_t end) const;

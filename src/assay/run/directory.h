@@ -8,6 +8,7 @@
 //   log/              the signed log of committed steps
 //   snapshots/        step-NNNNNNNNNN.safetensors, the state after so many steps
 //   events/           TensorBoard event files
+//   rounding/         the rounding logs of the steps of fp64-rounded jobs
 //   traces/           step-NNNNNNNNNN.trace, made on demand
 //   model.safetensors the trained weights, once the last step is done
 //   receipt.json      the signed commitment to the finished run: written last of all
@@ -57,6 +58,7 @@ class RunDirectory {
   std::string job_path() const { return JoinPath(path_, "job.toml"); }
   std::string events_path() const { return JoinPath(path_, "events"); }
   std::string log_path() const { return JoinPath(path_, "log"); }
+  std::string rounding_path() const { return JoinPath(path_, "rounding"); }
   std::string weights_path() const { return JoinPath(path_, "model.safetensors"); }
   std::string receipt_path() const { return JoinPath(path_, "receipt.json"); }
   std::string TracePath(std::int64_t step) const;

@@ -10,6 +10,7 @@ namespace assay {
 namespace {
 
 constexpr std::string_view kTag = "assay/entry/1";
+constexpr std::string_view kRoundedTag = "assay/entry-rounded/1";
 
 Result<Digest> ReadDigest(ByteReader& in) {
   ASSAY_ASSIGN(const ByteSpan bytes, in.Raw(32));
@@ -18,15 +19,23 @@ Result<Digest> ReadDigest(ByteReader& in) {
   return digest;
 }
 
+Digest TreeOver(std::span<const Digest> digests) {
+  std::vector<Digest> leaves;
+  leaves.reserve(digests.size());
+  for (const Digest& digest : digests) leaves.push_back(LeafHash(digest.bytes));
+  return TreeRoot(std::move(leaves));
+}
+
 }  // namespace
 
 Bytes Encode(const LogEntry& entry) {
   ByteWriter out;
-  out.String(kTag);
+  out.String(entry.rounding_root ? kRoundedTag : kTag);
   out.I64(entry.step);
   out.Raw(entry.state_root.bytes);
   out.Raw(entry.batch_root.bytes);
   out.U32(entry.loss_bits);
+  if (entry.rounding_root) out.Raw(entry.rounding_root->bytes);
   out.Raw(entry.previous.bytes);
   return out.Take();
 }
@@ -34,7 +43,7 @@ Bytes Encode(const LogEntry& entry) {
 Result<LogEntry> DecodeLogEntry(ByteSpan bytes, std::string_view what) {
   ByteReader in(bytes, what);
   ASSAY_ASSIGN(const std::string tag, in.String());
-  if (tag != kTag) return Err("{}: expected an entry of a run's log ({})", what, kTag);
+  if (tag != kTag && tag != kRoundedTag) return Err("{}: expected an entry of a run's log ({})", what, kTag);
   LogEntry entry;
   ASSAY_ASSIGN(entry.step, in.I64());
   if (entry.step < 0 || entry.step > std::numeric_limits<std::uint32_t>::max()) {
@@ -43,6 +52,9 @@ Result<LogEntry> DecodeLogEntry(ByteSpan bytes, std::string_view what) {
   ASSAY_ASSIGN(entry.state_root, ReadDigest(in));
   ASSAY_ASSIGN(entry.batch_root, ReadDigest(in));
   ASSAY_ASSIGN(entry.loss_bits, in.U32());
+  if (tag == kRoundedTag) {
+    ASSAY_ASSIGN(entry.rounding_root, ReadDigest(in));
+  }
   ASSAY_ASSIGN(entry.previous, ReadDigest(in));
   ASSAY_TRY(in.End());
   return entry;
@@ -69,11 +81,8 @@ std::int64_t ReachOf(std::int64_t entries, std::int64_t commit_every, std::int64
   return std::min(entries * commit_every, steps) - 1;
 }
 
-Digest BatchRootOfSteps(std::span<const Digest> batch_roots) {
-  std::vector<Digest> leaves;
-  leaves.reserve(batch_roots.size());
-  for (const Digest& root : batch_roots) leaves.push_back(LeafHash(root.bytes));
-  return TreeRoot(std::move(leaves));
-}
+Digest BatchRootOfSteps(std::span<const Digest> batch_roots) { return TreeOver(batch_roots); }
+
+Digest RoundingRootOfSteps(std::span<const Digest> logs) { return TreeOver(logs); }
 
 }  // namespace assay

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,8 @@ struct LogEntry {
   Digest state_root{};          // after them
   Digest batch_root{};          // over the batches of the steps since the previous entry
   std::uint32_t loss_bits = 0;  // of the last step
+  // Over the rounding logs of the steps since the previous entry; runs of fp64-rounded jobs have it (docs/ROUNDING.md).
+  std::optional<Digest> rounding_root{};
   Digest previous{};            // hash of the previous entry; of the first, the trajectory id
 
   friend bool operator==(const LogEntry&, const LogEntry&) = default;
@@ -40,5 +43,7 @@ std::int64_t ReachOf(std::int64_t entries, std::int64_t commit_every, std::int64
 
 // The batch root of an entry: the tree over its steps' own batch roots.
 Digest BatchRootOfSteps(std::span<const Digest> batch_roots);
+// The rounding root of an entry: the tree over the SHA-256 of its steps' logs.
+Digest RoundingRootOfSteps(std::span<const Digest> logs);
 
 }  // namespace assay

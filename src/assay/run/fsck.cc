@@ -16,6 +16,7 @@
 #include "assay/run/fsck_tensors.h"
 #include "assay/run/log.h"
 #include "assay/run/receipt.h"
+#include "assay/run/rounding_logs.h"
 
 namespace assay {
 namespace {
@@ -53,6 +54,7 @@ class RunCheck {
       CheckSnapshots();
       CheckEvents();
       CheckTraces();
+      CheckRounding();
       CheckWeights();
       CheckReceipt();
     }
@@ -309,6 +311,33 @@ class RunCheck {
       const bool differs = (entry.step == step && entry.state_root != trace.after) ||
                            (entry.step == step - 1 && entry.state_root != trace.before);
       if (differs) return Err("its state root of step {} is not that of the log", entry.step);
+    }
+    return {};
+  }
+
+  // Every log is there and is the one that the log's entries commit to.
+  void CheckRounding() {
+    constexpr std::string_view kFolder = "rounding/";
+    for (const std::string& file :
+         files_.Below(kFolder, [](std::string_view name) { return RoundingLogs::StepsIn(name).has_value(); })) {
+      Take(file);
+    }
+    if (!log_ || log_->entries().empty() || !log_->entries().front().rounding_root) return;
+    if (const Status good = CheckRoundingLogs(); !good) DamageFrom(good.error(), kFolder);
+  }
+
+  Status CheckRoundingLogs() const {
+    ASSAY_ASSIGN(RoundingLogs logs, RoundingLogs::Open(Path("rounding")));
+    std::int64_t step = 0;
+    for (const LogEntry& entry : log_->entries()) {
+      std::vector<Digest> hashes;
+      while (step < entry.step) {
+        ASSAY_ASSIGN(const Bytes log, logs.Read(++step));
+        hashes.push_back(HashBytes(log));
+      }
+      if (!entry.rounding_root || *entry.rounding_root != RoundingRootOfSteps(hashes)) {
+        return Err("the rounding logs up to step {} are not those of the log", entry.step);
+      }
     }
     return {};
   }

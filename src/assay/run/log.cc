@@ -87,11 +87,13 @@ Result<RunLog> RunLog::Read(const std::string& directory, const VerifyKey& signe
 
 Digest RunLog::root() const { return TreeRoot(hashes_); }
 
-LogEntry RunLog::Next(std::int64_t step, const Digest& state_root, const Digest& batch_root, std::uint32_t loss_bits) const {
+LogEntry RunLog::Next(std::int64_t step, const Digest& state_root, const Digest& batch_root, std::uint32_t loss_bits,
+                      const std::optional<Digest>& rounding_root) const {
   return {.step = step,
           .state_root = state_root,
           .batch_root = batch_root,
           .loss_bits = loss_bits,
+          .rounding_root = rounding_root,
           .previous = hashes_.empty() ? trajectory_ : hashes_.back()};
 }
 

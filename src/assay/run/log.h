@@ -35,7 +35,8 @@ class RunLog {
   Digest root() const;
 
   // The entry that would follow, given what it says.
-  LogEntry Next(std::int64_t step, const Digest& state_root, const Digest& batch_root, std::uint32_t loss_bits) const;
+  LogEntry Next(std::int64_t step, const Digest& state_root, const Digest& batch_root, std::uint32_t loss_bits,
+                const std::optional<Digest>& rounding_root = std::nullopt) const;
   void Append(const LogEntry& entry);  // its `previous` must be the last entry's hash
   void Truncate(std::size_t size);     // drops the entries from `size` on; on disk once Write is called
 

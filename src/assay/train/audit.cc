@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "assay/base/check.h"
+#include "assay/exec/step_nodes.h"
 #include "assay/train/explain.h"
 #include "assay/train/replay.h"
 
@@ -28,6 +29,8 @@ class Auditor {
         replay_(run, prepared, claims.log, backend, pool) {}
 
   std::int64_t steps_checked() const { return checked_; }
+  const std::optional<AuditReport::Roundings>& roundings() const { return roundings_; }
+  void IgnoreRoundings() { replay_.IgnoreRoundings(); }
 
   // Replays the segments, which are in ascending order.
   std::optional<Stop> Check(const std::vector<Segment>& segments) {
@@ -74,26 +77,56 @@ class Auditor {
   }
 
   std::optional<Stop> CheckStep() {
-    const StepOutcome outcome = replay_.Step();
+    auto replayed = replay_.Step();
+    if (!replayed) return StopBy(replayed.error(), replay_.step() + 1);
+    const StepOutcome& outcome = *replayed;
     ++checked_;
+    if (auto stop = CheckRounding(outcome)) return stop;
     if (hooks_.on_step) hooks_.on_step(checked_, replay_.step(), outcome.loss);
     const auto entry = replay_.EntryHere();
     if (!entry) return CheckUncommitted();
     const ReplayedEntry mine = replay_.Entry(outcome);
-    if (mine.state_root == entry->state_root && mine.batch_root == entry->batch_root && mine.loss_bits == entry->loss_bits) {
+    if (mine.state_root == entry->state_root && mine.batch_root == entry->batch_root && mine.loss_bits == entry->loss_bits &&
+        mine.rounding_root == entry->rounding_root) {
       return std::nullopt;
     }
     if (hooks_.on_note) hooks_.on_note(fmt::format("step {} differs; looking closer", entry->step));
     return Stop{Explained(entry->step, mine), {}};
   }
 
+  // A decision that no correct evaluation can have taken refutes the run by itself.
+  std::optional<Stop> CheckRounding(const StepOutcome& outcome) {
+    if (!outcome.rounding) return std::nullopt;
+    const rounding::StepReport& report = outcome.rounding->report;
+    if (!roundings_) roundings_.emplace();
+    roundings_->log_bytes += report.log.size();
+    roundings_->decisions += report.decisions;
+    roundings_->corrections += report.corrections;
+    roundings_->elements += report.elements;
+    if (!report.inadmissible) return std::nullopt;
+    const StepNodes nodes(prepared_.program);
+    Refutation refutation{.reason = fmt::format("step {}: {}", replay_.step(), Describe(*report.inadmissible)),
+                          .step = replay_.step()};
+    refutation.node = static_cast<std::int64_t>(outcome.rounding->inadmissible_node);
+    refutation.node_name = nodes.Describe(outcome.rounding->inadmissible_node);
+    return Stop{std::move(refutation), {}};
+  }
+
   // A closer look may need more memory than there is; that the step is false is known already.
   Refutation Explained(std::int64_t step, const ReplayedEntry& mine) {
+    if (roundings_) return {.reason = RoundedReason(step, mine), .step = step};
     try {
       return Explain(run_, replay_, mine, pool_);
     } catch (const std::bad_alloc&) {
       return {.reason = fmt::format("step {} gives another state (too little memory to look closer)", step), .step = step};
     }
+  }
+
+  std::string RoundedReason(std::int64_t step, const ReplayedEntry& mine) const {
+    const auto entry = replay_.EntryHere();
+    if (mine.rounding_root != entry->rounding_root) return fmt::format("step {}: the rounding log is not the one of the log", step);
+    if (mine.batch_root != entry->batch_root) return fmt::format("step {}: was run on other samples (batch root)", step);
+    return fmt::format("step {}: gives another state than the run's, its rounding decisions followed", step);
   }
 
   // A snapshot of a step that the log does not commit to is what an interrupted process left; it is signed for like the others.
@@ -140,6 +173,7 @@ class Auditor {
   const AuditHooks& hooks_;
   Replay replay_;
   std::int64_t checked_ = 0;
+  std::optional<AuditReport::Roundings> roundings_;
 };
 
 // Every snapshot that was kept is one that an honest replay could start from.
@@ -192,8 +226,10 @@ AuditReport Audit(const RunDirectory& run, const PreparedJob& prepared, const Au
     segments = std::move(drawn);
   }
   Auditor auditor(run, prepared, claims, backend, pool, hooks);
+  if (options.ignore_roundings) auditor.IgnoreRoundings();
   const std::optional<Stop> stop = auditor.Check(segments);
   report.steps_checked = auditor.steps_checked();
+  report.roundings = auditor.roundings();
   if (stop && !stop->refutation) {
     report.reason = stop->reason;
     return report;

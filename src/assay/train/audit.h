@@ -24,6 +24,7 @@ struct AuditOptions {
   Expectation expected{};
   std::optional<double> sample_percent{};  // none: every step
   Bytes nonce{};                           // for a sample
+  bool ignore_roundings = false;           // decide close calls without the log, which shows where runs drift apart
 };
 
 // Called on the auditing thread. All may be empty.
@@ -41,6 +42,14 @@ struct AuditReport {
   std::vector<std::int64_t> drawn{};  // the ones that were replayed
   std::optional<Refutation> refutation{};
   std::string reason{};  // why it could not be checked
+  // Of jobs that round: bytes of the logs that were followed, the decisions in them, and how many were taken otherwise here.
+  struct Roundings {
+    std::uint64_t log_bytes = 0;
+    std::uint64_t decisions = 0;
+    std::uint64_t corrections = 0;
+    std::uint64_t elements = 0;  // that have a bound
+  };
+  std::optional<Roundings> roundings{};
 };
 
 AuditReport Audit(const RunDirectory& run, const PreparedJob& prepared, const AuditOptions& options, Backend& backend,

@@ -1,12 +1,21 @@
 #include "assay/train/committer.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "assay/base/check.h"
 
 namespace assay {
+namespace {
 
-Status Committer::Begin(const State& state) { return Commit(0, state, 0); }
+constexpr std::size_t kMaxPendingBytes = std::size_t{16} << 20;
+
+}  // namespace
+
+Status Committer::Begin(const State& state) {
+  if (rounding_) ASSAY_TRY(rounding_->RemoveAfter(log_.entries().empty() ? 0 : log_.entries().back().step));
+  return Commit(0, state, 0);
+}
 
 Status Committer::Resume(std::int64_t step, Stepper& stepper) {
   const std::int64_t needed = EntriesAfter(step, prepared_.job.commit_every, prepared_.job.steps);
@@ -16,12 +25,34 @@ Status Committer::Resume(std::int64_t step, Stepper& stepper) {
   }
   for (std::int64_t s = log_.entries()[next_ - 1].step; s < step; ++s) {
     batch_roots_.push_back(stepper.BatchRootOf(stepper.Plan(s)));
+    if (!rounding_) continue;
+    ASSAY_ASSIGN(const Bytes log, rounding_->Read(s + 1));
+    rounding_logs_.push_back(HashBytes(log));
   }
+  // Of steps that nothing commits to, what an interrupted process left goes.
+  if (rounding_) ASSAY_TRY(rounding_->RemoveAfter(std::max(step, log_.entries().back().step)));
   return {};
+}
+
+Status Committer::Prepare(std::int64_t step, Stepper& stepper) {
+  if (!rounding_ || log_.entries().empty() || step >= log_.entries().back().step) return {};
+  ASSAY_ASSIGN(const Bytes log, rounding_->Read(step + 1));
+  return stepper.FollowRoundings(log, fmt::format("rounding log of step {}", step + 1));
+}
+
+Status Committer::WriteLog(const std::string& path, const std::string& origin, const SigningKey& key) {
+  if (rounding_) ASSAY_TRY(rounding_->Write());
+  return log_.Write(path, origin, key);
 }
 
 Status Committer::Step(std::int64_t step, const State& state, const StepOutcome& outcome) {
   batch_roots_.push_back(outcome.batch_root);
+  if (rounding_) {
+    const Bytes& log = outcome.rounding->report.log;
+    rounding_logs_.push_back(HashBytes(log));
+    if (next_ >= log_.entries().size() || step > log_.entries().back().step) rounding_->Add(step, log);
+    if (rounding_->pending_bytes() > kMaxPendingBytes) ASSAY_TRY(rounding_->Write());
+  }
   if (!IsCommitted(step, prepared_.job.commit_every, prepared_.job.steps)) return {};
   return Commit(step, state, std::bit_cast<std::uint32_t>(outcome.loss));
 }
@@ -29,6 +60,7 @@ Status Committer::Step(std::int64_t step, const State& state, const StepOutcome&
 Status Committer::Commit(std::int64_t step, const State& state, std::uint32_t loss_bits) {
   LogEntry entry =
       log_.Next(step, StateRootOf(prepared_.program.state, state, backend_), BatchRootOfSteps(batch_roots_), loss_bits);
+  if (rounding_) entry.rounding_root = RoundingRootOfSteps(rounding_logs_);
   if (next_ < log_.entries().size()) {
     const LogEntry& before = log_.entries()[next_];
     entry.previous = before.previous;
@@ -41,6 +73,7 @@ Status Committer::Commit(std::int64_t step, const State& state, std::uint32_t lo
   }
   ++next_;
   batch_roots_.clear();
+  rounding_logs_.clear();
   return {};
 }
 

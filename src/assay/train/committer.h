@@ -5,28 +5,33 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "assay/run/log.h"
+#include "assay/run/rounding_logs.h"
 #include "assay/train/stepper.h"
 
 namespace assay {
 
 class Committer {
  public:
-  // `log`: what the run has committed so far, empty for a new one.
-  Committer(const PreparedJob& prepared, RunLog log, Backend& backend)
-      : prepared_(prepared), backend_(backend), log_(std::move(log)) {}
+  // `log`: what the run has committed so far, empty for a new one; `rounding`: the rounding logs of its steps, if its job rounds.
+  Committer(const PreparedJob& prepared, RunLog log, std::optional<RoundingLogs> rounding, Backend& backend)
+      : prepared_(prepared), backend_(backend), log_(std::move(log)), rounding_(std::move(rounding)) {}
 
   // Starts from the state before the first step. States are in the backend's memory.
   Status Begin(const State& state);
   // Goes on after `step` steps, whose entries the log has. Batch roots of steps since the last entry are made again from the data.
   Status Resume(std::int64_t step, Stepper& stepper);
+  // Before the step after `step` steps: where the run has committed to it already, it will take the same decisions.
+  Status Prepare(std::int64_t step, Stepper& stepper);
   // After a step: `step` are done.
   Status Step(std::int64_t step, const State& state, const StepOutcome& outcome);
 
-  RunLog& log() { return log_; }
+  // What the log commits to is on disk when it is.
+  Status WriteLog(const std::string& path, const std::string& origin, const SigningKey& key);
   const RunLog& log() const { return log_; }
 
  private:
@@ -37,6 +42,8 @@ class Committer {
   RunLog log_;
   std::size_t next_ = 0;  // the entry that comes next; below the log's size where an earlier process had come further
   std::vector<Digest> batch_roots_;  // of the steps since the last entry
+  std::optional<RoundingLogs> rounding_;
+  std::vector<Digest> rounding_logs_;  // hashes, of the same steps
 };
 
 }  // namespace assay

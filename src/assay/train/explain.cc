@@ -69,7 +69,7 @@ class Explanation {
   // To the state after the last entry that is right.
   Status GoBack() {
     ASSAY_TRY(replay_.Load(previous_.step));
-    while (replay_.step() < previous_.step) replay_.Step();
+    while (replay_.step() < previous_.step) ASSAY_TRY(replay_.Step());
     return {};
   }
 
@@ -81,7 +81,10 @@ class Explanation {
     }
     if (traced.empty()) return std::nullopt;
     for (const std::int64_t step : traced) {
-      while (replay_.step() < step - 1) replay_.Step();
+      while (replay_.step() < step - 1) {
+        if (!replay_.Step()) return std::nullopt;
+      }
+      if (!replay_.FollowRoundings()) return std::nullopt;
       if (auto found = FromTrace(step)) return found;
     }
     static_cast<void>(GoBack());  // it has worked before

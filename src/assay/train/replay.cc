@@ -14,6 +14,7 @@ Status Replay::Begin() {
   SetState(std::move(start));
   step_ = 0;
   batch_roots_.clear();
+  rounding_logs_.clear();
   return {};
 }
 
@@ -33,14 +34,35 @@ Status Replay::Load(std::int64_t step) {
     SetState(std::move(snapshot.state));
     step_ = *at;
     batch_roots_.clear();
+    rounding_logs_.clear();
     return {};
   }
   return Begin();
 }
 
-StepOutcome Replay::Step() {
+void Replay::IgnoreRoundings() {
+  ignore_roundings_ = true;
+  stepper_.IgnoreRoundings();
+}
+
+Status Replay::FollowRoundings() {
+  if (prepared().job.precision != Precision::kFp64Rounded) return {};
+  if (!rounding_) {
+    ASSAY_ASSIGN(rounding_, RoundingLogs::Open(run_.rounding_path()));
+  }
+  ASSAY_ASSIGN(const Bytes log, rounding_->Read(step_ + 1));
+  rounding_logs_.push_back(HashBytes(log));
+  if (ignore_roundings_) return {};
+  return stepper_.FollowRoundings(log, fmt::format("rounding log of step {}", step_ + 1));
+}
+
+Result<StepOutcome> Replay::Step() {
   const Job& job = prepared().job;
-  if (IsCommitted(step_, job.commit_every, job.steps)) batch_roots_.clear();
+  if (IsCommitted(step_, job.commit_every, job.steps)) {
+    batch_roots_.clear();
+    rounding_logs_.clear();
+  }
+  ASSAY_TRY(FollowRoundings());
   StepOutcome outcome = stepper_.Run(state_, stepper_.Plan(step_));
   batch_roots_.push_back(outcome.batch_root);
   ++step_;
@@ -63,7 +85,8 @@ std::optional<LogEntry> Replay::EntryHere() const {
 ReplayedEntry Replay::Entry(const StepOutcome& outcome) const {
   return {.state_root = Root(),
           .batch_root = BatchRootOfSteps(batch_roots_),
-          .loss_bits = std::bit_cast<std::uint32_t>(outcome.loss)};
+          .loss_bits = std::bit_cast<std::uint32_t>(outcome.loss),
+          .rounding_root = outcome.rounding ? std::optional(RoundingRootOfSteps(rounding_logs_)) : std::nullopt};
 }
 
 }  // namespace assay

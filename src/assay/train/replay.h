@@ -10,6 +10,7 @@
 
 #include "assay/base/thread_pool.h"
 #include "assay/run/log.h"
+#include "assay/run/rounding_logs.h"
 #include "assay/train/stepper.h"
 
 namespace assay {
@@ -19,6 +20,7 @@ struct ReplayedEntry {
   Digest state_root{};
   Digest batch_root{};
   std::uint32_t loss_bits = 0;
+  std::optional<Digest> rounding_root{};
 };
 
 class Replay {
@@ -29,7 +31,12 @@ class Replay {
   Status Begin();
   // The state after at most `step` steps: the nearest snapshot, or the start. An error: a snapshot is not what the log says.
   Status Load(std::int64_t step);
-  StepOutcome Step();
+  // Follows the run's rounding log, where its job rounds. An error: there is none that can be read.
+  Result<StepOutcome> Step();
+  // The same before a step that the caller runs on its own.
+  Status FollowRoundings();
+  // From here on rounding logs are left alone: every close call is decided here.
+  void IgnoreRoundings();
   // The caller ran the step on state() itself; no entry can be asked for before the next Begin or Load.
   void Skip() { ++step_; }
 
@@ -54,6 +61,9 @@ class Replay {
   State state_;
   std::int64_t step_ = 0;
   std::vector<Digest> batch_roots_;  // of the steps since the last entry
+  std::optional<RoundingLogs> rounding_;
+  std::vector<Digest> rounding_logs_;  // hashes, of the same steps
+  bool ignore_roundings_ = false;
 };
 
 }  // namespace assay

@@ -52,11 +52,39 @@ StepOutcome Stepper::RunWith(State& state, const StepPlan& plan, const TraceSink
     if (sink != nullptr) (*sink)(node, outputs);
     observer_->Node(node, outputs);
   };
-  if (observer_ != nullptr) {
-    observer_->Begin(plan, state);
-    return Outcome(runner_.RunTraced(state, input, observed));
+  const TraceSink* seen = observer_ != nullptr ? &observed : sink;
+  if (observer_ != nullptr) observer_->Begin(plan, state);
+  if (backend_.rounder() != nullptr) return RunRounded(state, input, seen);
+  return Outcome(seen == nullptr ? runner_.Run(state, input) : runner_.RunTraced(state, input, *seen));
+}
+
+Status Stepper::FollowRoundings(ByteSpan log, std::string_view what) {
+  ASSAY_ASSIGN(follow_, rounding::DecodeDecisions(log, what));
+  return {};
+}
+
+// Op by op, so that results come in the order in which their decisions are numbered.
+StepOutcome Stepper::RunRounded(State& state, const StepInput& input, const TraceSink* sink) {
+  rounding::Rounder& rounder = *backend_.rounder();
+  if (follow_) {
+    rounder.BeginFollow(std::move(*follow_));
+  } else if (ignore_roundings_) {
+    rounder.BeginPlain();
+  } else {
+    rounder.BeginRecord();
   }
-  return Outcome(sink == nullptr ? runner_.Run(state, input) : runner_.RunTraced(state, input, *sink));
+  follow_.reset();
+  std::vector<std::size_t> node_of_result;
+  const TraceSink watching = [&](std::size_t node, std::span<const void* const> outputs) {
+    node_of_result.resize(rounder.results(), node);
+    if (sink != nullptr) (*sink)(node, outputs);
+  };
+  StepOutcome outcome = Outcome(runner_.RunTraced(state, input, watching));
+  outcome.rounding = StepRounding{.report = rounder.End()};
+  if (const auto& wrong = outcome.rounding->report.inadmissible; wrong && wrong->result < node_of_result.size()) {
+    outcome.rounding->inadmissible_node = node_of_result[wrong->result];
+  }
+  return outcome;
 }
 
 StepOutcome Stepper::Outcome(StepResult result) {

@@ -5,11 +5,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "assay/backend/kernel.h"
 #include "assay/data/batch_root.h"
 #include "assay/exec/step.h"
+#include "assay/rounding/rounder.h"
 #include "assay/train/batch.h"
 #include "assay/train/prepare.h"
 
@@ -22,10 +24,17 @@ struct StepPlan {
   std::vector<std::int64_t> indices;  // the samples, microbatch by microbatch
 };
 
+// What became of the close calls of a step (docs/ROUNDING.md).
+struct StepRounding {
+  rounding::StepReport report;
+  std::size_t inadmissible_node = 0;  // where report.inadmissible is
+};
+
 struct StepOutcome {
   float loss = 0;
   std::vector<StepMetric> metrics;
   Digest batch_root{};
+  std::optional<StepRounding> rounding{};  // on a backend that rounds
 };
 
 // Sees what a step reads and what its nodes make, while it runs.
@@ -49,6 +58,10 @@ class Stepper {
   StepOutcome RunTraced(State& state, const StepPlan& plan, const TraceSink& sink) { return RunWith(state, plan, &sink); }
   // From here on every step runs op by op and `observer` sees it, after the sink where there is one; null: no longer.
   void Observe(StepObserver* observer) { observer_ = observer; }
+  // On a backend that rounds, a step writes its decisions down, unless it is told otherwise: to take none down, for all steps from here on, or, for the next one, to
+  // follow a log.
+  void IgnoreRoundings() { ignore_roundings_ = true; }
+  Status FollowRoundings(ByteSpan log, std::string_view what);
   // The batch root of a plan, without running it.
   Digest BatchRootOf(const StepPlan& plan);
   // Its batch: all microbatches one after the other along the first axis, parallel to batch_fields().
@@ -61,6 +74,7 @@ class Stepper {
 
  private:
   StepOutcome RunWith(State& state, const StepPlan& plan, const TraceSink* sink);
+  StepOutcome RunRounded(State& state, const StepInput& input, const TraceSink* sink);
   StepOutcome Outcome(StepResult result);  // of the step that has just run
   void LoadFields(const StepPlan& plan, std::int64_t microbatch, std::span<Tensor> fields);
   void Load(const StepPlan& plan, std::int64_t microbatch, std::span<Tensor> fields);  // and into the batch root
@@ -71,6 +85,8 @@ class Stepper {
   BatchLoader loader_;
   BatchRootBuilder root_;
   StepObserver* observer_ = nullptr;
+  bool ignore_roundings_ = false;
+  std::optional<rounding::DecisionLog> follow_;  // by the next step
 };
 
 }  // namespace assay

@@ -51,8 +51,8 @@ Result<RunLog> OpenLog(const PreparedJob& prepared, const RunDirectory& run, con
 // One training, with everything that its parts share.
 class Session {
  public:
-  Session(const PreparedJob& prepared, RunDirectory& run, const SigningKey& key, RunLog log, Backend& backend, ThreadPool& pool,
-          const TrainHooks& hooks)
+  Session(const PreparedJob& prepared, RunDirectory& run, const SigningKey& key, RunLog log, std::optional<RoundingLogs> rounding,
+          Backend& backend, ThreadPool& pool, const TrainHooks& hooks)
       : prepared_(prepared),
         job_(prepared.job),
         run_(run),
@@ -61,7 +61,7 @@ class Session {
         pool_(pool),
         hooks_(hooks),
         stepper_(prepared, backend),
-        committer_(prepared, std::move(log), backend) {}
+        committer_(prepared, std::move(log), std::move(rounding), backend) {}
 
   Result<TrainOutcome> Run() {
     // Also where no step is left to run: with a receipt, a torn record would be damage.
@@ -148,6 +148,7 @@ class Session {
   Status Step() {
     const auto begin = Clock::now();
     const StepPlan plan = stepper_.Plan(info_.step);
+    ASSAY_TRY(committer_.Prepare(info_.step, stepper_));
     const StepOutcome outcome = stepper_.Run(state_, plan);
     ++info_.step;
     ASSAY_TRY(committer_.Step(info_.step, state_, outcome));
@@ -160,6 +161,7 @@ class Session {
     }
     std::vector<Scalar> scalars = {{"loss", outcome.loss}, {"lr", plan.lr}};
     for (const StepMetric& metric : outcome.metrics) scalars.push_back({metric.name, metric.value});
+    if (outcome.rounding) scalars.push_back({"rounding_decisions", static_cast<float>(outcome.rounding->report.decisions)});
     const Throughput throughput = ThroughputOf(job_);
     const std::string rate = fmt::format("{}_per_s", throughput.unit);
     scalars.push_back({rate, static_cast<float>(throughput.per_step / seconds)});
@@ -183,7 +185,7 @@ class Session {
     if (saved_) return {};
     if (events_) ASSAY_TRY(events_->Sync());
     // The log goes first: a snapshot is only worth something where the log commits to what led to it.
-    ASSAY_TRY(committer_.log().Write(run_.log_path(), LogOrigin(run_.signer(), prepared_.identity.job), key_));
+    ASSAY_TRY(committer_.WriteLog(run_.log_path(), LogOrigin(run_.signer(), prepared_.identity.job), key_));
     info_.state_root = StateRootHere();
     info_.signature = key_.Sign(SignedMessage(info_));
     ASSAY_TRY(WriteSnapshot(run_.SnapshotPath(info_.step), prepared_.program.state, HostState(state_).get(), info_));
@@ -277,7 +279,11 @@ Result<TrainOutcome> Train(const PreparedJob& prepared, RunDirectory& run, const
                            ThreadPool& pool, const TrainHooks& hooks) {
   ASSAY_CHECK(key.verify_key() == run.signer());
   ASSAY_ASSIGN(RunLog log, OpenLog(prepared, run, key));
-  return Session(prepared, run, key, std::move(log), backend, pool, hooks).Run();
+  std::optional<RoundingLogs> rounding;
+  if (prepared.job.precision == Precision::kFp64Rounded) {
+    ASSAY_ASSIGN(rounding, RoundingLogs::Open(run.rounding_path()));
+  }
+  return Session(prepared, run, key, std::move(log), std::move(rounding), backend, pool, hooks).Run();
 }
 
 }  // namespace assay
