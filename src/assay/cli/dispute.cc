@@ -166,7 +166,7 @@ Result<std::deque<SigningKey>> KeysAtHand(const std::vector<std::string>& paths)
 
 Result<int> DisputeRuns(const DisputeOptions& options) {
   if (options.runs.size() != 2) return Err("expected two run directories, or --provider URL at least twice");
-  ASSAY_ASSIGN(const Compute compute, MakeCompute(options.compute));
+  ASSAY_ASSIGN(Compute compute, MakeCompute(options.compute));
   ASSAY_ASSIGN(const std::deque<SigningKey> keys, KeysAtHand(options.keys));
   std::optional<PreparedJob> prepared;
   if (!options.job.empty()) {
@@ -177,6 +177,7 @@ Result<int> DisputeRuns(const DisputeOptions& options) {
     if (refuted) return Err("{}: {}", options.runs[0], refuted->reason);
     ASSAY_ASSIGN(prepared, PrepareRun(run, options.data, *compute.pool));
   }
+  ASSAY_TRY(ComputeFor(prepared->job, compute));
   std::mutex turn;
   dispute::ArbitrateOptions how;
   std::vector<std::unique_ptr<dispute::Peer>> peers;

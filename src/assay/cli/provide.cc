@@ -19,7 +19,7 @@ struct ProvideOptions {
 
 Result<int> RunProvide(const ProvideOptions& options) {
   if (options.tls_cert.empty() != options.tls_key.empty()) return Err("--tls-cert and --tls-key: expected both or neither");
-  ASSAY_ASSIGN(const Compute compute, MakeCompute(options.compute));
+  ASSAY_ASSIGN(Compute compute, MakeCompute(options.compute));
   ASSAY_ASSIGN(const SigningKey key, OpenSigner(options.key));
   ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(options.run));
   if (key.verify_key() != run.signer()) {
@@ -27,6 +27,7 @@ Result<int> RunProvide(const ProvideOptions& options) {
                key.verify_key().id());
   }
   ASSAY_ASSIGN(const PreparedJob prepared, PrepareRun(run, options.data, *compute.pool));
+  ASSAY_TRY(ComputeFor(prepared.job, compute));
   ASSAY_TRY(CheckFits(prepared, *compute.backend));
   const auto limits = dispute::RunAccount::Limits::Of(static_cast<std::size_t>(options.memory_mib) << 20);
   ASSAY_ASSIGN(const auto account, dispute::RunAccount::Make(run, prepared, *compute.backend, *compute.pool, limits));

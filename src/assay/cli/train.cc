@@ -19,6 +19,7 @@ struct TrainOptions {
   std::string out;
   std::string data;
   std::string key;         // empty: the user's own
+  std::string follow;      // a run whose rounding log is followed
   std::int64_t steps = 0;  // 0: the job's
   ComputeOptions compute;
   bool json = false;
@@ -64,9 +65,9 @@ void PrintResult(const TrainOptions& options, const PreparedJob& prepared, const
 
 // Says what would fit where a device turns out to have too little memory for what kernels take beside the plan.
 Result<TrainOutcome> TrainWithin(const PreparedJob& prepared, RunDirectory& run, const SigningKey& key, const Compute& compute,
-                                 const TrainHooks& hooks) {
+                                 const TrainHooks& hooks, const RunDirectory* follow) {
   try {
-    return Train(prepared, run, key, *compute.backend, *compute.pool, hooks);
+    return Train(prepared, run, key, *compute.backend, *compute.pool, hooks, follow);
   } catch (const OutOfMemory& error) {
     const auto free = compute.backend->free_bytes();
     if (!free) throw;
@@ -83,6 +84,11 @@ Result<int> RunTrain(const TrainOptions& options) {
   ASSAY_ASSIGN(const SigningKey key, OpenSigner(options.key));
   ASSAY_ASSIGN(RunDirectory run, RunDirectory::OpenForTraining(options.out, ContentOf(prepared), key.verify_key()));
 
+  std::optional<RunDirectory> follow;
+  if (!options.follow.empty()) {
+    ASSAY_ASSIGN(follow, RunDirectory::Open(options.follow));
+  }
+
   Progress progress(stderr, ProgressModeFor(stderr, options.quiet), prepared.job.steps, ThroughputOf(prepared.job));
   const InterruptGuard interrupt;
   const TrainHooks hooks{
@@ -92,7 +98,7 @@ Result<int> RunTrain(const TrainOptions& options) {
       .on_note = [&](const std::string& text) { progress.Note(text); },
       .should_stop = [&] { return interrupt.signal() != 0; },
   };
-  const auto outcome = TrainWithin(prepared, run, key, compute, hooks);
+  const auto outcome = TrainWithin(prepared, run, key, compute, hooks, follow ? &*follow : nullptr);
   progress.Finish();
   if (!outcome) return tl::unexpected(outcome.error());
   PrintResult(options, prepared, run, compute, *outcome, Now() - begin);
@@ -124,6 +130,7 @@ void AddTrain(Arguments& app, Command& command) {
   sub.Option("--data", options->data, "Data file or folder instead of the job's").Type("PATH");
   sub.Option("--key", options->key, "Signing key (assay keygen); otherwise $ASSAY_KEY, or your own, made at first use")
       .Type("FILE");
+  sub.Option("--follow", options->follow, "For fp64-rounded jobs: take the decisions of this run's rounding log, to dispute it").Type("RUN");
   AddComputeOptions(sub, options->compute);
   sub.Flag("--json", options->json, "Print the result as one JSON object on the last line of standard output");
   sub.Flag("--quiet", options->quiet, "No progress");

@@ -42,6 +42,8 @@ struct DisputedStep {
   std::int64_t step = 0;
   Digest before{};  // state root
   Digest batch{};   // batch root
+  std::int64_t entry = 0;  // that covers it
+  Digest roundings{};      // the entry's rounding root
   Both<Digest> after{};
   Both<std::uint32_t> loss_bits{};
 };
@@ -89,7 +91,11 @@ class Examination {
   // examine_output.cc: one element of one output
   Step<void> ExamineOutput(const DisputedStep& step, const NodeRecord& record, std::size_t output, const Both<Digest>& roots);
   Step<std::vector<SparseTensor>> FetchInputs(const DisputedStep& step, const NodeRecord& record, const OpInstance& op,
-                                              std::span<const InputRange> needs);
+                                              std::span<const InputRange> needs, std::size_t most = ref::kMaxNeededLeaves);
+  // examine_rounded.cc: what a bound leaves open
+  Step<void> ExamineRounded(const DisputedStep& step, const NodeRecord& record, std::size_t output, std::int64_t element,
+                            const Both<float>& said, Finding finding);
+  Step<Bytes> RoundingLog(const DisputedStep& step);
   Step<std::uint32_t> ExamineValue(const DisputedStep& step, const NodeRecord& record, const OpInstance& op,
                                    const PartsQuestion& element, Both<ref::Value>& said);
 

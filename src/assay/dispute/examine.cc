@@ -12,9 +12,11 @@ namespace {
 constexpr TreeName kLogTree{.kind = TreeKind::kLog};
 
 // What an entry has to be, apart from what it says about the run.
-Status CheckEntry(const LogEntry& entry, std::int64_t step, const Digest& previous) {
+Status CheckEntry(const LogEntry& entry, std::int64_t step, const Digest& previous, bool rounded) {
   if (entry.step != step) return Err("is of step {}, expected {}", entry.step, step);
   if (entry.previous != previous) return Err("does not follow from the entry before it");
+  if (entry.rounding_root.has_value() != rounded) return Err("{} a rounding root", rounded ? "has no" : "has");
+  if (step == 0 && rounded && *entry.rounding_root != HashBytes({})) return Err("is the first and says something of roundings");
   if (step == 0 && (entry.batch_root != HashBytes({}) || entry.loss_bits != 0)) {
     return Err("is the first and says something of a batch or a loss");
   }
@@ -114,8 +116,9 @@ Step<void> Examination::ExamineEntry(std::uint64_t index) {
   ASSAY_ASSIGN(const auto opened, OpenEntries(index == 0 ? 0 : index - 1, index));
   const Digest previous = index == 0 ? terms_.trajectory() : HashOf(opened[0].front());
   Both<LogEntry> entries{opened[0].back(), opened[1].back()};
-  const Both<Status> checks{CheckEntry(entries[0], terms_.StepOf(at), previous),
-                            CheckEntry(entries[1], terms_.StepOf(at), previous)};
+  const bool rounded = terms_.job().precision == Precision::kFp64Rounded;
+  const Both<Status> checks{CheckEntry(entries[0], terms_.StepOf(at), previous, rounded),
+                            CheckEntry(entries[1], terms_.StepOf(at), previous, rounded)};
   if (!checks[0] || !checks[1]) {
     const Status& bad = checks[0] ? checks[1] : checks[0];
     Finding finding{.cause = Cause::kEntry, .reason = fmt::format("entry {} of the log {}", index, bad.error().message)};
@@ -124,6 +127,11 @@ Step<void> Examination::ExamineEntry(std::uint64_t index) {
   }
   if (index == 0) return ExamineStart({entries[0].state_root, entries[1].state_root});
   if (entries[0].batch_root != entries[1].batch_root) return ExamineBatches(at, {entries[0].batch_root, entries[1].batch_root});
+  if (entries[0].rounding_root != entries[1].rounding_root) {
+    return tl::unexpected(Halt(Undecided{fmt::format(
+        "from step {} on the runs follow different rounding logs, and both can be right; a run made by `assay train --follow` can be compared",
+        terms_.StepBefore(at) + 1)}));
+  }
   return ExamineStates(at, opened[0].front(), entries);
 }
 
@@ -133,6 +141,9 @@ Step<void> Examination::ExamineStates(std::int64_t index, const LogEntry& previo
   const std::uint64_t steps = SizeOf(tree);
   DisputedStep disputed{.step = terms_.StepOf(index),
                         .before = previous.state_root,
+                        .batch = {},
+                        .entry = index,
+                        .roundings = entries[0].rounding_root.value_or(Digest{}),
                         .after = {entries[0].state_root, entries[1].state_root},
                         .loss_bits = {entries[0].loss_bits, entries[1].loss_bits}};
   if (steps > 1) {

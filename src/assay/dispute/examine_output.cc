@@ -39,6 +39,20 @@ std::size_t Count(const NeededLeaves& leaves) {
   return count;
 }
 
+// As many at a time as one question may ask for.
+std::vector<std::pair<std::size_t, std::vector<std::uint64_t>>> Questions(const NeededLeaves& leaves) {
+  std::vector<std::pair<std::size_t, std::vector<std::uint64_t>>> questions;
+  for (const auto& [input, numbers] : leaves) {
+    for (const std::uint64_t leaf : numbers) {
+      if (questions.empty() || questions.back().first != input || questions.back().second.size() == kMaxLeavesAsked) {
+        questions.push_back({input, {}});
+      }
+      questions.back().second.push_back(leaf);
+    }
+  }
+  return questions;
+}
+
 std::string ToText(ref::Value value) { return fmt::format("{} (0x{:08x})", std::bit_cast<float>(value), value); }
 
 }  // namespace
@@ -55,9 +69,13 @@ std::string ElementText(DType dtype, ByteSpan bytes) {
 }
 
 Step<std::vector<SparseTensor>> Examination::FetchInputs(const DisputedStep& step, const NodeRecord& record,
-                                                         const OpInstance& op, std::span<const InputRange> needs) {
-  const NeededLeaves leaves = LeavesOf(op, needs, ref::kMaxNeededLeaves);
-  ASSAY_CHECK(Count(leaves) <= ref::kMaxNeededLeaves);
+                                                         const OpInstance& op, std::span<const InputRange> needs,
+                                                         std::size_t most) {
+  const NeededLeaves leaves = LeavesOf(op, needs, most);
+  if (Count(leaves) > most) {
+    return tl::unexpected(
+        Halt(Undecided{fmt::format("an element of {} needs more than {} blocks of its inputs", op.def->name, most)}));
+  }
   std::vector<SparseTensor> inputs;
   for (const TensorType& type : op.in) {
     auto tensor = SparseTensor::Make(type);
@@ -65,10 +83,9 @@ Step<std::vector<SparseTensor>> Examination::FetchInputs(const DisputedStep& ste
     inputs.push_back(std::move(*tensor));
   }
   std::vector<Ask> asks;
-  for (const auto& [input, numbers] : leaves) {
+  for (const auto& [input, wanted] : Questions(leaves)) {
     const TreeName tree{
         .kind = TreeKind::kInput, .at = step.step, .node = record.node, .index = static_cast<std::uint32_t>(input)};
-    const std::vector<std::uint64_t> wanted(numbers.begin(), numbers.end());
     auto opened = OpenAgreed(tree, wanted, record.inputs[input]);
     if (!opened) {
       auto* more = std::get_if<std::vector<Ask>>(opened.error().next.get());
@@ -153,6 +170,11 @@ Step<void> Examination::ExamineOutput(const DisputedStep& step, const NodeRecord
   }
   finding.reason += fmt::format(", first at element {} (leaf {})", element, at.leaf);
 
+  if (terms_.job().precision == Precision::kFp64Rounded && type.dtype == DType::kF32) {
+    Both<float> values{};
+    for (std::size_t p = 0; p < 2; ++p) std::memcpy(&values[p], said[p].data(), sizeof(float));
+    return ExamineRounded(step, record, output, element, values, std::move(finding));
+  }
   const Range range{element, element + 1};
   const std::vector<InputRange> needs = op.def->dependencies(op, static_cast<int>(output), range);
   if (Count(LeavesOf(op, needs, kDirectLeaves)) > kDirectLeaves) {

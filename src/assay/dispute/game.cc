@@ -87,6 +87,7 @@ std::optional<Rerun> RerunOfTree(const TreeName& tree) {
     case TreeKind::kOutput: return Rerun{TreeKind::kOutput, tree.at, tree.node};
     case TreeKind::kLog:
     case TreeKind::kBatches:
+    case TreeKind::kRoundings:
     case TreeKind::kBatch:
     case TreeKind::kBatchField: return std::nullopt;
   }
@@ -95,6 +96,7 @@ std::optional<Rerun> RerunOfTree(const TreeName& tree) {
 
 struct RerunReader {
   std::optional<Rerun> operator()(const SamplesQuestion&) { return std::nullopt; }
+  std::optional<Rerun> operator()(const RoundingQuestion&) { return std::nullopt; }
   std::optional<Rerun> operator()(const PartsQuestion& q) { return Rerun{TreeKind::kOutput, q.step, q.node}; }
   std::optional<Rerun> operator()(const auto& q) { return RerunOfTree(q.tree); }
 };
@@ -108,6 +110,7 @@ struct BodyBound {
     return bytes;
   }
   std::size_t operator()(const SamplesQuestion&) { return kMaxAnswerBytes; }
+  std::size_t operator()(const RoundingQuestion&) { return kMaxAnswerBytes; }
   std::size_t operator()(const PartsQuestion&) { return std::size_t{4} * ref::kMaxParts; }
 };
 

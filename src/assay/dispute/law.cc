@@ -17,12 +17,14 @@ struct StepReader {
       case TreeKind::kInput:
       case TreeKind::kOutput: return tree.at;
       case TreeKind::kStates:
+      case TreeKind::kRoundings:
       case TreeKind::kBatches: return terms.StepOf(tree.at);
       default: return std::nullopt;
     }
   }
   std::optional<std::int64_t> operator()(const SamplesQuestion& q) const { return q.step; }
   std::optional<std::int64_t> operator()(const PartsQuestion& q) const { return q.step; }
+  std::optional<std::int64_t> operator()(const RoundingQuestion& q) const { return q.step; }
   std::optional<std::int64_t> operator()(const auto& q) const { return OfTree(q.tree); }
   const Terms& terms;
 };

@@ -107,9 +107,20 @@ Status Rerunner::Load(std::int64_t step) {
 
 Result<StepOutcome> Rerunner::Run() {
   const std::int64_t step = *std::exchange(step_, std::nullopt);  // where a step fails, the state is none
+  if (site_.prepared.job.precision == Precision::kFp64Rounded) {
+    ASSAY_ASSIGN(const Bytes log, Rounding(step + 1));
+    ASSAY_TRY(used().FollowRoundings(log, fmt::format("rounding log of step {}", step + 1)));
+  }
   ASSAY_ASSIGN(StepOutcome outcome, site_.conduct.Step(used(), state_, step));
   step_ = step + 1;
   return outcome;
+}
+
+Result<Bytes> Rerunner::Rounding(std::int64_t step) {
+  if (!rounding_) {
+    ASSAY_ASSIGN(rounding_, RoundingLogs::Open(site_.run.rounding_path()));
+  }
+  return rounding_->Read(step);
 }
 
 Status Rerunner::GoTo(std::int64_t step) {

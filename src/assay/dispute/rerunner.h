@@ -14,6 +14,7 @@
 #include "assay/dispute/conduct.h"
 #include "assay/dispute/records.h"
 #include "assay/run/log.h"
+#include "assay/run/rounding_logs.h"
 
 namespace assay::dispute {
 
@@ -39,6 +40,8 @@ class Rerunner {
   // The batch that the run commits to for a step.
   std::vector<Tensor> Batch(std::int64_t step);
   Digest BatchRoot(std::int64_t step);
+  // The rounding log of a step.
+  Result<Bytes> Rounding(std::int64_t step);
   std::span<const BatchField> batch_fields() const { return honest_.batch_fields(); }
   StepPlan JobsPlan(std::int64_t step) const { return honest_.Plan(step - 1); }
 
@@ -71,6 +74,7 @@ class Rerunner {
   std::map<std::int64_t, State> kept_;
   std::optional<Held> before_;
   std::optional<Held> said_;  // a snapshot that running again contradicts
+  std::optional<RoundingLogs> rounding_;
   Work work_;
 };
 

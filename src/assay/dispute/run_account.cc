@@ -19,6 +19,7 @@ bool IsListing(TreeKind kind) {
     case TreeKind::kStates:
     case TreeKind::kTrace:
     case TreeKind::kState:
+    case TreeKind::kRoundings:
     case TreeKind::kBatch: return true;
     default: return false;
   }
@@ -134,6 +135,7 @@ Result<std::vector<Bytes>> RunAccount::Records(const TreeName& tree) {
     case TreeKind::kBatches: return BatchRecords(tree.at);
     case TreeKind::kStates: return StateRecords(tree.at);
     case TreeKind::kState: return StateEntries(tree.at);
+    case TreeKind::kRoundings: return RoundingRecords(tree.at);
     default: return BatchEntries(tree.at);
   }
 }
@@ -151,6 +153,21 @@ Result<std::vector<Bytes>> RunAccount::BatchRecords(std::int64_t entry) {
     records.emplace_back(root.bytes.begin(), root.bytes.end());
   }
   return records;
+}
+
+Result<std::vector<Bytes>> RunAccount::RoundingRecords(std::int64_t entry) {
+  std::vector<Bytes> records;
+  for (std::int64_t step = terms_.StepBefore(entry) + 1; step <= terms_.StepOf(entry); ++step) {
+    ASSAY_ASSIGN(const Bytes log, rerun_.Rounding(step));
+    const Digest hash = HashBytes(log);
+    records.emplace_back(hash.bytes.begin(), hash.bytes.end());
+  }
+  return records;
+}
+
+Result<Bytes> RunAccount::Rounding(std::int64_t step) {
+  if (terms_.job().precision != Precision::kFp64Rounded || step < 1 || step > terms_.job().steps) return Account::Rounding(step);
+  return rerun_.Rounding(step);
 }
 
 Result<std::vector<Bytes>> RunAccount::StateRecords(std::int64_t entry) {

@@ -38,6 +38,7 @@ class RunAccount : public Account {
   Result<std::shared_ptr<const HashTree>> Tree(const TreeName& tree) override;
   Result<Bytes> Leaf(const TreeName& tree, std::uint64_t index) override;
   Result<SamplesAnswer> Samples(const SamplesQuestion& question) override;
+  Result<Bytes> Rounding(std::int64_t step) override;
   Result<std::vector<ref::Value>> Parts(const PartsQuestion& question) override;
   Work work() const override { return rerun_.work(); }
 
@@ -58,6 +59,7 @@ class RunAccount : public Account {
   Result<std::vector<Bytes>> Records(const TreeName& tree);
   Result<std::vector<Bytes>> LogRecords() const;
   Result<std::vector<Bytes>> BatchRecords(std::int64_t entry);
+  Result<std::vector<Bytes>> RoundingRecords(std::int64_t entry);
   Result<std::vector<Bytes>> StateRecords(std::int64_t entry);
   Result<std::vector<Bytes>> StateEntries(std::int64_t step);
   Result<std::vector<Bytes>> BatchEntries(std::int64_t step);

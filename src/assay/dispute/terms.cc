@@ -88,6 +88,9 @@ Result<std::uint64_t> Terms::TreeSize(const TreeName& tree) const {
     case TreeKind::kLog:
       if (!plain || tree.at != 0) return missing();
       return entries();
+    case TreeKind::kRoundings:
+      if (job_.precision != Precision::kFp64Rounded) return missing();
+      [[fallthrough]];
     case TreeKind::kBatches:
     case TreeKind::kStates:
       if (!plain || tree.at < 1 || static_cast<std::uint64_t>(tree.at) >= entries()) return missing();

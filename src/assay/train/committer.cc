@@ -35,8 +35,9 @@ Status Committer::Resume(std::int64_t step, Stepper& stepper) {
 }
 
 Status Committer::Prepare(std::int64_t step, Stepper& stepper) {
-  if (!rounding_ || log_.entries().empty() || step >= log_.entries().back().step) return {};
-  ASSAY_ASSIGN(const Bytes log, rounding_->Read(step + 1));
+  const bool passed = !log_.entries().empty() && step < log_.entries().back().step;
+  if (!rounding_ || (!passed && !followed_)) return {};
+  ASSAY_ASSIGN(const Bytes log, (passed ? *rounding_ : *followed_).Read(step + 1));
   return stepper.FollowRoundings(log, fmt::format("rounding log of step {}", step + 1));
 }
 

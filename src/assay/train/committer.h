@@ -18,14 +18,20 @@ namespace assay {
 class Committer {
  public:
   // `log`: what the run has committed so far, empty for a new one; `rounding`: the rounding logs of its steps, if its job rounds.
-  Committer(const PreparedJob& prepared, RunLog log, std::optional<RoundingLogs> rounding, Backend& backend)
-      : prepared_(prepared), backend_(backend), log_(std::move(log)), rounding_(std::move(rounding)) {}
+  // `followed`: those of another run that it follows.
+  Committer(const PreparedJob& prepared, RunLog log, std::optional<RoundingLogs> rounding, std::optional<RoundingLogs> followed,
+            Backend& backend)
+      : prepared_(prepared),
+        backend_(backend),
+        log_(std::move(log)),
+        rounding_(std::move(rounding)),
+        followed_(std::move(followed)) {}
 
   // Starts from the state before the first step. States are in the backend's memory.
   Status Begin(const State& state);
   // Goes on after `step` steps, whose entries the log has. Batch roots of steps since the last entry are made again from the data.
   Status Resume(std::int64_t step, Stepper& stepper);
-  // Before the step after `step` steps: where the run has committed to it already, it will take the same decisions.
+  // Before the step after `step` steps: where the run has committed to it already, it will take the same decisions; where it follows another run, that one's.
   Status Prepare(std::int64_t step, Stepper& stepper);
   // After a step: `step` are done.
   Status Step(std::int64_t step, const State& state, const StepOutcome& outcome);
@@ -42,7 +48,7 @@ class Committer {
   RunLog log_;
   std::size_t next_ = 0;  // the entry that comes next; below the log's size where an earlier process had come further
   std::vector<Digest> batch_roots_;  // of the steps since the last entry
-  std::optional<RoundingLogs> rounding_;
+  std::optional<RoundingLogs> rounding_, followed_;
   std::vector<Digest> rounding_logs_;  // hashes, of the same steps
 };
 

@@ -51,8 +51,8 @@ Result<RunLog> OpenLog(const PreparedJob& prepared, const RunDirectory& run, con
 // One training, with everything that its parts share.
 class Session {
  public:
-  Session(const PreparedJob& prepared, RunDirectory& run, const SigningKey& key, RunLog log, std::optional<RoundingLogs> rounding,
-          Backend& backend, ThreadPool& pool, const TrainHooks& hooks)
+  Session(const PreparedJob& prepared, RunDirectory& run, const SigningKey& key, Committer committer, Backend& backend,
+          ThreadPool& pool, const TrainHooks& hooks)
       : prepared_(prepared),
         job_(prepared.job),
         run_(run),
@@ -61,7 +61,7 @@ class Session {
         pool_(pool),
         hooks_(hooks),
         stepper_(prepared, backend),
-        committer_(prepared, std::move(log), std::move(rounding), backend) {}
+        committer_(std::move(committer)) {}
 
   Result<TrainOutcome> Run() {
     // Also where no step is left to run: with a receipt, a torn record would be damage.
@@ -151,6 +151,9 @@ class Session {
     ASSAY_TRY(committer_.Prepare(info_.step, stepper_));
     const StepOutcome outcome = stepper_.Run(state_, plan);
     ++info_.step;
+    if (outcome.rounding && outcome.rounding->report.inadmissible && hooks_.on_note) {
+      hooks_.on_note(fmt::format("step {}: the rounding log {}", info_.step, Describe(*outcome.rounding->report.inadmissible)));
+    }
     ASSAY_TRY(committer_.Step(info_.step, state_, outcome));
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     info_.loss = outcome.loss;
@@ -276,14 +279,21 @@ class Session {
 }  // namespace
 
 Result<TrainOutcome> Train(const PreparedJob& prepared, RunDirectory& run, const SigningKey& key, Backend& backend,
-                           ThreadPool& pool, const TrainHooks& hooks) {
+                           ThreadPool& pool, const TrainHooks& hooks, const RunDirectory* follow) {
   ASSAY_CHECK(key.verify_key() == run.signer());
   ASSAY_ASSIGN(RunLog log, OpenLog(prepared, run, key));
   std::optional<RoundingLogs> rounding;
   if (prepared.job.precision == Precision::kFp64Rounded) {
     ASSAY_ASSIGN(rounding, RoundingLogs::Open(run.rounding_path()));
   }
-  return Session(prepared, run, key, std::move(log), std::move(rounding), backend, pool, hooks).Run();
+  std::optional<RoundingLogs> followed;
+  if (follow != nullptr) {
+    if (!rounding) return Err("{}: jobs of this precision have no rounding log to follow", follow->path());
+    if (follow->identity().trajectory != prepared.identity.trajectory) return Err("{}: is a run of another job", follow->path());
+    ASSAY_ASSIGN(followed, RoundingLogs::Open(follow->rounding_path()));
+  }
+  Committer committer(prepared, std::move(log), std::move(rounding), std::move(followed), backend);
+  return Session(prepared, run, key, std::move(committer), backend, pool, hooks).Run();
 }
 
 }  // namespace assay
