@@ -1,6 +1,7 @@
 #include "assay/train/stepper.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace assay {
 namespace {
@@ -59,21 +60,22 @@ StepOutcome Stepper::RunWith(State& state, const StepPlan& plan, const TraceSink
 }
 
 Status Stepper::FollowRoundings(ByteSpan log, std::string_view what) {
-  ASSAY_ASSIGN(follow_, rounding::DecodeDecisions(log, what));
+  if (backend_.rounder() == nullptr) return Err("{}: this backend does not round", what);
+  ASSAY_TRY(backend_.rounder()->BeginFollow(log, what));
+  following_ = true;
   return {};
 }
 
 // Op by op, so that results come in the order in which their decisions are numbered.
 StepOutcome Stepper::RunRounded(State& state, const StepInput& input, const TraceSink* sink) {
   rounding::Rounder& rounder = *backend_.rounder();
-  if (follow_) {
-    rounder.BeginFollow(std::move(*follow_));
-  } else if (ignore_roundings_) {
-    rounder.BeginPlain();
-  } else {
-    rounder.BeginRecord();
+  if (!std::exchange(following_, false)) {
+    if (ignore_roundings_) {
+      rounder.BeginPlain();
+    } else {
+      rounder.BeginRecord();
+    }
   }
-  follow_.reset();
   std::vector<std::size_t> node_of_result;
   const TraceSink watching = [&](std::size_t node, std::span<const void* const> outputs) {
     node_of_result.resize(rounder.results(), node);

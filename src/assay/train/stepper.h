@@ -86,7 +86,7 @@ class Stepper {
   BatchRootBuilder root_;
   StepObserver* observer_ = nullptr;
   bool ignore_roundings_ = false;
-  std::optional<rounding::DecisionLog> follow_;  // by the next step
+  bool following_ = false;  // the next step
 };
 
 }  // namespace assay
