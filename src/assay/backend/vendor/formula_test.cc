@@ -215,7 +215,7 @@ std::vector<OpIndex> AllOps() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Formula, EveryOp, testing::ValuesIn(AllOps()),
-                         [](const testing::TestParamInfo<OpIndex>& info) { return std::string(Ops()[info.param].name); });
+                         [](const testing::TestParamInfo<OpIndex>& tested) { return std::string(Ops()[tested.param].name); });
 
 TEST(Dropout, MultipliesByOneFactor) {
   const OpDef& def = Ops()[op::dropout];
