@@ -13,7 +13,10 @@ class Grid {
   static constexpr int kMinBits = 24;
   static constexpr int kMaxBits = 32;
 
-  explicit constexpr Grid(int bits) : dropped_(20 + 9 + 32 - bits) {}  // mantissa bits of binary64 that a grid value does not have
+  explicit constexpr Grid(int bits)
+      : dropped_(20 + 9 + 32 - bits) {}  // mantissa bits of binary64 that a grid value does not have
+
+  constexpr int bits() const { return 61 - dropped_; }
 
   // The nearest grid value, ties to even.
   float Round(double y) const {
@@ -48,8 +51,10 @@ class Grid {
     return static_cast<float>(std::nearbyint(y / spacing) * spacing);
   }
   std::uint32_t Step() const { return std::uint32_t{1} << (dropped_ - 29); }
-  float Away(float r) const { return std::bit_cast<float>((std::bit_cast<std::uint32_t>(r) & 0x7fffffffu) + Step()); }  // r >= 0
-  float Toward(float r) const {                                                                                         // r != 0
+  float Away(float r) const {
+    return std::bit_cast<float>((std::bit_cast<std::uint32_t>(r) & 0x7fffffffu) + Step());
+  }                              // r >= 0
+  float Toward(float r) const {  // r != 0
     const float magnitude = std::bit_cast<float>((std::bit_cast<std::uint32_t>(r) & 0x7fffffffu) - Step());
     return r < 0 ? -magnitude : magnitude;
   }

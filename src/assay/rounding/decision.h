@@ -1,9 +1,12 @@
 // Decisions: what a rounding near a boundary was decided to be, and whether somebody else's decision can be true (docs/ROUNDING.md, section 4). Value types; pure functions.
+//
+// Zeros of different sign are different values here, the negative one the lesser.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 
+#include "assay/numerics/double_double.h"
 #include "assay/numerics/grid.h"
 
 namespace assay::rounding {
@@ -11,20 +14,24 @@ namespace assay::rounding {
 struct Decision {
   std::uint64_t position = 0;  // the element's number among those of the step that have a bound
   bool wide = false;
-  bool up = false;   // narrow: the value above the boundary was taken
-  float value = 0;   // wide: the value
+  bool up = false;  // narrow: the value above the boundary was taken
+  float value = 0;  // wide: the value
   friend bool operator==(const Decision&, const Decision&) = default;
 };
+
+// D of an element whose value is at most e from the truth: how far two correct evaluations can be apart. Infinite where e is not a number.
+double Reach(double e);
 
 // The least and the greatest value that evaluations within `reach` of y can round to.
 struct Choice {
   float lo = 0;
   float hi = 0;
-  bool open() const;  // whether they differ
+  bool open() const;              // whether they differ
+  bool holds(float value) const;  // lo <= value <= hi
 };
 Choice ChoiceAt(const numerics::Grid& grid, double y, double reach);
 
-// The decision taken by rounding y, if within D of it there is more than one value.
+// The decision taken by rounding y, if within D of it there is more than one value. None where y is not finite.
 std::optional<Decision> Decide(const numerics::Grid& grid, double y, double d, std::uint64_t position);
 
 struct Followed {
@@ -33,5 +40,8 @@ struct Followed {
   bool corrected = false;   // whether it is another value than y rounds to
 };
 Followed Follow(const numerics::Grid& grid, const Decision& decision, double y, double d);
+
+// A referee's question: whether a correct evaluation of an element whose true value is x, and whose bound is e, can round to `claimed`.
+bool CanRoundTo(const numerics::Grid& grid, const numerics::DoubleDouble& x, double e, float claimed);
 
 }  // namespace assay::rounding

@@ -1,6 +1,7 @@
 // The log of a step's decisions as bytes: gaps between positions and the decisions themselves, entropy-coded (docs/formats/rounding.md). Pure functions.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -11,14 +12,16 @@
 
 namespace assay::rounding {
 
-// `decisions` ascend by position, all below `elements`.
+inline constexpr std::uint64_t kMaxElements = std::uint64_t{1} << 56;
+
+// `decisions` ascend by position, all below `elements`, which is at most kMaxElements.
 Bytes EncodeDecisions(std::span<const Decision> decisions, std::uint64_t elements);
 
 struct DecisionLog {
   std::uint64_t elements = 0;  // with a bound, in the whole step
   std::vector<Decision> decisions;
 };
-// Accepts exactly what EncodeDecisions writes. Bytes may come from anyone: memory is bounded by a small multiple of their number.
+// Accepts exactly what EncodeDecisions writes. Bytes may come from anyone: memory is at most some hundred times their number (a decision takes at least a bit).
 Result<DecisionLog> DecodeDecisions(ByteSpan bytes, std::string_view what);
 
 }  // namespace assay::rounding

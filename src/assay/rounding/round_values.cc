@@ -1,0 +1,106 @@
+#include "assay/rounding/round_values.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace assay::rounding {
+namespace {
+
+constexpr std::uint64_t kSign = 0x8000000000000000;
+constexpr std::uint64_t kExponent = 0x7ff0000000000000;
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+struct Scales {
+  double spacing;  // of the grid at 1
+  double shift;    // adding it to a value of the binade of 1 leaves multiples of the spacing
+};
+
+Scales ScalesOf(const numerics::Grid& grid) {
+  const double spacing = grid.Spacing(1);
+  return {spacing, spacing * 0x1.8p52};
+}
+
+// The power of two that begins the binade of y, kept in a range where neither the spacing nor the shift leaves that of double. Above it
+// all values are infinite on the grid, below it the spacing stays the same.
+inline double Binade(double y) {
+  const double power = std::bit_cast<double>(std::bit_cast<std::uint64_t>(y) & kExponent);
+  const double bounded = power > 0x1p-126 ? power : 0x1p-126;
+  return bounded < 0x1p200 ? bounded : 0x1p200;
+}
+
+// The nearest multiple of the spacing, as a double; the cast to float is exact or overflows.
+template <bool kAll>  // whether the grid is all of binary32
+inline double Nearest(double y, double binade, const Scales& scales) {
+  const double safe = y == y ? y : kNan;
+  if constexpr (kAll) return static_cast<double>(static_cast<float>(safe));
+  const double shift = binade * scales.shift;
+  const double r = (safe + shift) - shift;
+  return std::bit_cast<double>(std::bit_cast<std::uint64_t>(r) | (std::bit_cast<std::uint64_t>(y) & kSign));
+}
+
+template <bool kAll>
+[[gnu::always_inline]] inline void RoundLoop(const Scales& scales, const double* y, std::int64_t n, float* out) {
+  for (std::int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(Nearest<kAll>(y[i], Binade(y[i]), scales));
+}
+
+template <bool kAll>
+[[gnu::always_inline]] inline bool TestLoop(const Scales& scales, const double* y, const double* e, std::int64_t n,
+                                            float* out) {
+  constexpr double kReach = 2 * (1 + 0x1p-10);
+  const double half = scales.spacing / 2;
+  const double eighth = scales.spacing / 8;
+  std::uint64_t near = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double binade = Binade(y[i]);
+    const double r = Nearest<kAll>(y[i], binade, scales);
+    out[i] = static_cast<float>(r);
+    const double d = e[i] * kReach;
+    const double magnitude = std::fabs(y[i]);
+    // Written so that what is not a number is near. A value that may have either sign is near even if it rounds to zero.
+    const std::uint64_t inside = std::fabs(y[i] - r) + d < binade * half ? 1 : 0;
+    const std::uint64_t small = d < binade * eighth ? 1 : 0;
+    const std::uint64_t signless = magnitude <= d ? 1 : 0;
+    const std::uint64_t open = d > 0 ? 1 : 0;
+    near |= (inside & small & ~(signless & open)) ^ 1;
+  }
+  return near != 0;
+}
+
+void RoundPlain(bool all, const Scales& scales, const double* y, std::int64_t n, float* out) {
+  all ? RoundLoop<true>(scales, y, n, out) : RoundLoop<false>(scales, y, n, out);
+}
+bool TestPlain(bool all, const Scales& scales, const double* y, const double* e, std::int64_t n, float* out) {
+  return all ? TestLoop<true>(scales, y, e, n, out) : TestLoop<false>(scales, y, e, n, out);
+}
+
+#if defined(__x86_64__)
+[[gnu::target("avx2")]] void RoundAvx2(bool all, const Scales& scales, const double* y, std::int64_t n, float* out) {
+  all ? RoundLoop<true>(scales, y, n, out) : RoundLoop<false>(scales, y, n, out);
+}
+[[gnu::target("avx2")]] bool TestAvx2(bool all, const Scales& scales, const double* y, const double* e, std::int64_t n,
+                                      float* out) {
+  return all ? TestLoop<true>(scales, y, e, n, out) : TestLoop<false>(scales, y, e, n, out);
+}
+bool HasAvx2() { return __builtin_cpu_supports("avx2") != 0; }
+#endif
+
+}  // namespace
+
+void RoundValues(const numerics::Grid& grid, const double* y, std::int64_t n, float* out) {
+  const bool all = grid.bits() == numerics::Grid::kMaxBits;
+#if defined(__x86_64__)
+  if (HasAvx2()) return RoundAvx2(all, ScalesOf(grid), y, n, out);
+#endif
+  RoundPlain(all, ScalesOf(grid), y, n, out);
+}
+
+bool RoundValuesAndTest(const numerics::Grid& grid, const double* y, const double* e, std::int64_t n, float* out) {
+  const bool all = grid.bits() == numerics::Grid::kMaxBits;
+#if defined(__x86_64__)
+  if (HasAvx2()) return TestAvx2(all, ScalesOf(grid), y, e, n, out);
+#endif
+  return TestPlain(all, ScalesOf(grid), y, e, n, out);
+}
+
+}  // namespace assay::rounding

@@ -1,0 +1,174 @@
+#include "assay/rounding/rounder.h"
+
+#include <algorithm>
+
+#include "assay/base/check.h"
+#include "assay/rounding/paper_log.h"
+#include "assay/rounding/round_values.h"
+
+namespace assay::rounding {
+
+void Rounder::Begin(Mode mode) {
+  mode_ = mode;
+  next_ = 0;
+  expected_ = 0;
+  results_.clear();
+  symbols_.clear();
+  log_.clear();
+  decisions_.clear();
+  followed_ = 0;
+  corrections_ = 0;
+  inadmissible_.reset();
+}
+
+void Rounder::BeginPlain() { Begin(Mode::kPlain); }
+void Rounder::BeginRecord() { Begin(Mode::kRecord); }
+
+void Rounder::BeginFollow(DecisionLog log) {
+  ASSAY_CHECK(rule_ == Rule::kBound);
+  Begin(Mode::kFollow);
+  expected_ = log.elements;
+  decisions_ = std::move(log.decisions);
+}
+
+Status Rounder::BeginFollow(ByteSpan log, std::string_view what) {
+  if (rule_ == Rule::kBound) {
+    ASSAY_ASSIGN(DecisionLog decoded, DecodeDecisions(log, what));
+    BeginFollow(std::move(decoded));
+    return {};
+  }
+  ASSAY_ASSIGN(std::vector<std::uint8_t> symbols, DecodePaperLog(log, what));
+  Begin(Mode::kFollow);
+  expected_ = symbols.size();
+  symbols_ = std::move(symbols);
+  log_.assign(log.begin(), log.end());
+  return {};
+}
+
+std::uint64_t Rounder::Next(std::uint64_t elements) {
+  const std::uint64_t first = next_;
+  results_.push_back(first);
+  next_ += elements;
+  if (rule_ == Rule::kPaper && mode_ == Mode::kRecord) symbols_.resize(next_, kNotClose);
+  return first;
+}
+
+bool Rounder::WantsBounds(std::uint64_t begin, std::uint64_t end) const {
+  if (rule_ == Rule::kPaper || mode_ == Mode::kPlain) return false;
+  return mode_ == Mode::kRecord || !DecisionsIn(begin, end).empty();
+}
+
+void Rounder::Round(const double* y, const double* e, std::int64_t n, std::uint64_t position, float* out) {
+  if (mode_ == Mode::kRecord && rule_ == Rule::kBound) return Record(y, e, n, position, out);
+  RoundValues(grid_, y, n, out);
+  if (mode_ == Mode::kPlain) return;
+  if (rule_ == Rule::kBound) {
+    FollowDecisions(y, e, n, position, out);
+  } else if (mode_ == Mode::kRecord) {
+    RecordSymbols(y, n, position);
+  } else {
+    FollowSymbols(y, n, position, out);
+  }
+}
+
+void Rounder::RoundExact(const double* y, std::int64_t n, float* out) const { RoundValues(grid_, y, n, out); }
+
+void Rounder::Record(const double* y, const double* e, std::int64_t n, std::uint64_t position, float* out) {
+  ASSAY_CHECK(e != nullptr || n == 0);
+  constexpr std::int64_t kBlock = 64;
+  std::vector<Decision> found;
+  for (std::int64_t begin = 0; begin < n; begin += kBlock) {
+    const std::int64_t size = std::min(kBlock, n - begin);
+    if (!RoundValuesAndTest(grid_, y + begin, e + begin, size, out + begin)) continue;
+    for (std::int64_t i = begin; i < begin + size; ++i) {
+      const auto decision = Decide(grid_, y[i], Reach(e[i]), position + static_cast<std::uint64_t>(i));
+      if (decision) found.push_back(*decision);
+    }
+  }
+  if (found.empty()) return;
+  const std::lock_guard lock(mutex_);
+  decisions_.insert(decisions_.end(), found.begin(), found.end());
+}
+
+std::span<const Decision> Rounder::DecisionsIn(std::uint64_t begin, std::uint64_t end) const {
+  const auto first = std::ranges::lower_bound(decisions_, begin, {}, &Decision::position);
+  const auto last = std::ranges::lower_bound(first, decisions_.end(), end, {}, &Decision::position);
+  return {first, last};
+}
+
+void Rounder::FollowDecisions(const double* y, const double* e, std::int64_t n, std::uint64_t position, float* out) {
+  const auto decisions = DecisionsIn(position, position + static_cast<std::uint64_t>(n));
+  if (decisions.empty()) return;
+  ASSAY_CHECK(e != nullptr);
+  std::uint64_t corrections = 0;
+  const Decision* refused = nullptr;
+  for (const Decision& decision : decisions) {
+    const auto i = static_cast<std::int64_t>(decision.position - position);
+    const Followed followed = Follow(grid_, decision, y[i], Reach(e[i]));
+    out[i] = followed.value;
+    corrections += followed.corrected ? 1 : 0;
+    if (!followed.admissible && refused == nullptr) refused = &decision;
+  }
+  const std::lock_guard lock(mutex_);
+  followed_ += decisions.size();
+  corrections_ += corrections;
+  if (refused != nullptr && (!inadmissible_ || refused->position < inadmissible_->position)) inadmissible_ = *refused;
+}
+
+void Rounder::RecordSymbols(const double* y, std::int64_t n, std::uint64_t position) {
+  ASSAY_CHECK(position + static_cast<std::uint64_t>(n) <= symbols_.size());
+  for (std::int64_t i = 0; i < n; ++i) symbols_[position + static_cast<std::uint64_t>(i)] = PaperSymbol(grid_, y[i], tau_);
+}
+
+void Rounder::FollowSymbols(const double* y, std::int64_t n, std::uint64_t position, float* out) {
+  std::uint64_t corrections = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::uint64_t at = position + static_cast<std::uint64_t>(i);
+    if (at >= symbols_.size()) break;  // End says so
+    if (symbols_[at] == kNotClose) continue;
+    const float value = PaperFollow(grid_, y[i], symbols_[at]);
+    corrections += value != out[i] ? 1 : 0;
+    out[i] = value;
+  }
+  const std::lock_guard lock(mutex_);
+  corrections_ += corrections;
+}
+
+void Rounder::CheckLog(StepReport& report) const {
+  if (inadmissible_) {
+    const auto after = std::ranges::upper_bound(results_, inadmissible_->position);
+    const auto result = static_cast<std::uint64_t>(after - results_.begin()) - 1;
+    report.inadmissible = Inadmissible{.result = result,
+                                       .element = inadmissible_->position - results_[result],
+                                       .decision = *inadmissible_,
+                                       .reason = "no correct evaluation rounds so"};
+  } else if (expected_ != next_) {
+    report.inadmissible = Inadmissible{
+        .result = results_.size(), .reason = fmt::format("the log is about {} elements, the step has {}", expected_, next_)};
+  } else if (rule_ == Rule::kBound && followed_ != decisions_.size()) {
+    report.inadmissible = Inadmissible{
+        .result = results_.size(),
+        .reason = fmt::format("{} of {} decisions are about no result", decisions_.size() - followed_, decisions_.size())};
+  }
+}
+
+StepReport Rounder::End() {
+  StepReport report;
+  report.elements = next_;
+  report.corrections = corrections_;
+  if (mode_ == Mode::kFollow) CheckLog(report);
+  if (rule_ == Rule::kPaper) {
+    report.decisions =
+        static_cast<std::uint64_t>(std::ranges::count_if(symbols_, [](std::uint8_t s) { return s != kNotClose; }));
+    if (mode_ == Mode::kRecord) report.log = EncodePaperLog(symbols_);
+    if (mode_ == Mode::kFollow) report.log = std::move(log_);
+  } else if (mode_ != Mode::kPlain) {
+    std::ranges::sort(decisions_, {}, &Decision::position);
+    report.decisions = mode_ == Mode::kFollow ? followed_ : decisions_.size();
+    report.log = EncodeDecisions(decisions_, mode_ == Mode::kFollow ? expected_ : next_);
+  }
+  Begin(Mode::kPlain);
+  return report;
+}
+
+}  // namespace assay::rounding
