@@ -29,22 +29,19 @@ inline double Binade(double y) {
   return bounded < 0x1p200 ? bounded : 0x1p200;
 }
 
-// The nearest multiple of the spacing, as a double; the cast to float is exact or overflows.
-template <bool kAll>  // whether the grid is all of binary32
+// The nearest multiple of the spacing, as a double; the cast to float is exact or overflows. On the grid that is all of binary32 the cast alone would do, but is no
+// faster, and where the rounded value is used further it keeps compilers from using vectors.
 inline double Nearest(double y, double binade, const Scales& scales) {
-  const double safe = y == y ? y : kNan;
-  if constexpr (kAll) return static_cast<double>(static_cast<float>(safe));
+  const double value = y == y ? y : kNan;  // of all NaNs the one without a sign
   const double shift = binade * scales.shift;
-  const double r = (safe + shift) - shift;
-  return std::bit_cast<double>(std::bit_cast<std::uint64_t>(r) | (std::bit_cast<std::uint64_t>(y) & kSign));
+  const double r = (value + shift) - shift;
+  return std::bit_cast<double>(std::bit_cast<std::uint64_t>(r) | (std::bit_cast<std::uint64_t>(value) & kSign));
 }
 
-template <bool kAll>
 [[gnu::always_inline]] inline void RoundLoop(const Scales& scales, const double* y, std::int64_t n, float* out) {
-  for (std::int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(Nearest<kAll>(y[i], Binade(y[i]), scales));
+  for (std::int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(Nearest(y[i], Binade(y[i]), scales));
 }
 
-template <bool kAll>
 [[gnu::always_inline]] inline bool TestLoop(const Scales& scales, const double* y, const double* e, std::int64_t n,
                                             float* out) {
   constexpr double kReach = 2 * (1 + 0x1p-10);
@@ -53,34 +50,25 @@ template <bool kAll>
   std::uint64_t near = 0;
   for (std::int64_t i = 0; i < n; ++i) {
     const double binade = Binade(y[i]);
-    const double r = Nearest<kAll>(y[i], binade, scales);
+    const double r = Nearest(y[i], binade, scales);
     out[i] = static_cast<float>(r);
     const double d = e[i] * kReach;
-    const double magnitude = std::fabs(y[i]);
     // Written so that what is not a number is near. A value that may have either sign is near even if it rounds to zero.
     const std::uint64_t inside = std::fabs(y[i] - r) + d < binade * half ? 1 : 0;
     const std::uint64_t small = d < binade * eighth ? 1 : 0;
-    const std::uint64_t signless = magnitude <= d ? 1 : 0;
+    const std::uint64_t signless = std::fabs(y[i]) <= d ? 1 : 0;
     const std::uint64_t open = d > 0 ? 1 : 0;
     near |= (inside & small & ~(signless & open)) ^ 1;
   }
   return near != 0;
 }
 
-void RoundPlain(bool all, const Scales& scales, const double* y, std::int64_t n, float* out) {
-  all ? RoundLoop<true>(scales, y, n, out) : RoundLoop<false>(scales, y, n, out);
-}
-bool TestPlain(bool all, const Scales& scales, const double* y, const double* e, std::int64_t n, float* out) {
-  return all ? TestLoop<true>(scales, y, e, n, out) : TestLoop<false>(scales, y, e, n, out);
-}
-
 #if defined(__x86_64__)
-[[gnu::target("avx2")]] void RoundAvx2(bool all, const Scales& scales, const double* y, std::int64_t n, float* out) {
-  all ? RoundLoop<true>(scales, y, n, out) : RoundLoop<false>(scales, y, n, out);
+[[gnu::target("avx2")]] void RoundAvx2(const Scales& scales, const double* y, std::int64_t n, float* out) {
+  RoundLoop(scales, y, n, out);
 }
-[[gnu::target("avx2")]] bool TestAvx2(bool all, const Scales& scales, const double* y, const double* e, std::int64_t n,
-                                      float* out) {
-  return all ? TestLoop<true>(scales, y, e, n, out) : TestLoop<false>(scales, y, e, n, out);
+[[gnu::target("avx2")]] bool TestAvx2(const Scales& scales, const double* y, const double* e, std::int64_t n, float* out) {
+  return TestLoop(scales, y, e, n, out);
 }
 bool HasAvx2() { return __builtin_cpu_supports("avx2") != 0; }
 #endif
@@ -88,19 +76,17 @@ bool HasAvx2() { return __builtin_cpu_supports("avx2") != 0; }
 }  // namespace
 
 void RoundValues(const numerics::Grid& grid, const double* y, std::int64_t n, float* out) {
-  const bool all = grid.bits() == numerics::Grid::kMaxBits;
 #if defined(__x86_64__)
-  if (HasAvx2()) return RoundAvx2(all, ScalesOf(grid), y, n, out);
+  if (HasAvx2()) return RoundAvx2(ScalesOf(grid), y, n, out);
 #endif
-  RoundPlain(all, ScalesOf(grid), y, n, out);
+  RoundLoop(ScalesOf(grid), y, n, out);
 }
 
 bool RoundValuesAndTest(const numerics::Grid& grid, const double* y, const double* e, std::int64_t n, float* out) {
-  const bool all = grid.bits() == numerics::Grid::kMaxBits;
 #if defined(__x86_64__)
-  if (HasAvx2()) return TestAvx2(all, ScalesOf(grid), y, e, n, out);
+  if (HasAvx2()) return TestAvx2(ScalesOf(grid), y, e, n, out);
 #endif
-  return TestPlain(all, ScalesOf(grid), y, e, n, out);
+  return TestLoop(ScalesOf(grid), y, e, n, out);
 }
 
 }  // namespace assay::rounding

@@ -1,0 +1,289 @@
+// The formulas in their three number types: against the reference, against each other, in pieces, and with sums taken in another order.
+#include "assay/backend/vendor/formula.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+#include <vector>
+
+#include "assay/ops/table.h"
+#include "conformance/case_run.h"
+
+namespace assay::vendor {
+namespace {
+
+using numerics::DoubleDouble;
+using numerics::ToDouble;
+using testkit::CaseRun;
+
+constexpr double kWidening = 1 + 0x1p-20;
+constexpr double kTiny = 0x1p-960;  // far below the grid: what underflows
+
+std::vector<const void*> Pointers(std::span<const Tensor> tensors) {
+  std::vector<const void*> pointers;
+  for (const Tensor& t : tensors) pointers.push_back(t.data());
+  return pointers;
+}
+
+// Of an op on inputs, elements `range` of an output.
+template <class T>
+std::vector<T> Evaluate(const OpInstance& op, std::span<const Tensor> inputs, int output, Range range) {
+  const std::vector<const void*> in = Pointers(inputs);
+  const std::vector<void*> out(op.out.size(), nullptr);
+  std::vector<T> values(static_cast<std::size_t>(range.size()));
+  FormulaOf<T>(op.def->index)({&op, in, out}, output, range, values.data());
+  return values;
+}
+
+template <class T>
+std::vector<T> Evaluate(const CaseRun& run, std::size_t output) {
+  return Evaluate<T>(run.op, run.inputs, static_cast<int>(output), {0, run.op.out[output].elements()});
+}
+
+bool Special(const OpCase& c) { return std::find(c.fill.begin(), c.fill.end(), Fill::kSpecial) != c.fill.end(); }
+
+// Calls body(run, output, elements) for each output that holds floats.
+template <class Body>
+void ForEachOutput(const OpDef& def, Body body) {
+  for (const OpCase& c : def.cases()) {
+    const CaseRun run(def, c);
+    for (std::size_t k = 0; k < run.op.out.size(); ++k) {
+      SCOPED_TRACE(fmt::format("{}/{} output {}", def.name, c.name, k));
+      if (run.op.out[k].dtype == DType::kF32) body(run, k, static_cast<std::size_t>(run.op.out[k].elements()));
+    }
+  }
+}
+
+class EveryOp : public testing::TestWithParam<OpIndex> {
+ protected:
+  const OpDef& def() const { return Ops()[GetParam()]; }
+};
+
+// Whether element i comes from numbers with which binary32 neither overflows nor underflows on the way.
+bool Tame(const CaseRun& run, std::size_t i) {
+  if (!Special(run.c)) return true;
+  if (!run.def.elementwise) return false;
+  for (std::size_t k = 0; k < run.inputs.size(); ++k) {
+    if ((run.def.aligned_inputs >> k & 1) == 0 || run.inputs[k].dtype() != DType::kF32) continue;
+    const float x = std::fabs(run.inputs[k].Span<float>()[i]);
+    if (!(x == 0.0f || (x > 1e-9f && x < 1e9f))) return false;
+  }
+  return true;
+}
+
+// What 1 + tanh(u) and the like lose in binary32 where they cancel.
+double LostByCancelling(const CaseRun& run, std::size_t i) {
+  if (!run.def.name.starts_with("gelu")) return 0;
+  double lost = 0x1p-22;
+  for (const Tensor& input : run.inputs) lost *= 1 + std::fabs(double{input.Span<float>()[i]});
+  return lost * lost < 1 ? lost * 8 : lost * lost;
+}
+
+TEST_P(EveryOp, IsCloseToTheReference) {
+  ForEachOutput(def(), [](const CaseRun& run, std::size_t k, std::size_t n) {
+    const std::vector<double> y = Evaluate<double>(run, k);
+    const std::vector<Near> near = Evaluate<Near>(run, k);
+    const float* expected = run.expected[k].Span<float>().data();
+    for (std::size_t i = 0; i < n; ++i) {
+      if (y[i] != y[i]) {
+        ASSERT_NE(expected[i], expected[i]) << i;
+      } else if (Tame(run, i)) {
+        const double fp32 = double{expected[i]};
+        ASSERT_EQ(fp32, fp32) << i << ": " << y[i];
+        if (std::isinf(fp32)) {
+          ASSERT_GE(y[i] / fp32, 0) << i;
+          ASSERT_GE(std::fabs(y[i]), 0x1.fp127) << i;
+        } else {
+          // The same errors in units of binary32, and as many again.
+          const double tolerance = 8 * near[i].e * 0x1p29 + 0x1p-22 * std::fabs(y[i]) + 0x1p-140 + LostByCancelling(run, i);
+          ASSERT_NEAR(y[i], fp32, tolerance) << i;
+        }
+      }
+    }
+  });
+}
+
+struct Spread {
+  std::vector<double> relative;  // e / |v|
+  double used = 0;               // the largest |difference from the truth| / e
+
+  void Add(double v, double e) {
+    if (v != 0) relative.push_back(e / std::fabs(v));
+  }
+  std::string Print(std::string_view name) {
+    if (relative.empty()) return fmt::format("{:24}", name);
+    std::sort(relative.begin(), relative.end());
+    return fmt::format("{:24} e/|v| median {:.1e}, 99% {:.1e}, largest {:.1e}; of e used {:.2f}", name, relative[relative.size() / 2],
+                       relative[relative.size() * 99 / 100], relative.back(), used);
+  }
+};
+
+TEST_P(EveryOp, KeepsItsBound) {
+  Spread spread;
+  ForEachOutput(def(), [&](const CaseRun& run, std::size_t k, std::size_t n) {
+    const std::vector<double> plain = Evaluate<double>(run, k);
+    const std::vector<Near> near = Evaluate<Near>(run, k);
+    const std::vector<True> truth = Evaluate<True>(run, k);
+    for (std::size_t i = 0; i < n; ++i) {
+      const double v = ToDouble(truth[i].v), e = truth[i].e;
+      ASSERT_EQ(std::isnan(v), std::isnan(plain[i])) << i;
+      ASSERT_EQ(std::isnan(v), std::isnan(near[i].v)) << i;
+      if (!std::isfinite(v)) continue;
+      if (!Special(run.c)) {
+        ASSERT_TRUE(std::isfinite(e)) << i << ": " << v;
+        spread.Add(v, e);
+      }
+      if (!std::isfinite(e)) continue;
+      ASSERT_LE(e, near[i].e * (1 + 0x1p-10) + kTiny) << i << ": " << v;
+      ASSERT_LE(near[i].e, e * (1 + 0x1p-10) + kTiny) << i << ": " << v;
+      for (const double other : {plain[i], near[i].v}) {
+        const double distance = std::fabs(ToDouble(truth[i].v - DoubleDouble(other)));
+        ASSERT_LE(distance, e * kWidening + kTiny) << i << ": " << v << " and " << other;
+        if (e > kTiny) spread.used = std::max(spread.used, distance / e);
+      }
+    }
+  });
+  fmt::print("{}\n", spread.Print(def().name));
+}
+
+bool SameBits(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0 || (a != a && b != b); }
+bool SameBits(const DoubleDouble& a, const DoubleDouble& b) { return SameBits(a.hi(), b.hi()) && SameBits(a.lo(), b.lo()); }
+template <class V>
+bool SameBits(const numerics::Bounded<V>& a, const numerics::Bounded<V>& b) {
+  return SameBits(a.v, b.v) && SameBits(a.e, b.e);
+}
+
+template <class T>
+void ExpectPiecesGiveTheWhole(const CaseRun& run, std::size_t k, std::int64_t n) {
+  const std::vector<T> whole = Evaluate<T>(run, k);
+  const std::int64_t some = std::min<std::int64_t>(n, 1000);
+  for (const Range range : {Range{0, 1}, Range{n / 3, n / 3 + 1}, Range{n - 1, n}, Range{0, some / 3}, Range{n / 2, std::min(n, n / 2 + some)},
+                            Range{n / 3, n / 3}, Range{n - some / 2, n}}) {
+    const std::vector<T> part = Evaluate<T>(run.op, run.inputs, static_cast<int>(k), range);
+    for (std::int64_t i = range.begin; i < range.end; ++i) {
+      ASSERT_TRUE(SameBits(part[static_cast<std::size_t>(i - range.begin)], whole[static_cast<std::size_t>(i)]))
+          << i << " of [" << range.begin << ", " << range.end << ")";
+    }
+  }
+}
+
+TEST_P(EveryOp, GivesTheSameInPieces) {
+  ForEachOutput(def(), [](const CaseRun& run, std::size_t k, std::size_t n) {
+    if (n == 0) return;
+    ExpectPiecesGiveTheWhole<double>(run, k, static_cast<std::int64_t>(n));
+    ExpectPiecesGiveTheWhole<Near>(run, k, static_cast<std::int64_t>(n));
+    if (n < 5000) ExpectPiecesGiveTheWhole<True>(run, k, static_cast<std::int64_t>(n));
+  });
+}
+
+TEST_P(EveryOp, IsRoundedOnceIfExact) {
+  if (!IsExact(GetParam()) || GetParam() == op::dropout) return;
+  ForEachOutput(def(), [](const CaseRun& run, std::size_t k, std::size_t n) {
+    const std::vector<double> plain = Evaluate<double>(run, k);
+    const std::vector<True> truth = Evaluate<True>(run, k);
+    for (std::size_t i = 0; i < n; ++i) ASSERT_TRUE(SameBits(plain[i], ToDouble(truth[i].v))) << i;
+  });
+}
+
+TEST_P(EveryOp, RunsIntegersExactly) {
+  for (const OpCase& c : def().cases()) {
+    const CaseRun run(def(), c);
+    const std::vector<const void*> in = Pointers(run.inputs);
+    for (std::size_t k = 0; k < run.op.out.size(); ++k) {
+      if (run.op.out[k].dtype == DType::kF32) continue;
+      SCOPED_TRACE(fmt::format("{}/{} output {}", def().name, c.name, k));
+      Tensor got(run.op.out[k]);
+      std::vector<void*> out(run.op.out.size(), nullptr);
+      out[k] = got.data();
+      const std::int64_t n = run.op.out[k].elements();
+      for (const Range range : {Range{n / 2, n}, Range{0, n / 3}, Range{n / 3, n / 2}}) {
+        RunExact({&run.op, in, out}, static_cast<int>(k), range);
+      }
+      EXPECT_TRUE(std::ranges::equal(got.bytes(), run.expected[k].bytes()));
+    }
+  }
+}
+
+std::vector<OpIndex> AllOps() {
+  std::vector<OpIndex> all;
+  for (OpIndex i = 0; i < op::kCount; ++i) all.push_back(i);
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Formula, EveryOp, testing::ValuesIn(AllOps()),
+                         [](const testing::TestParamInfo<OpIndex>& info) { return std::string(Ops()[info.param].name); });
+
+TEST(Dropout, MultipliesByOneFactor) {
+  const OpDef& def = Ops()[op::dropout];
+  ForEachOutput(def, [](const CaseRun& run, std::size_t k, std::size_t n) {
+    const std::vector<double> y = Evaluate<double>(run, k);
+    const double factor = 1.0 / (1.0 - double{run.c.attrs.Float(0)});
+    for (std::size_t i = 0; i < n; ++i) {
+      const float x = run.inputs[0].Span<float>()[i];
+      ASSERT_TRUE(SameBits(y[i], double{x} * factor) || SameBits(y[i], 0.0)) << i;
+    }
+  });
+}
+
+// Inputs and outputs of one op with the elements of its sums in another order.
+struct Shuffled {
+  OpIndex op;
+  std::vector<int> reversed_axis;  // of each input; -1: as it is
+  int reversed_output = -1;
+};
+
+Tensor Reversed(const Tensor& tensor, int axis) {
+  Tensor copy = tensor.CopyTo(HostMemory());
+  if (axis < 0) return copy;
+  const Shape& shape = tensor.type().shape;
+  const std::int64_t inner = shape.Product(axis + 1, shape.rank()), extent = shape[axis];
+  const std::span<const float> from = tensor.Span<float>();
+  for (std::int64_t i = 0; i < tensor.type().elements(); ++i) {
+    const std::int64_t at = i / inner % extent;
+    copy.Span<float>()[static_cast<std::size_t>(i)] = from[static_cast<std::size_t>(i + (extent - 1 - 2 * at) * inner)];
+  }
+  return copy;
+}
+
+void ExpectTheSameWithinTheBound(const Shuffled& shuffled) {
+  const OpDef& def = Ops()[shuffled.op];
+  std::size_t different = 0;
+  for (const OpCase& c : def.cases()) {
+    if (Special(c) || c.in[0].shape.rank() != 2) continue;
+    if (shuffled.op == op::matmul && (c.in[1].shape.rank() != 2 || c.attrs.Int(0) != 0 || c.attrs.Int(1) != 0)) continue;
+    if ((shuffled.op == op::row_sum || shuffled.op == op::col_sum) && c.attrs.Int(0) != 1) continue;
+    SCOPED_TRACE(fmt::format("{}/{}", def.name, c.name));
+    const CaseRun run(def, c);
+    if (run.op.out[0].elements() == 0) continue;
+    std::vector<Tensor> inputs;
+    for (std::size_t k = 0; k < run.inputs.size(); ++k) inputs.push_back(Reversed(run.inputs[k], shuffled.reversed_axis[k]));
+    const std::vector<Near> near = Evaluate<Near>(run, 0);
+    const std::vector<double> other = Evaluate<double>(run.op, inputs, 0, {0, run.op.out[0].elements()});
+    for (std::size_t i = 0; i < other.size(); ++i) {
+      const auto width = static_cast<std::size_t>(run.op.out[0].shape.Back(0));
+      const std::size_t place = shuffled.reversed_output < 0 ? i : i / width * width + (width - 1 - i % width);
+      ASSERT_NEAR(near[place].v, other[i], 2 * near[place].e) << i;
+      different += near[place].v != other[i];
+    }
+  }
+  EXPECT_GT(different, 0u);
+}
+
+TEST(Formula, OrderOfSumsStaysWithinTheBound) {
+  ExpectTheSameWithinTheBound({op::row_sum, {1}});
+  ExpectTheSameWithinTheBound({op::col_sum, {0}});
+  ExpectTheSameWithinTheBound({op::matmul, {1, 0}});
+  ExpectTheSameWithinTheBound({op::softmax, {1}, 1});
+  ExpectTheSameWithinTheBound({op::softmax_grad, {1, 1}, 1});
+  ExpectTheSameWithinTheBound({op::layernorm, {1, 0, 0}, 1});
+  ExpectTheSameWithinTheBound({op::layernorm_grad_x, {1, 0, -1, -1, 1}, 1});
+  ExpectTheSameWithinTheBound({op::layernorm_grad_params, {0, 0, 0, 0}});
+  ExpectTheSameWithinTheBound({op::rmsnorm, {1, 0}, 1});
+}
+
+}  // namespace
+}  // namespace assay::vendor
