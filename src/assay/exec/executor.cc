@@ -108,7 +108,8 @@ struct Executor::Impl {
 
   exec::Plan MakePlan(bool every_node) const {
     exec::PlanOptions plan;
-    plan.schedule.fuse = options.fuse && !every_node;
+    // Results that are rounded are numbered in the order of a traced run.
+    plan.schedule.fuse = options.fuse && !every_node && backend.rounder() == nullptr;
     plan.schedule.alias_reshape = !every_node;
     plan.in_place = backend.in_place();
     plan.keep_all_outputs = every_node;

@@ -17,9 +17,12 @@ enum class Precision {
   kFp32,         // contractions in FP32 by the vendor, nothing logged: shows how runs drift apart
 };
 
+struct TestHooks;  // output.h
+
 struct Options {
   Precision precision = Precision::kFp64Rounded;
-  int bits = 32;  // round_bits
+  int bits = 32;                     // round_bits
+  const TestHooks* hooks = nullptr;  // of tests; must outlive the backend
 };
 
 // An error where OpenBLAS is not installed. The pool must outlive the backend. Its rounder() rounds and notes decisions.

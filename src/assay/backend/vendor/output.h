@@ -1,0 +1,45 @@
+// Output: one result of an op on its way through the rounder to memory. Thread safe for disjoint elements.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+
+#include "assay/rounding/rounder.h"
+
+namespace assay::vendor {
+
+// What a test sees and changes of results before they are rounded. With hooks, bounds are always computed.
+struct TestHooks {
+  // Added to every result: up to this many times its bound, pseudo-random by place.
+  double perturbation = 0;
+  // Elements [at, at + y.size()) of an output, in any order, from any thread.
+  std::function<void(std::size_t output, std::int64_t at, std::span<const double> y, std::span<const double> e)> observe;
+};
+
+class Output {
+ public:
+  // `first` is the position of element 0; without one results are rounded and no more.
+  Output(rounding::Rounder& rounder, std::optional<std::uint64_t> first, std::size_t index, float* out, const TestHooks* hooks)
+      : rounder_(rounder), first_(first), index_(index), out_(out), hooks_(hooks) {}
+
+  float* data() const { return out_; }
+
+  // Whether Put needs the bounds of elements [begin, end).
+  bool WantsBounds(std::int64_t begin, std::int64_t end) const;
+
+  // Elements [at, at + n). e is null where WantsBounds said no. Uses y as scratch.
+  void Put(double* y, const double* e, std::int64_t n, std::int64_t at) const;
+  // The same for sums: a zero among them is positive, as one that starts from zero is, whatever the order.
+  void PutSums(double* y, const double* e, std::int64_t n, std::int64_t at) const;
+
+ private:
+  rounding::Rounder& rounder_;
+  std::optional<std::uint64_t> first_;
+  std::size_t index_;
+  float* out_;
+  const TestHooks* hooks_;
+};
+
+}  // namespace assay::vendor
