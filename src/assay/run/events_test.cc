@@ -104,7 +104,7 @@ TEST_F(EventFileTest, RepairCutsTheNewestFileBehindItsLastRecord) {
   Write();
   Write();
   const Bytes first = Content(0), second = Content(1);
-  for (const std::size_t file : {0, 1}) ASSERT_TRUE(AppendFile::Open(Path(file))->Append(Bytes{1, 2, 3}));
+  for (const std::size_t file : {0u, 1u}) ASSERT_TRUE(AppendFile::Open(Path(file))->Append(Bytes{1, 2, 3}));
   ASSERT_TRUE(RepairEvents(directory_));
   EXPECT_EQ(Content(0).size(), first.size() + 3);
   EXPECT_EQ(Content(1), second);

@@ -89,7 +89,7 @@ class RunLogTest : public testing::Test {
 
 TEST_F(RunLogTest, GrowsOverTileBordersAndKeepsOnlyItsTiles) {
   RunLog log(D("t"));
-  for (std::size_t size : {1, 2, 255, 256, 257, 700}) {
+  for (std::size_t size : {1u, 2u, 255u, 256u, 257u, 700u}) {
     Grow(log, size);
     ASSERT_TRUE(log.Write(path_, "test/j", key_));
     const auto read = Read();

@@ -130,7 +130,8 @@ TEST(Safetensors, HalvesWidenExactly) {
   StoredTensor bf16{"b", StoredType::kBF16, {2}, brain};
   EXPECT_EQ(bf16.Load()->Span<float>()[0], 1.0f);
   EXPECT_EQ(bf16.Load()->Span<float>()[1], -2.0f);
-  StoredTensor u64{"u", StoredType::kU64, {}, Bytes(8)};
+  const Bytes eight(8);
+  StoredTensor u64{"u", StoredType::kU64, {}, eight};
   EXPECT_EQ(u64.Load().error().message, "tensor 'u': element type U64 cannot be used");
 }
 

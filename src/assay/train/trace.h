@@ -36,6 +36,7 @@ Result<Trace> OpenTrace(ByteSpan file, const VerifyKey& key, const Program& prog
 Result<TraceSummary> SummarizeTrace(ByteSpan file, const VerifyKey& key, const Program& program, std::string_view what);
 
 // Collects a trace while a traced step runs: its sink is to be handed to Stepper::RunTraced.
+// On a device, whose queue of hashes they would share, one at a time; on a host any number may watch a step.
 class TraceRecorder {
  public:
   // For a step on this backend.
