@@ -116,11 +116,10 @@ template <class V>
 Bounded<V> Exp(const Bounded<V>& a) {
   const V v = Exp(a.v);
   const double magnitude = ToDouble(v);
-  // Underflow, for everybody.
-  if (magnitude == 0 && (a.e < 1 || a.magnitude() > std::numeric_limits<double>::max())) return {v, 0};
-  // exp grows by at most a factor of 1 + d + d^2 over a distance d <= 1.
-  const double growth = 2 * a.e <= 1 ? 1 + 2 * a.e + 4 * a.e * a.e : Exp(2 * a.e);
-  return WithFunctionError(v, a.e == 0 ? 0 : magnitude * growth * a.e);
+  if (magnitude == 0 && a.magnitude() > std::numeric_limits<double>::max()) return {v, 0};
+  // exp grows by at most a factor of 1 + d + d^2 over a distance d <= 1. Far below zero it is nothing for everybody, however large e is.
+  const double largest = 2 * a.e <= 1 ? magnitude * (1 + 2 * a.e + 4 * a.e * a.e) : Exp(ToDouble(a.v) + 2 * a.e);
+  return WithFunctionError(v, a.e == 0 || largest == 0 ? 0 : largest * a.e);
 }
 
 template <class V>
