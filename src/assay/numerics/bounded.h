@@ -73,18 +73,29 @@ struct Bounded {
   friend Bounded operator/(const Bounded& a, const Bounded& b) {
     Bounded r(a.v / b.v, 0);
     const double m = b.magnitude();
-    const double least = m - 2 * b.e;  // of another's divisor
-    const double quotient = r.magnitude() + (a.e + r.magnitude() * b.e) / (m - b.e);
-    r.e = (a.e + quotient * b.e) / least + kUnit * r.magnitude();
-    if (!(least > 0)) r.e = std::numeric_limits<double>::infinity();
-    // A divisor that overflowed: at least 2^1023, and the quotient is nothing to the grid.
-    if (m > std::numeric_limits<double>::max() && a.magnitude() <= std::numeric_limits<double>::max()) r.e = 0;
+    const double inverse = 1 / m;
+    if (b.e * inverse <= 0x1p-21) {  // so that another's divisor, at least m - 2e, is as good as m
+      r.e = (a.e + r.magnitude() * b.e) * (inverse * (1 + 0x1p-18)) + kUnit * r.magnitude();
+      if (r.e < std::numeric_limits<double>::infinity()) return r;
+    }
+    r.e = DivisionError(a, b, r.magnitude());
     return r;
   }
   Bounded& operator+=(const Bounded& b) { return *this = *this + b; }
   Bounded& operator-=(const Bounded& b) { return *this = *this - b; }
   Bounded& operator*=(const Bounded& b) { return *this = *this * b; }
   Bounded& operator/=(const Bounded& b) { return *this = *this / b; }
+
+  // Where the divisor is not known well, or something is not finite.
+  static double DivisionError(const Bounded& a, const Bounded& b, double result) {
+    const double m = b.magnitude();
+    // A divisor that overflowed: at least 2^1023, and the quotient is nothing to the grid.
+    if (m > std::numeric_limits<double>::max() && a.magnitude() <= std::numeric_limits<double>::max()) return 0;
+    const double least = m - 2 * b.e;  // of another's divisor
+    if (!(least > 0)) return std::numeric_limits<double>::infinity();
+    const double quotient = result + (a.e + result * b.e) / (m - b.e);
+    return (a.e + quotient * b.e) / least + kUnit * result;
+  }
 
   // By value: right where the operands are exact. Elsewhere use Choose and Max.
   friend bool operator==(const Bounded& a, const Bounded& b) { return a.v == b.v; }
@@ -116,10 +127,10 @@ template <class V>
 Bounded<V> Exp(const Bounded<V>& a) {
   const V v = Exp(a.v);
   const double magnitude = ToDouble(v);
-  if (magnitude == 0 && !(a.e > 1)) return {v, 0};  // underflow, for everybody
-  // exp grows by at most a factor of 1 + d + d^2 over a distance d <= 1.
-  const double growth = 2 * a.e <= 1 ? 1 + 2 * a.e + 4 * a.e * a.e : Exp(2 * a.e);
-  return WithFunctionError(v, a.e == 0 ? 0 : magnitude * growth * a.e);
+  if (magnitude == 0 && a.magnitude() > std::numeric_limits<double>::max()) return {v, 0};
+  // exp grows by at most a factor of 1 + d + d^2 over a distance d <= 1. Far below zero it is nothing for everybody, however large e is.
+  const double largest = 2 * a.e <= 1 ? magnitude * (1 + 2 * a.e + 4 * a.e * a.e) : Exp(ToDouble(a.v) + 2 * a.e);
+  return WithFunctionError(v, a.e == 0 || largest == 0 ? 0 : largest * a.e);
 }
 
 template <class V>

@@ -45,7 +45,7 @@ inline double Nearest(double y, double binade, const Scales& scales) {
 [[gnu::always_inline]] inline bool TestLoop(const Scales& scales, const double* y, const double* e, std::int64_t n,
                                             float* out) {
   constexpr double kReach = 2 * (1 + 0x1p-10);
-  const double half = scales.spacing / 2;
+  const double half = scales.spacing / 2 * (1 - 0x1p-20);  // Decide rounds y - d and y + d to double, at most 2^-28 of this
   const double eighth = scales.spacing / 8;
   std::uint64_t near = 0;
   for (std::int64_t i = 0; i < n; ++i) {

@@ -83,9 +83,7 @@ bool IsExact(OpIndex op) {
 
 void RunExact(const KernelArgs& args, int output, Range range) {
   switch (args.op->def->index) {
-    case op::max_pool2d:
-      ASSAY_CHECK(output == 1);
-      return RunPlacesOfMaxima(args, range);
+    case op::max_pool2d: ASSAY_CHECK(output == 1); return RunPlacesOfMaxima(args, range);
     case op::transpose: return RunLayout(args, Layout::kTranspose, range);
     case op::slice: return RunLayout(args, Layout::kSlice, range);
     case op::pad: return RunLayout(args, Layout::kPad, range);

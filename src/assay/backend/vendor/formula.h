@@ -29,7 +29,8 @@ using Formula = void (*)(const KernelArgs& args, int output, Range range, T* out
 template <class T>
 Formula<T> FormulaOf(OpIndex op);
 
-// Whether every output element comes from exact binary32 values by at most one IEEE operation, so that all machines agree on its FP64 value. The bound is zero then.
+// Whether every output element comes from exact binary32 values by one IEEE operation or none, or (dropout) by several that nothing can fuse or reorder, so that all machines agree on its
+// FP64 value. There is no bound then, and a referee too evaluates in double.
 bool IsExact(OpIndex op);
 
 // Elements `range` of an output that holds integers (the places of maxima): exact.

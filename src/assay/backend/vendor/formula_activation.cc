@@ -7,21 +7,18 @@
 namespace assay::vendor {
 namespace {
 
+// 1 / (1 + exp(-z)) and 1 / (1 + exp(z)). `sign` has the sign of z.
 template <class T>
-struct Logistic {
-  T of;           // 1 / (1 + exp(-z))
-  T of_negative;  // 1 / (1 + exp(z))
-};
+class Logistic {
+ public:
+  Logistic(const T& z, float sign) : negative_(sign < 0.0f), e_(Exp(negative_ ? z : -z)), sum_(T(1.0f) + e_) {}
+  T of() const { return (negative_ ? e_ : T(1.0f)) / sum_; }
+  T of_negative() const { return (negative_ ? T(1.0f) : e_) / sum_; }
 
-// `sign` has the sign of z.
-template <class T>
-Logistic<T> LogisticOf(const T& z, float sign) {
-  const T e = Exp(sign < 0.0f ? z : -z);
-  const T sum = T(1.0f) + e;
-  const T larger = T(1.0f) / sum, smaller = e / sum;
-  if (sign < 0.0f) return {smaller, larger};
-  return {larger, smaller};
-}
+ private:
+  bool negative_;
+  T e_, sum_;
+};
 
 // Twice what gelu_tanh takes the hyperbolic tangent of.
 template <class T>
@@ -31,14 +28,15 @@ T TwiceInner(float x) {
 
 template <class T>
 T GeluTanh(float x) {
-  return T(x) * LogisticOf(TwiceInner<T>(x), x).of;
+  return T(x) * Logistic<T>(TwiceInner<T>(x), x).of();
 }
 
 template <class T>
 T GeluTanhGrad(float x, float dy) {
-  const Logistic<T> s = LogisticOf(TwiceInner<T>(x), x);
+  const Logistic<T> s(TwiceInner<T>(x), x);
+  const T of = s.of();
   const T d = T(0.7978845608f) * (T(1.0f) + T(0.134145f) * (T(x) * T(x)));
-  return T(dy) * (s.of + T(2.0f) * T(x) * (s.of * s.of_negative * d));
+  return T(dy) * (of + T(2.0f) * T(x) * (of * s.of_negative() * d));
 }
 
 template <class T>
@@ -55,8 +53,8 @@ T GeluErfGrad(float x, float dy) {
 
 template <class T>
 T SiluGrad(float x, float dy) {
-  const Logistic<T> s = LogisticOf(T(x), x);
-  return T(dy) * (s.of * (T(1.0f) + T(x) * s.of_negative));
+  const Logistic<T> s(T(x), x);
+  return T(dy) * (s.of() * (T(1.0f) + T(x) * s.of_negative()));
 }
 
 }  // namespace
@@ -93,12 +91,12 @@ void Formula_gelu_erf_grad(const KernelArgs& args, int, Range range, T* out) {
 
 template <class T>
 void Formula_sigmoid(const KernelArgs& args, int, Range range, T* out) {
-  Unary(args, range, out, [](float x) { return LogisticOf(T(x), x).of; });
+  Unary(args, range, out, [](float x) { return Logistic<T>(T(x), x).of(); });
 }
 
 template <class T>
 void Formula_silu(const KernelArgs& args, int, Range range, T* out) {
-  Unary(args, range, out, [](float x) { return T(x) * LogisticOf(T(x), x).of; });
+  Unary(args, range, out, [](float x) { return T(x) * Logistic<T>(T(x), x).of(); });
 }
 
 template <class T>

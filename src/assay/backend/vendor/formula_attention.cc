@@ -81,9 +81,7 @@ struct Gradients {
     const float *x = GradRow(at), *y = o + a.g.QueryRow(at.b, at.i, at.h);
     return Sum<T>(a.g.d, [&](std::int64_t c) { return T(x[c]) * T(y[c]); });
   }
-  T Probability(const Query& at, std::int64_t j) const {
-    return Exp(a.Score(at, j) - T(lse[a.g.Lse(at.b, at.h, at.i)]));
-  }
+  T Probability(const Query& at, std::int64_t j) const { return Exp(a.Score(at, j) - T(lse[a.g.Lse(at.b, at.h, at.i)])); }
   T OfScore(const Query& at, std::int64_t j, const T& delta) const {
     const T dp = a.Dropped(a.Dot(GradRow(at), a.ValueRow(at, j)), at, j);
     return Probability(at, j) * (dp - delta) * T(a.g.scale);

@@ -100,8 +100,8 @@ void Formula_conv2d_grad_x(const KernelArgs& args, int, Range range, T* out) {
     gathered.Gather(g, args.In<float>(0), row / g.groups, row % g.groups);
     for (std::int64_t c = begin; c < end; ++c) {
       const float* weights = args.In<float>(1) + c;
-      dx[c - begin] =
-          ContractTaps<T>(gathered.taps, [&](std::int64_t i) { return weights[gathered.weights[static_cast<std::size_t>(i)]]; });
+      dx[c - begin] = ContractTaps<T>(gathered.taps,
+                                      [&](std::int64_t i) { return weights[gathered.weights[static_cast<std::size_t>(i)]]; });
     }
   });
 }

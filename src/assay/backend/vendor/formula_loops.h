@@ -21,9 +21,9 @@ using numerics::Sum;
 using numerics::Tanh;
 
 // In a file that defines Formula_NAME: for each of the number types.
-#define ASSAY_FORMULA(name)                                                           \
-  template void Formula_##name<double>(const KernelArgs&, int, Range, double*);       \
-  template void Formula_##name<Near>(const KernelArgs&, int, Range, Near*);           \
+#define ASSAY_FORMULA(name)                                                     \
+  template void Formula_##name<double>(const KernelArgs&, int, Range, double*); \
+  template void Formula_##name<Near>(const KernelArgs&, int, Range, Near*);     \
   template void Formula_##name<True>(const KernelArgs&, int, Range, True*)
 
 // function(float) gives T.

@@ -70,7 +70,7 @@ void Formula_clip_scale(const KernelArgs& args, int output, Range range, T* out)
   const T norm = Sqrt(total);
   if (output == 0) {
     *out = norm;
-  } else if (!(max_norm > 0.0f)) {
+  } else if (!(max_norm > 0.0f) || norm != norm) {
     *out = T(1.0f);
   } else {
     *out = numerics::Choose(norm, T(max_norm), T(max_norm) / (norm + T(1e-6f)), T(1.0f));

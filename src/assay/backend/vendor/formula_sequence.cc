@@ -12,7 +12,8 @@ namespace {
 // The positions of each id of a range, ascending.
 class Positions {
  public:
-  Positions(const std::int32_t* ids, std::int64_t n, Range rows) : rows_(rows), first_(static_cast<std::size_t>(rows.size()) + 1) {
+  Positions(const std::int32_t* ids, std::int64_t n, Range rows)
+      : rows_(rows), first_(static_cast<std::size_t>(rows.size()) + 1) {
     for (std::int64_t p = 0; p < n; ++p) {
       if (Has(ids[p])) ++first_[Slot(ids[p]) + 1];
     }
@@ -96,7 +97,8 @@ void Formula_embedding_grad(const KernelArgs& args, int, Range range, T* out) {
   const Positions positions(args.In<std::int32_t>(0), args.in_type(0).elements(), ops::RowsOf(range, cols));
   ForEachRow(range, cols, out, [&](std::int64_t id, std::int64_t begin, std::int64_t end, T* sums) {
     const std::int64_t* of = positions.of(id);
-    ColumnSums(positions.count(id), {begin, end}, [&](std::int64_t k, std::int64_t c) { return T(dy[of[k] * cols + c]); }, sums);
+    ColumnSums(
+        positions.count(id), {begin, end}, [&](std::int64_t k, std::int64_t c) { return T(dy[of[k] * cols + c]); }, sums);
   });
 }
 

@@ -75,12 +75,15 @@ bool Tame(const CaseRun& run, std::size_t i) {
   return true;
 }
 
-// What 1 + tanh(u) and the like lose in binary32 where they cancel.
-double LostByCancelling(const CaseRun& run, std::size_t i) {
-  if (!run.def.name.starts_with("gelu")) return 0;
-  double lost = 0x1p-22;
-  for (const Tensor& input : run.inputs) lost *= 1 + std::fabs(double{input.Span<float>()[i]});
-  return lost * lost < 1 ? lost * 8 : lost * lost;
+// What the reference loses and FP64 does not: by 1 + tanh(u) where that cancels, by products that it rounds and FP64 does not, by exp(-x) that overflows.
+double LostInBinary32(const CaseRun& run, std::size_t i) {
+  const bool gelu = run.def.name.starts_with("gelu");
+  if (!gelu && !Special(run.c)) return 0;
+  double lost = 0x1p-21;
+  for (std::size_t k = 0; k < run.inputs.size(); ++k) {
+    if ((run.def.aligned_inputs >> k & 1) != 0) lost *= 1 + std::fabs(double{run.inputs[k].Span<float>()[i]});
+  }
+  return gelu || run.def.name.starts_with("adam") ? lost : 1e-30;
 }
 
 TEST_P(EveryOp, IsCloseToTheReference) {
@@ -95,12 +98,11 @@ TEST_P(EveryOp, IsCloseToTheReference) {
         const double fp32 = double{expected[i]};
         ASSERT_EQ(fp32, fp32) << i << ": " << y[i];
         if (std::isinf(fp32)) {
-          ASSERT_GE(y[i] / fp32, 0) << i;
+          ASSERT_EQ(std::signbit(y[i]), std::signbit(fp32)) << i;
           ASSERT_GE(std::fabs(y[i]), 0x1.fp127) << i;
         } else {
           // The same errors in units of binary32, and as many again.
-          const double tolerance = 8 * near[i].e * 0x1p29 + 0x1p-22 * std::fabs(y[i]) + 0x1p-140 + LostByCancelling(run, i);
-          ASSERT_NEAR(y[i], fp32, tolerance) << i;
+          ASSERT_NEAR(y[i], fp32, 8 * near[i].e * 0x1p29 + 0x1p-22 * std::fabs(y[i]) + 0x1p-140 + LostInBinary32(run, i)) << i;
         }
       }
     }
@@ -117,8 +119,8 @@ struct Spread {
   std::string Print(std::string_view name) {
     if (relative.empty()) return fmt::format("{:24}", name);
     std::sort(relative.begin(), relative.end());
-    return fmt::format("{:24} e/|v| median {:.1e}, 99% {:.1e}, largest {:.1e}; of e used {:.2f}", name, relative[relative.size() / 2],
-                       relative[relative.size() * 99 / 100], relative.back(), used);
+    return fmt::format("{:24} e/|v| median {:.1e}, 99% {:.1e}, largest {:.1e}; of e used {:.2f}", name,
+                       relative[relative.size() / 2], relative[relative.size() * 99 / 100], relative.back(), used);
   }
 };
 
@@ -161,8 +163,8 @@ template <class T>
 void ExpectPiecesGiveTheWhole(const CaseRun& run, std::size_t k, std::int64_t n) {
   const std::vector<T> whole = Evaluate<T>(run, k);
   const std::int64_t some = std::min<std::int64_t>(n, 1000);
-  for (const Range range : {Range{0, 1}, Range{n / 3, n / 3 + 1}, Range{n - 1, n}, Range{0, some / 3}, Range{n / 2, std::min(n, n / 2 + some)},
-                            Range{n / 3, n / 3}, Range{n - some / 2, n}}) {
+  for (const Range range : {Range{0, 1}, Range{n / 3, n / 3 + 1}, Range{n - 1, n}, Range{0, some / 3},
+                            Range{n / 2, std::min(n, n / 2 + some)}, Range{n / 3, n / 3}, Range{n - some / 2, n}}) {
     const std::vector<T> part = Evaluate<T>(run.op, run.inputs, static_cast<int>(k), range);
     for (std::int64_t i = range.begin; i < range.end; ++i) {
       ASSERT_TRUE(SameBits(part[static_cast<std::size_t>(i - range.begin)], whole[static_cast<std::size_t>(i)]))
@@ -185,7 +187,10 @@ TEST_P(EveryOp, IsRoundedOnceIfExact) {
   ForEachOutput(def(), [](const CaseRun& run, std::size_t k, std::size_t n) {
     const std::vector<double> plain = Evaluate<double>(run, k);
     const std::vector<True> truth = Evaluate<True>(run, k);
-    for (std::size_t i = 0; i < n; ++i) ASSERT_TRUE(SameBits(plain[i], ToDouble(truth[i].v))) << i;
+    for (std::size_t i = 0; i < n; ++i) {
+      const double once = ToDouble(truth[i].v);  // without the sign of a zero
+      ASSERT_TRUE(plain[i] == once || (plain[i] != plain[i] && once != once)) << i;
+    }
   });
 }
 
@@ -215,7 +220,7 @@ std::vector<OpIndex> AllOps() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Formula, EveryOp, testing::ValuesIn(AllOps()),
-                         [](const testing::TestParamInfo<OpIndex>& info) { return std::string(Ops()[info.param].name); });
+                         [](const testing::TestParamInfo<OpIndex>& tested) { return std::string(Ops()[tested.param].name); });
 
 TEST(Dropout, MultipliesByOneFactor) {
   const OpDef& def = Ops()[op::dropout];
@@ -233,8 +238,14 @@ TEST(Dropout, MultipliesByOneFactor) {
 struct Shuffled {
   OpIndex op;
   std::vector<int> reversed_axis;  // of each input; -1: as it is
-  int reversed_output = -1;
+  bool reversed_output = false;    // its last axis
 };
+
+// Sums of the cases' own numbers are exact in FP64; those of numbers of many sizes are not.
+void Stretch(Tensor& tensor) {
+  int i = 0;
+  for (float& x : tensor.Span<float>()) x = std::ldexp(x, i++ * 7 % 60 - 30);
+}
 
 Tensor Reversed(const Tensor& tensor, int axis) {
   Tensor copy = tensor.CopyTo(HostMemory());
@@ -257,15 +268,16 @@ void ExpectTheSameWithinTheBound(const Shuffled& shuffled) {
     if (shuffled.op == op::matmul && (c.in[1].shape.rank() != 2 || c.attrs.Int(0) != 0 || c.attrs.Int(1) != 0)) continue;
     if ((shuffled.op == op::row_sum || shuffled.op == op::col_sum) && c.attrs.Int(0) != 1) continue;
     SCOPED_TRACE(fmt::format("{}/{}", def.name, c.name));
-    const CaseRun run(def, c);
+    CaseRun run(def, c);
     if (run.op.out[0].elements() == 0) continue;
+    if (run.inputs.size() == 1 && !shuffled.reversed_output) Stretch(run.inputs[0]);
     std::vector<Tensor> inputs;
     for (std::size_t k = 0; k < run.inputs.size(); ++k) inputs.push_back(Reversed(run.inputs[k], shuffled.reversed_axis[k]));
     const std::vector<Near> near = Evaluate<Near>(run, 0);
     const std::vector<double> other = Evaluate<double>(run.op, inputs, 0, {0, run.op.out[0].elements()});
     for (std::size_t i = 0; i < other.size(); ++i) {
       const auto width = static_cast<std::size_t>(run.op.out[0].shape.Back(0));
-      const std::size_t place = shuffled.reversed_output < 0 ? i : i / width * width + (width - 1 - i % width);
+      const std::size_t place = !shuffled.reversed_output ? i : i / width * width + (width - 1 - i % width);
       ASSERT_NEAR(near[place].v, other[i], 2 * near[place].e) << i;
       different += near[place].v != other[i];
     }
@@ -277,12 +289,12 @@ TEST(Formula, OrderOfSumsStaysWithinTheBound) {
   ExpectTheSameWithinTheBound({op::row_sum, {1}});
   ExpectTheSameWithinTheBound({op::col_sum, {0}});
   ExpectTheSameWithinTheBound({op::matmul, {1, 0}});
-  ExpectTheSameWithinTheBound({op::softmax, {1}, 1});
-  ExpectTheSameWithinTheBound({op::softmax_grad, {1, 1}, 1});
-  ExpectTheSameWithinTheBound({op::layernorm, {1, 0, 0}, 1});
-  ExpectTheSameWithinTheBound({op::layernorm_grad_x, {1, 0, -1, -1, 1}, 1});
+  ExpectTheSameWithinTheBound({op::softmax, {1}, true});
+  ExpectTheSameWithinTheBound({op::softmax_grad, {1, 1}, true});
+  ExpectTheSameWithinTheBound({op::layernorm, {1, 0, 0}, true});
+  ExpectTheSameWithinTheBound({op::layernorm_grad_x, {1, 0, -1, -1, 1}, true});
   ExpectTheSameWithinTheBound({op::layernorm_grad_params, {0, 0, 0, 0}});
-  ExpectTheSameWithinTheBound({op::rmsnorm, {1, 0}, 1});
+  ExpectTheSameWithinTheBound({op::rmsnorm, {1, 0}, true});
 }
 
 }  // namespace
