@@ -155,6 +155,7 @@ template <class V>
 Bounded<V> Rsqrt(const Bounded<V>& a) {
   const V v = Rsqrt(a.v);
   const double argument = ToDouble(a.v);
+  if (argument > std::numeric_limits<double>::max()) return {v, 0};
   const double least = argument - 2 * a.e;
   // The slope 1/2 x^-3/2 at a - 2e is at most 1/2 a^-1/2 * a / (a - 2e)^2.
   const double spread =
