@@ -107,7 +107,7 @@ class Head {
   void Finish(std::int64_t i, std::int64_t row, std::int64_t keys, bool bounds, double depth, double largest_key) const {
     double* o = w_.o + row * g_.d;
     const double sum = w_.sums[row], shift = w_.lse[row], log_sum = std::log(sum);
-    for (std::int64_t c = 0; c < g_.d; ++c) o[c] = (o[c] + 0.0) / sum;  // a sum that is zero is positive
+    for (std::int64_t c = 0; c < g_.d; ++c) o[c] /= sum;
     w_.lse[row] = shift + log_sum;
     if (bounds) {
       const double rho = WeightError(g_.d, std::fabs(g_.scale) * w_.q_norms[row] * largest_key, shift);

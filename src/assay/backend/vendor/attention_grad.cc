@@ -135,7 +135,7 @@ class KeyHead {
       if (bounds_) {
         for (std::int64_t c = 0; c < d; ++c) w_.e[c] = WithFloor(w_.dq_factors[i] * k_prefix.Column(c));
       }
-      outputs_[0].PutSums(w_.dq + i * d, bounds_ ? w_.e : nullptr, d, at(begin + i));
+      outputs_[0].Put(w_.dq + i * d, bounds_ ? w_.e : nullptr, d, at(begin + i));
     }
   }
 
@@ -196,7 +196,7 @@ class KeyHead {
     for (std::int64_t j = 0; j < g_.tk; ++j) {
       const double factor = std::sqrt(weights[j]) * kSlack;
       for (std::int64_t c = 0; c < g_.d; ++c) w_.e[c] = WithFloor(factor * columns[c]);
-      output.PutSums(total + j * g_.d, bounds_ ? w_.e : nullptr, g_.d, g_.KeyRow(b_, j, head_));
+      output.Put(total + j * g_.d, bounds_ ? w_.e : nullptr, g_.d, g_.KeyRow(b_, j, head_));
     }
   }
 

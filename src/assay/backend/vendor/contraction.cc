@@ -124,7 +124,7 @@ void RunTile(const Contraction& task, const Tile& tile, const Output& output, co
     const std::int64_t at = task.Row(tile.row + i) + tile.column;
     const bool wanted = bounds && output.WantsBounds(at, at + tile.columns);
     if (wanted) BoundRow(factor * std::sqrt(work.squares_a[i]), work.squares_b, tile.columns, work.e);
-    output.PutSums(work.total + i * tile.columns, wanted ? work.e : nullptr, tile.columns, at);
+    output.Put(work.total + i * tile.columns, wanted ? work.e : nullptr, tile.columns, at);
   }
 }
 
@@ -132,7 +132,7 @@ void RunTile(const Contraction& task, const Tile& tile, const Output& output, co
   Multiply(task, tile, kSingleDepth, false, work, blas);
   for (std::int64_t i = 0; i < tile.rows; ++i) {
     Widen(work.total + i * tile.columns, tile.columns, work.row);
-    output.PutSums(work.row, nullptr, tile.columns, task.Row(tile.row + i) + tile.column);
+    output.Put(work.row, nullptr, tile.columns, task.Row(tile.row + i) + tile.column);
   }
 }
 

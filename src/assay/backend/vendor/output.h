@@ -12,7 +12,7 @@ namespace assay::vendor {
 
 // What a test sees and changes of results before they are rounded. With hooks, bounds are always computed.
 struct TestHooks {
-  // Added to every result: up to this many times its bound, pseudo-random by place.
+  // Added to every result whose bound is a number: up to this many times the bound, pseudo-random by place.
   double perturbation = 0;
   // Elements [at, at + y.size()) of an output, in any order, from any thread.
   std::function<void(std::size_t output, std::int64_t at, std::span<const double> y, std::span<const double> e)> observe;
@@ -29,12 +29,13 @@ class Output {
   // Whether Put needs the bounds of elements [begin, end).
   bool WantsBounds(std::int64_t begin, std::int64_t end) const;
 
-  // Elements [at, at + n). e is null where WantsBounds said no. Uses y as scratch.
+  // Elements [at, at + n). e is null where WantsBounds said no. A zero that has a bound is positive: its sign would depend on the order of a sum, and the truth has none.
+  // Uses y as scratch.
   void Put(double* y, const double* e, std::int64_t n, std::int64_t at) const;
-  // The same for sums: a zero among them is positive, as one that starts from zero is, whatever the order.
-  void PutSums(double* y, const double* e, std::int64_t n, std::int64_t at) const;
 
  private:
+  void Perturb(double* y, const double* e, std::int64_t n, std::int64_t at) const;
+
   rounding::Rounder& rounder_;
   std::optional<std::uint64_t> first_;
   std::size_t index_;
