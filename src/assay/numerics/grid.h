@@ -53,7 +53,7 @@ class Grid {
   std::uint32_t Step() const { return std::uint32_t{1} << (dropped_ - 29); }
   float Away(float r) const {
     return std::bit_cast<float>((std::bit_cast<std::uint32_t>(r) & 0x7fffffffu) + Step());
-  }                              // r >= 0
+  }  // r >= 0
   float Toward(float r) const {  // r != 0
     const float magnitude = std::bit_cast<float>((std::bit_cast<std::uint32_t>(r) & 0x7fffffffu) - Step());
     return r < 0 ? -magnitude : magnitude;
