@@ -28,7 +28,7 @@ class Training {
         pool_(setting.pool),
         honest_(prepared, setting.backend),
         stepper_(crooked, setting.backend),
-        committer_(prepared, RunLog(prepared.identity.trajectory), setting.backend) {}
+        committer_(prepared, RunLog(prepared.identity.trajectory), LogsOf(prepared, run), std::nullopt, setting.backend) {}
 
   Status Run() {
     ASSAY_ASSIGN(state_, StartingState(prepared_));
@@ -48,6 +48,11 @@ class Training {
   }
 
  private:
+  static std::optional<RoundingLogs> LogsOf(const PreparedJob& prepared, const RunDirectory& run) {
+    if (prepared.job.precision != Precision::kFp64Rounded) return std::nullopt;
+    return RoundingLogs::Open(run.rounding_path()).value();  // of a new run
+  }
+
   // Changes the state; returns what is claimed about the step.
   Result<StepOutcome> Step(std::int64_t step) {
     ASSAY_ASSIGN(StepOutcome outcome, conduct_.Step(stepper_, state_, step - 1));
@@ -61,7 +66,7 @@ class Training {
   }
 
   Status Save(std::int64_t step, float loss) {
-    ASSAY_TRY(committer_.log().Write(run_.log_path(), LogOrigin(run_.signer(), prepared_.identity.job), key_));
+    ASSAY_TRY(committer_.WriteLog(run_.log_path(), LogOrigin(run_.signer(), prepared_.identity.job), key_));
     SnapshotInfo info{.step = step,
                       .job = prepared_.identity.job,
                       .trajectory = prepared_.identity.trajectory,

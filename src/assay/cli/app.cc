@@ -85,6 +85,7 @@ int Main(int argc, char** argv) {
   AddBench(app, command);
   AddLog(app, command);
   AddFsck(app, command);
+  AddRoundings(app, command);
   AddKeygen(app, command);
   AddVersion(app, command);
   if (const auto status = app.Parse(argc, argv)) return *status;

@@ -257,7 +257,8 @@ void AddAudit(Arguments& app, Command& command) {
   sub.Option("--sample", options->sample, "Replay only this share of the segments between snapshots").Type("P%");
   sub.Option("--nonce", options->nonce, "Hex digits from which the sample is drawn; default: random, and printed").Type("HEX");
   sub.Option("--rule", options->rule,
-             "Close calls of fp64-rounded jobs: log follows the run's rounding log, none decides them here, which shows where runs drift apart")
+             "Close calls of fp64-rounded jobs: log follows the run's rounding log, none decides them here, which shows where "
+             "runs drift apart")
       .OneOf({"log", "none"})
       .ShowDefault()
       .Type("NAME");

@@ -130,7 +130,8 @@ void AddTrain(Arguments& app, Command& command) {
   sub.Option("--data", options->data, "Data file or folder instead of the job's").Type("PATH");
   sub.Option("--key", options->key, "Signing key (assay keygen); otherwise $ASSAY_KEY, or your own, made at first use")
       .Type("FILE");
-  sub.Option("--follow", options->follow, "For fp64-rounded jobs: take the decisions of this run's rounding log, to dispute it").Type("RUN");
+  sub.Option("--follow", options->follow, "For fp64-rounded jobs: take the decisions of this run's rounding log, to dispute it")
+      .Type("RUN");
   AddComputeOptions(sub, options->compute);
   sub.Flag("--json", options->json, "Print the result as one JSON object on the last line of standard output");
   sub.Flag("--quiet", options->quiet, "No progress");

@@ -40,8 +40,8 @@ struct Difference {
 // A step about whose start and batch both agree and about whose result they do not.
 struct DisputedStep {
   std::int64_t step = 0;
-  Digest before{};  // state root
-  Digest batch{};   // batch root
+  Digest before{};         // state root
+  Digest batch{};          // batch root
   std::int64_t entry = 0;  // that covers it
   Digest roundings{};      // the entry's rounding root
   Both<Digest> after{};

@@ -128,9 +128,10 @@ Step<void> Examination::ExamineEntry(std::uint64_t index) {
   if (index == 0) return ExamineStart({entries[0].state_root, entries[1].state_root});
   if (entries[0].batch_root != entries[1].batch_root) return ExamineBatches(at, {entries[0].batch_root, entries[1].batch_root});
   if (entries[0].rounding_root != entries[1].rounding_root) {
-    return tl::unexpected(Halt(Undecided{fmt::format(
-        "from step {} on the runs follow different rounding logs, and both can be right; a run made by `assay train --follow` can be compared",
-        terms_.StepBefore(at) + 1)}));
+    return tl::unexpected(
+        Halt(Undecided{fmt::format("from step {} on the runs follow different rounding logs, and both can be right; a run made "
+                                   "by `assay train --follow` can be compared",
+                                   terms_.StepBefore(at) + 1)}));
   }
   return ExamineStates(at, opened[0].front(), entries);
 }

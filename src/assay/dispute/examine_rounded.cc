@@ -89,14 +89,16 @@ Step<void> Examination::ExamineRounded(const DisputedStep& step, const NodeRecor
   // Both can have come about: the log that both commit to says which it is.
   ASSAY_ASSIGN(const Bytes bytes, RoundingLog(step));
   const auto log = rounding::DecodeDecisions(bytes, "rounding log");
-  if (!log) return tl::unexpected(Halt(Undecided{fmt::format("step {}: both agree on a rounding log that is none", step.step)}));
+  if (!log)
+    return tl::unexpected(Halt(Undecided{fmt::format("step {}: both agree on a rounding log that is none", step.step)}));
   const std::uint64_t position = PositionOf(terms_.nodes(), record.node, output, element);
   const auto at = std::ranges::lower_bound(log->decisions, position, {}, &rounding::Decision::position);
   if (at == log->decisions.end() || at->position != position) {
-    return tl::unexpected(Halt(Undecided{fmt::format(
-        "step {}: the rounding log leaves out element {} of output {} of node {}, which correct evaluations can round either way; "
-        "whoever wrote the log is wrong",
-        step.step, element, output, record.node)}));
+    return tl::unexpected(
+        Halt(Undecided{fmt::format("step {}: the rounding log leaves out element {} of output {} of node {}, which correct "
+                                   "evaluations can round either way; "
+                                   "whoever wrote the log is wrong",
+                                   step.step, element, output, record.node)}));
   }
   const float right = rounding::Follow(grid, *at, truth.value, 2 * truth.error).value;
   finding.truth = fmt::format("{}, as the rounding log says", FloatText(right));

@@ -85,8 +85,7 @@ struct RoundingQuestion {
   friend bool operator==(const RoundingQuestion&, const RoundingQuestion&) = default;
 };
 
-using Question =
-    std::variant<CommitQuestion, ExpandQuestion, LeavesQuestion, SamplesQuestion, PartsQuestion, RoundingQuestion>;
+using Question = std::variant<CommitQuestion, ExpandQuestion, LeavesQuestion, SamplesQuestion, PartsQuestion, RoundingQuestion>;
 
 inline constexpr int kExpandLevels = 6;             // so that an answer has at most 64 hashes
 inline constexpr std::size_t kMaxSpans = 64;        // of one question

@@ -166,7 +166,8 @@ Result<std::vector<Bytes>> RunAccount::RoundingRecords(std::int64_t entry) {
 }
 
 Result<Bytes> RunAccount::Rounding(std::int64_t step) {
-  if (terms_.job().precision != Precision::kFp64Rounded || step < 1 || step > terms_.job().steps) return Account::Rounding(step);
+  if (terms_.job().precision != Precision::kFp64Rounded || step < 1 || step > terms_.job().steps)
+    return Account::Rounding(step);
   return rerun_.Rounding(step);
 }
 

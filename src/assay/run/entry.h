@@ -20,7 +20,7 @@ struct LogEntry {
   std::uint32_t loss_bits = 0;  // of the last step
   // Over the rounding logs of the steps since the previous entry; runs of fp64-rounded jobs have it (docs/ROUNDING.md).
   std::optional<Digest> rounding_root{};
-  Digest previous{};            // hash of the previous entry; of the first, the trajectory id
+  Digest previous{};  // hash of the previous entry; of the first, the trajectory id
 
   friend bool operator==(const LogEntry&, const LogEntry&) = default;
 };

@@ -124,7 +124,8 @@ class Auditor {
 
   std::string RoundedReason(std::int64_t step, const ReplayedEntry& mine) const {
     const auto entry = replay_.EntryHere();
-    if (mine.rounding_root != entry->rounding_root) return fmt::format("step {}: the rounding log is not the one of the log", step);
+    if (mine.rounding_root != entry->rounding_root)
+      return fmt::format("step {}: the rounding log is not the one of the log", step);
     if (mine.batch_root != entry->batch_root) return fmt::format("step {}: was run on other samples (batch root)", step);
     return fmt::format("step {}: gives another state than the run's, its rounding decisions followed", step);
   }

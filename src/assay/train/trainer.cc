@@ -289,7 +289,8 @@ Result<TrainOutcome> Train(const PreparedJob& prepared, RunDirectory& run, const
   std::optional<RoundingLogs> followed;
   if (follow != nullptr) {
     if (!rounding) return Err("{}: jobs of this precision have no rounding log to follow", follow->path());
-    if (follow->identity().trajectory != prepared.identity.trajectory) return Err("{}: is a run of another job", follow->path());
+    if (follow->identity().trajectory != prepared.identity.trajectory)
+      return Err("{}: is a run of another job", follow->path());
     ASSAY_ASSIGN(followed, RoundingLogs::Open(follow->rounding_path()));
   }
   Committer committer(prepared, std::move(log), std::move(rounding), std::move(followed), backend);
