@@ -122,9 +122,6 @@ struct Spread {
     std::nth_element(relative.begin(), relative.begin() + static_cast<std::ptrdiff_t>(at), relative.end());
     return relative[at];
   }
-}; of e used {:.2f}", name,
-                       relative[relative.size() / 2], relative[relative.size() * 99 / 100], relative.back(), used);
-}
 };
 
 TEST_P(EveryOp, KeepsItsBound) {
