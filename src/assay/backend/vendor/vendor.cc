@@ -32,7 +32,7 @@ class VendorBackend final : public HostBackend {
       : HostBackend(pool),
         rounds_(options.precision == Precision::kFp64Rounded),
         hooks_(options.hooks),
-        rounder_(rounds_ ? options.bits : numerics::Grid::kMaxBits),
+        rounder_(rounds_ ? options.bits : numerics::Grid::kMaxBits, options.rule),
         context_(pool, std::move(blas), !rounds_) {}
 
   std::string_view name() const override { return "openblas"; }

@@ -21,7 +21,8 @@ struct TestHooks;  // output.h
 
 struct Options {
   Precision precision = Precision::kFp64Rounded;
-  int bits = 32;                     // round_bits
+  int bits = 32;  // round_bits
+  rounding::Rule rule = rounding::Rule::kBound;
   const TestHooks* hooks = nullptr;  // of tests; must outlive the backend
 };
 

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <mutex>
 #include <set>
 
@@ -254,6 +256,56 @@ TEST(VendorBackend, RefutesAFalseDecision) {
       EXPECT_TRUE(!report.inadmissible || report.inadmissible->element == elements - 1);
     }
     EXPECT_TRUE(refuted[0] || refuted[1]);
+  }
+}
+
+// exp(gelu_tanh(x)) * gelu_tanh(x), in place of x: values in slots, a result that waits until all nodes have run.
+TEST(VendorBackend, GroupsNumberResultsByNodes) {
+  constexpr std::int64_t kElements = 5000;
+  const TensorType type{DType::kF32, {kElements}};
+  const auto instance = [&](OpIndex op, std::vector<TensorType> in) {
+    return OpInstance{&Ops()[op], {}, in, *Ops()[op].infer({}, in)};
+  };
+  const OpInstance gelu = instance(op::gelu_tanh, {type}), exp = instance(op::exp, {type}),
+                   mul = instance(op::mul, {type, type});
+  Tensor x(type), g(type), e(type), y(type);
+  for (std::size_t i = 0; i < kElements; ++i) x.Span<float>()[i] = testkit::NormalDraw(3, static_cast<std::uint32_t>(i));
+  const auto run = [](HostBackend& backend, const OpInstance& op, std::vector<const void*> in, void* out) {
+    backend.Run({&op, in, {&out, 1}});
+  };
+  Trainer one(1, {.bits = 26}), two(2, {.bits = 26});
+  one.rounder().BeginRecord();
+  run(*one.backend, gelu, {x.data()}, g.data());
+  run(*one.backend, exp, {g.data()}, e.data());
+  run(*one.backend, mul, {e.data(), g.data()}, y.data());
+  const rounding::StepReport expected = one.rounder().End();
+  EXPECT_EQ(expected.elements, 2 * std::uint64_t{kElements});
+
+  const GroupArgument place{.base = static_cast<char*>(x.data()), .element_bytes = 4};
+  const auto slot = [](std::size_t s) { return GroupArgument{.slot = s, .element_bytes = 4}; };
+  Group group{.elements = kElements, .nodes = {}, .flushes = {{2, static_cast<char*>(x.data()), 4}}, .slots = 3};
+  group.nodes = {{&gelu, {place}, {slot(0)}}, {&exp, {slot(0)}, {slot(1)}}, {&mul, {slot(1), slot(0)}, {slot(2)}}};
+  two.rounder().BeginRecord();
+  two.backend->RunGroup(group);
+  EXPECT_EQ(two.rounder().End().log, expected.log);
+  EXPECT_TRUE(std::ranges::equal(x.bytes(), y.bytes()));
+}
+
+// Each output of an optimizer takes the place of an input that the others are computed from as well.
+TEST(VendorBackend, ComputesInPlace) {
+  for (const OpCase& c : Ops()[op::adamw].cases()) {
+    SCOPED_TRACE(c.name);
+    Applied apart(Ops()[op::adamw], c), inside(Ops()[op::adamw], c);
+    for (std::size_t k = 0, input = 0; k < inside.out.size(); ++k, ++input) {
+      while (inside.op.in[input] != inside.op.out[k] || (inside.op.def->aligned_inputs >> input & 1) == 0) ++input;
+      inside.out[k] = inside.inputs[input].data();
+    }
+    Trainer trainer(2);
+    trainer.backend->Run(apart.Args());
+    trainer.backend->Run(inside.Args());
+    for (std::size_t k = 0; k < inside.out.size(); ++k) {
+      EXPECT_EQ(std::memcmp(inside.out[k], apart.out[k], apart.op.out[k].bytes()), 0) << "output " << k;
+    }
   }
 }
 
