@@ -34,14 +34,23 @@ if(ASSAY_FUZZ)  # coverage for the fuzzer in everything that the targets reach
   target_compile_options(assay_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
+# Layers in which no time is spent, and tests, are compiled with less effort: half of a build goes into optimizing them otherwise.
+add_library(assay_light INTERFACE)
+target_compile_options(assay_light INTERFACE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+set(ASSAY_LIGHT_LAYERS graph ops model job net run train dispute cli)
+
 # A good part of what a file costs to compile is the same few headers. Without a compiler cache, which does not go well with it, they are compiled
 # once; targets that are compiled in the same way share them.
 set(ASSAY_PCH OFF)
 if(NOT ASSAY_CCACHE)
   set(ASSAY_PCH ON)
 endif()
-set(ASSAY_COMMON_HEADERS <algorithm> <array> <bit> <cstdint> <cstring> <functional> <map> <memory> <optional> <span> <string> <string_view>
-  <utility> <vector> <fmt/format.h> <tl/expected.hpp>)
+set(ASSAY_COMMON_HEADERS <algorithm> <array> <atomic> <bit> <chrono> <cmath> <cstdint> <cstring> <filesystem> <functional> <limits> <map> <memory>
+  <mutex> <optional> <set> <span> <string> <string_view> <thread> <unordered_map> <utility> <variant> <vector> <fmt/format.h> <fmt/ranges.h>
+  <tl/expected.hpp> ${PROJECT_SOURCE_DIR}/src/assay/backend/kernel.h ${PROJECT_SOURCE_DIR}/src/assay/graph/graph.h)
+# Of light layers and of tests.
+set(ASSAY_LIGHT_HEADERS ${ASSAY_COMMON_HEADERS} <nlohmann/json.hpp> ${PROJECT_SOURCE_DIR}/src/assay/run/directory.h
+  ${PROJECT_SOURCE_DIR}/src/assay/run/receipt.h ${PROJECT_SOURCE_DIR}/src/assay/train/stepper.h)
 
 # assay_headers(NAME HEADERS header... LIBRARIES library...): headers that assay_share_headers(TARGET NAME) gives to a target.
 function(assay_headers name)
@@ -71,10 +80,11 @@ function(assay_share_test_headers folder)
     if(NOT type STREQUAL "EXECUTABLE" OR options)  # with options of its own it is compiled in another way
       continue()
     endif()
+    target_link_libraries(${target} PRIVATE assay_light)
     if(libraries MATCHES "GTest::")
       assay_share_headers(${target} assay_test_headers)
     else()
-      assay_share_headers(${target} assay_layer_headers)
+      assay_share_headers(${target} assay_light_headers)
     endif()
   endforeach()
   foreach(below IN LISTS folders)
@@ -83,6 +93,7 @@ function(assay_share_test_headers folder)
 endfunction()
 
 assay_headers(assay_layer_headers HEADERS ${ASSAY_COMMON_HEADERS})
+assay_headers(assay_light_headers HEADERS ${ASSAY_LIGHT_HEADERS} LIBRARIES assay_light)
 
 # assay_layer(NAME [DEPENDS layer...]): the library assay_NAME from the .cc files of the current folder (tests, benchmarks and fuzz
 # targets left out). A layer sees only the layers it names.
@@ -93,7 +104,12 @@ function(assay_layer name)
   set(visibility PUBLIC)
   if(sources)
     add_library(assay_${name} STATIC ${sources})
-    assay_share_headers(assay_${name} assay_layer_headers)
+    if(name IN_LIST ASSAY_LIGHT_LAYERS)
+      target_link_libraries(assay_${name} PUBLIC assay_light)
+      assay_share_headers(assay_${name} assay_light_headers)
+    else()
+      assay_share_headers(assay_${name} assay_layer_headers)
+    endif()
   else()
     add_library(assay_${name} INTERFACE)
     set(visibility INTERFACE)
