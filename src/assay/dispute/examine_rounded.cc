@@ -33,9 +33,11 @@ std::uint64_t PositionOf(const StepNodes& nodes, std::uint32_t node, std::size_t
   return position + static_cast<std::uint64_t>(element);
 }
 
+// The FP64 value of an exact op; of any other the truth, and how far a correct evaluation can be from it.
 struct Truth {
+  bool exact = false;
   double value = 0;
-  double error = 0;  // of a correct evaluation, at most
+  vendor::True truth{};
 };
 
 Truth Evaluate(const OpInstance& op, std::span<const SparseTensor> inputs, std::size_t output, std::int64_t element) {
@@ -44,14 +46,14 @@ Truth Evaluate(const OpInstance& op, std::span<const SparseTensor> inputs, std::
   const std::vector<void*> out(op.out.size(), nullptr);
   const KernelArgs args{&op, in, out};
   const Range range{element, element + 1};
-  if (vendor::IsExact(op.def->index)) {
-    double value = 0;
-    vendor::FormulaOf<double>(op.def->index)(args, static_cast<int>(output), range, &value);
-    return {value, 0};
+  Truth truth{.exact = vendor::IsExact(op.def->index)};
+  if (truth.exact) {
+    vendor::FormulaOf<double>(op.def->index)(args, static_cast<int>(output), range, &truth.value);
+  } else {
+    vendor::FormulaOf<vendor::True>(op.def->index)(args, static_cast<int>(output), range, &truth.truth);
+    truth.value = numerics::ToDouble(truth.truth.v) + 0.0;
   }
-  vendor::True value;
-  vendor::FormulaOf<vendor::True>(op.def->index)(args, static_cast<int>(output), range, &value);
-  return {numerics::ToDouble(value.v), value.e * (1 + 0x1p-10)};
+  return truth;
 }
 
 }  // namespace
@@ -76,14 +78,12 @@ Step<void> Examination::ExamineRounded(const DisputedStep& step, const NodeRecor
   ASSAY_ASSIGN(const std::vector<SparseTensor> inputs, FetchInputs(step, record, op, needs, kMaxRoundedLeaves));
   const Truth truth = Evaluate(op, inputs, output, element);
   const numerics::Grid grid(static_cast<int>(terms_.job().round_bits));
-  const rounding::Choice choice = rounding::ChoiceAt(grid, truth.value, truth.error);
+  const float nearest = grid.Round(truth.value);
   Both<bool> possible{};
   for (std::size_t p = 0; p < 2; ++p) {
-    const float value = said[p];
-    possible[p] = choice.open() ? value >= choice.lo && value <= choice.hi && SameBits(grid.Round(double{value}), value)
-                                : SameBits(value, choice.lo);
+    possible[p] = truth.exact ? SameBits(said[p], nearest) : rounding::CanRoundTo(grid, truth.truth.v, truth.truth.e, said[p]);
   }
-  finding.truth = choice.open() ? fmt::format("{} to {}", FloatText(choice.lo), FloatText(choice.hi)) : FloatText(choice.lo);
+  finding.truth = truth.exact ? FloatText(nearest) : fmt::format("{:.17g} within {:.3g}", truth.value, truth.truth.e);
   if (!possible[0] || !possible[1]) return tl::unexpected(Convict(!possible[0], !possible[1], std::move(finding)));
 
   // Both can have come about: the log that both commit to says which it is.
@@ -100,7 +100,7 @@ Step<void> Examination::ExamineRounded(const DisputedStep& step, const NodeRecor
                                    "whoever wrote the log is wrong",
                                    step.step, element, output, record.node)}));
   }
-  const float right = rounding::Follow(grid, *at, truth.value, 2 * truth.error).value;
+  const float right = rounding::Follow(grid, *at, truth.value, rounding::Reach(truth.truth.e)).value;
   finding.truth = fmt::format("{}, as the rounding log says", FloatText(right));
   if (SameBits(said[0], right) == SameBits(said[1], right)) {
     return tl::unexpected(Halt(Undecided{fmt::format("step {}: the rounding log names neither value", step.step)}));

@@ -4,8 +4,10 @@
 // hold for every order that the specification allows. term is called once for each index, a and b perhaps several times. Pure; nothing is allocated.
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "assay/numerics/bounded.h"
@@ -27,6 +29,22 @@ constexpr double ContractionDepth(std::int64_t k) {
   return static_cast<double>((k < block ? k : block) + (k + block - 1) / block);
 }
 
+// Sums of binary32 values are often exact: a value is a multiple of its quantum, so is every partial sum, and one of at most 2^53 quanta is a binary64.
+inline double QuantumOf(double v) {
+  if (v == 0) return std::numeric_limits<double>::infinity();
+  return std::bit_cast<double>(std::bit_cast<std::uint64_t>(v) & 0x7ff0000000000000) * 0x1p-23;
+}
+// The least quantum of a sum's terms; 0 if one of them is no binary32.
+template <class V>
+double QuantumOf(const Bounded<V>& t) {
+  return t.narrow ? QuantumOf(ToDouble(t.v)) : 0;
+}
+// e of a sum of n terms from what its terms add up to.
+inline double SumError(double depth, double e, double magnitude, double quantum) {
+  if (e == 0 && magnitude <= 0x1p52 * quantum) return 0;  // half of it: the magnitude is computed itself
+  return e + depth * kUnit * (magnitude + e);
+}
+
 namespace internal {
 
 // What is added up for a T: the value; for Bounded also the errors and the magnitudes of the terms.
@@ -44,12 +62,14 @@ struct BoundedPart {
   V v{};
   double e = 0;
   double magnitude = 0;
+  double quantum = std::numeric_limits<double>::infinity();
   BoundedPart() = default;
-  explicit BoundedPart(const Bounded<V>& t) : v(t.v), e(t.e), magnitude(t.magnitude()) {}
+  explicit BoundedPart(const Bounded<V>& t) : v(t.v), e(t.e), magnitude(t.magnitude()), quantum(QuantumOf(t)) {}
   BoundedPart& operator+=(const BoundedPart& b) {
     v = v + b.v;
     e += b.e;
     magnitude += b.magnitude;
+    quantum = b.quantum < quantum ? b.quantum : quantum;
     return *this;
   }
 };
@@ -150,7 +170,7 @@ T Sum(std::int64_t n, F&& term) {
   if constexpr (std::is_same_v<T, double>) {
     return sum.v;
   } else {
-    return T(sum.v, sum.e + SumDepth(n) * kUnit * (sum.magnitude + sum.e));
+    return T(sum.v, SumError(SumDepth(n), sum.e, sum.magnitude, sum.quantum));
   }
 }
 

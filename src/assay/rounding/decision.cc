@@ -78,7 +78,7 @@ Followed Follow(const numerics::Grid& grid, const Decision& decision, double y, 
 }
 
 bool CanRoundTo(const numerics::Grid& grid, const numerics::DoubleDouble& x, double e, float claimed) {
-  const double y = x.hi();
+  const double y = x.hi() + 0.0;  // sums that come to nothing count as +0
   if (!std::isfinite(y)) return BitsOf(grid.Round(y)) == BitsOf(claimed);
   if (BitsOf(grid.Round(double{claimed})) != BitsOf(claimed)) return false;
   // Half of D, and what x differs from its first part.

@@ -147,22 +147,45 @@ class KeyHead {
     const double lse = args_.In<float>(kLse)[g_.Lse(b_, h, i)], scale = g_.scale;
     double* p = w_.p + row * keys;
     double* ds = w_.ds + row * keys;
-    for (std::int64_t c = 0; c < d; ++c) w_.products[c] = double{o[c]} * w_.go[row * d + c];
-    const double delta = BlockSum(w_.products, d);
-    if (g_.dropout > 0) {
-      KeepRow(g_, key_, g_.Element(b_, h, i, 0), n, w_.keep);
-      for (std::int64_t j = 0; j < n; ++j) ds[j] *= w_.keep[j];
-    }
-    for (std::int64_t j = 0; j < n; ++j) {
-      p[j] = std::exp(p[j] * scale - lse);
-      ds[j] = p[j] * (ds[j] - delta) * scale;
+    if (g_.dropout > 0) KeepRow(g_, key_, g_.Element(b_, h, i, 0), n, w_.keep);
+    OneKey one;
+    if (n == 1) {
+      one = DifferenceOfOneKey(row, o);
+      p[0] = std::exp(p[0] * scale - lse);
+      ds[0] = p[0] * one.value * scale;
+    } else {
+      for (std::int64_t c = 0; c < d; ++c) w_.products[c] = double{o[c]} * w_.go[row * d + c];
+      const double delta = BlockSum(w_.products, d);
+      if (g_.dropout > 0) {
+        for (std::int64_t j = 0; j < n; ++j) ds[j] *= w_.keep[j];
+      }
+      for (std::int64_t j = 0; j < n; ++j) {
+        p[j] = std::exp(p[j] * scale - lse);
+        ds[j] = p[j] * (ds[j] - delta) * scale;
+      }
     }
     std::fill(p + n, p + keys, 0.0);
     std::fill(ds + n, ds + keys, 0.0);
-    if (bounds_) Bound(row, n, depth, lse, NormOfFloats(o), largest_k, largest_v, p, ds);
+    if (bounds_) Bound(row, n, depth, lse, NormOfFloats(o), largest_k, largest_v, one, p, ds);
     if (g_.dropout > 0) {
       for (std::int64_t j = 0; j < n; ++j) p[j] *= w_.keep[j];
     }
+  }
+
+  // Of a query that sees one key: do·(keep·v - o), and what its bound needs.
+  struct OneKey {
+    double value = 0, difference = 0, kept = 0;
+  };
+  OneKey DifferenceOfOneKey(std::int64_t row, const float* o) const {
+    const double keep = g_.dropout > 0 ? w_.keep[0] : 1.0;
+    double difference = 0, kept = 0;
+    for (std::int64_t c = 0; c < g_.d; ++c) {
+      const double v = w_.v[c] * keep, x = v - double{o[c]};
+      w_.products[c] = x * w_.go[row * g_.d + c];
+      difference += x * x;
+      kept += v * v;
+    }
+    return {BlockSum(w_.products, g_.d), std::sqrt(difference), g_.dropout > 0 ? std::sqrt(kept) : 0.0};
   }
 
   double NormOfFloats(const float* x) const {
@@ -173,12 +196,13 @@ class KeyHead {
 
   // What the row adds to the bounds; p is still without dropout.
   void Bound(std::int64_t row, std::int64_t n, double depth, double lse, double norm_o, double largest_k, double largest_v,
-             const double* p, const double* ds) const {
+             const OneKey& one, const double* p, const double* ds) const {
     const bool dropout = g_.dropout > 0;
     const double u = numerics::kUnit;
     const double rho = WeightError(g_.d, std::fabs(g_.scale) * w_.q_norms[row] * largest_k, lse);
     const double keep = dropout ? KeepFactor(g_) : 1.0;
-    const GradientBound bound = BoundGradient(rho, g_.scale, g_.d, keep, w_.do_norms[row], norm_o, largest_v);
+    const GradientBound bound = n == 1 ? BoundOneKey(rho, g_.scale, g_.d, w_.do_norms[row], one.difference, one.kept)
+                                       : BoundGradient(rho, g_.scale, g_.d, keep, w_.do_norms[row], norm_o, largest_v);
     w_.dq_factors[row] = ((depth * u + bound.of_gradient) * NormOf(ds, n) + bound.of_weight * NormOf(p, n)) * kSlack;
     const double of_gradient = blocks_.depth * u + bound.of_gradient;
     const double of_kept = blocks_.depth * u + OfComputed(Dropped(rho, dropout));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 
 #include "assay/backend/vendor/formula.h"
 
@@ -28,18 +29,21 @@ struct Accumulator<numerics::Bounded<V>> {
   V v{};
   double e = 0;          // of the terms
   double magnitude = 0;  // of the terms
+  double quantum = std::numeric_limits<double>::infinity();
 
   void Add(const numerics::Bounded<V>& term) {
     v = v + term.v;
     e += term.e;
     magnitude += term.magnitude();
+    quantum = std::min(quantum, numerics::QuantumOf(term));
   }
   void AddSum(const Accumulator& sum) {
     v = v + sum.v;
     e += sum.e;
     magnitude += sum.magnitude;
+    quantum = std::min(quantum, sum.quantum);
   }
-  numerics::Bounded<V> Total(double depth) const { return {v, e + depth * numerics::kUnit * (magnitude + e)}; }
+  numerics::Bounded<V> Total(double depth) const { return {v, numerics::SumError(depth, e, magnitude, quantum)}; }
 };
 
 inline constexpr std::int64_t kSumBlock = 128;

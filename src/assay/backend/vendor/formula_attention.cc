@@ -83,8 +83,15 @@ struct Gradients {
   }
   T Probability(const Query& at, std::int64_t j) const { return Exp(a.Score(at, j) - T(lse[a.g.Lse(at.b, at.h, at.i)])); }
   T OfScore(const Query& at, std::int64_t j, const T& delta) const {
+    if (a.g.Visible(at.i) == 1) return Probability(at, j) * OneKey(at) * T(a.g.scale);
     const T dp = a.Dropped(a.Dot(GradRow(at), a.ValueRow(at, j)), at, j);
     return Probability(at, j) * (dp - delta) * T(a.g.scale);
+  }
+
+  // dp - delta of a query that sees one key, where the two nearly cancel.
+  T OneKey(const Query& at) const {
+    const float *x = GradRow(at), *y = o + a.g.QueryRow(at.b, at.i, at.h), *v = a.ValueRow(at, 0);
+    return Sum<T>(a.g.d, [&](std::int64_t c) { return T(x[c]) * (a.Dropped(T(v[c]), at, 0) - T(y[c])); });
   }
 
   const Attention<T> a;
