@@ -38,7 +38,8 @@ struct Noisy {
     r.narrow = narrow;
     return r;
   }
-  static Noisy Rounded(const DoubleDouble& v) { return Noisy(Disturb(v, kUnit)); }
+  // What is a binary64 is not rounded.
+  static Noisy Rounded(const DoubleDouble& v) { return Noisy(v.lo() == 0 ? v : Disturb(v, kUnit)); }
   static Noisy Function(const DoubleDouble& v) { return Noisy(Disturb(v, kFunction)); }
   friend Noisy operator+(const Noisy& a, const Noisy& b) { return Rounded(a.v + b.v); }
   friend Noisy operator-(const Noisy& a, const Noisy& b) { return Rounded(a.v - b.v); }

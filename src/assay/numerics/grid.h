@@ -39,6 +39,9 @@ class Grid {
   float Above(float r) const { return r >= 0 ? Away(r) : Toward(r); }
   float Below(float r) const { return r > 0 ? Toward(r) : -Away(-r); }
 
+  // The distance of neighbours as patterns of binary32.
+  std::uint32_t step() const { return std::uint32_t{1} << (dropped_ - 29); }
+
   friend bool operator==(const Grid&, const Grid&) = default;
 
  private:
@@ -50,12 +53,11 @@ class Grid {
     const double spacing = Spacing(0);
     return static_cast<float>(std::nearbyint(y / spacing) * spacing);
   }
-  std::uint32_t Step() const { return std::uint32_t{1} << (dropped_ - 29); }
   float Away(float r) const {
-    return std::bit_cast<float>((std::bit_cast<std::uint32_t>(r) & 0x7fffffffu) + Step());
+    return std::bit_cast<float>((std::bit_cast<std::uint32_t>(r) & 0x7fffffffu) + step());
   }  // r >= 0
   float Toward(float r) const {  // r != 0
-    const float magnitude = std::bit_cast<float>((std::bit_cast<std::uint32_t>(r) & 0x7fffffffu) - Step());
+    const float magnitude = std::bit_cast<float>((std::bit_cast<std::uint32_t>(r) & 0x7fffffffu) - step());
     return r < 0 ? -magnitude : magnitude;
   }
 

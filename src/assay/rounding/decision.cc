@@ -23,6 +23,25 @@ bool Narrow(const numerics::Grid& grid, const Choice& choice, double d) {
   return d < (double{choice.hi} - double{choice.lo}) / 8;
 }
 
+std::int64_t PlaceOf(const numerics::Grid& grid, float v) {
+  const auto magnitude = static_cast<std::int64_t>(BitsOf(v) & 0x7fffffffu) / grid.step();
+  return std::signbit(v) ? -1 - magnitude : magnitude;
+}
+
+float AtPlace(const numerics::Grid& grid, std::int64_t place) {
+  const std::int64_t magnitude = (place < 0 ? -1 - place : place) * grid.step();
+  if (magnitude > 0x7f800000) return std::bit_cast<float>(0x7fc00000u);
+  return std::bit_cast<float>(static_cast<std::uint32_t>(magnitude) | (place < 0 ? 0x80000000u : 0u));
+}
+
+// The value nearest to r whose place is that of the decision.
+float ByResidue(const numerics::Grid& grid, const Decision& decision, float r) {
+  const std::int64_t here = PlaceOf(grid, r), modulus = std::int64_t{1} << decision.modulus;
+  std::int64_t off = (std::int64_t{decision.residue} - here) & (modulus - 1);
+  if (off > modulus / 2) off -= modulus;
+  return AtPlace(grid, here + off);
+}
+
 // The values on both sides of the boundary nearest to a finite y; the upper may be infinite, the lower minus infinity.
 Choice AroundBoundary(const numerics::Grid& grid, double y) {
   const float r = grid.Round(y);
@@ -57,13 +76,25 @@ std::optional<Decision> Decide(const numerics::Grid& grid, double y, double d, s
   if (!choice.open()) return std::nullopt;
   const float r = grid.Round(y);
   if (Narrow(grid, choice, d)) return Decision{.position = position, .wide = false, .up = r == choice.hi, .value = 0};
-  return Decision{.position = position, .wide = true, .up = false, .value = r};
+  Decision wide{.position = position, .wide = true, .up = false, .value = 0};
+  // Whoever is within D rounds to a place at most so far away.
+  const auto apart = static_cast<std::uint64_t>(PlaceOf(grid, choice.hi) - PlaceOf(grid, choice.lo));
+  const int modulus = static_cast<int>(std::bit_width(2 * apart));
+  if (choice.lo != choice.lo || choice.hi != choice.hi || modulus > kMaxModulus) {
+    wide.value = r;
+  } else {
+    wide.modulus = static_cast<std::uint8_t>(modulus);
+    wide.residue = static_cast<std::uint32_t>(PlaceOf(grid, r) & ((std::int64_t{1} << modulus) - 1));
+  }
+  return wide;
 }
 
 Followed Follow(const numerics::Grid& grid, const Decision& decision, double y, double d) {
   Followed followed;
   const float here = grid.Round(y);
-  if (decision.wide) {
+  if (decision.wide && decision.modulus > 0) {
+    followed.value = ByResidue(grid, decision, here);
+  } else if (decision.wide) {
     followed.value = decision.value;
   } else if (std::isfinite(y)) {
     const Choice around = AroundBoundary(grid, y);

@@ -11,11 +11,17 @@
 
 namespace assay::rounding {
 
+// The widest modulus; what is open by more is written as the value itself.
+inline constexpr int kMaxModulus = 12;
+
 struct Decision {
   std::uint64_t position = 0;  // the element's number among those of the step that have a bound
   bool wide = false;
   bool up = false;  // narrow: the value above the boundary was taken
-  float value = 0;  // wide: the value
+  float value = 0;  // wide, modulus 0: the value
+  // Wide: else the value's place on the grid modulo 2^modulus; places are counted from +0, -0 is place -1.
+  std::uint8_t modulus = 0;
+  std::uint32_t residue = 0;
   friend bool operator==(const Decision&, const Decision&) = default;
 };
 

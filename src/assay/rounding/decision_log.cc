@@ -43,6 +43,7 @@ struct Models {
   Tree<6> length;
   std::array<Tree<kTop>, 64> top;  // by length
   BitModel wide;
+  Tree<4> modulus;
   Tree<8> exponent;
   std::array<BitModel, kLow> low;
 };
@@ -106,7 +107,13 @@ Bytes EncodeDecisions(std::span<const Decision> decisions, std::uint64_t element
     next = decision.position + 1;
     coder.Bit(models->wide, decision.wide);
     if (decision.wide) {
-      EncodeValue(coder, *models, decision.value);
+      ASSAY_CHECK(decision.modulus <= kMaxModulus);
+      models->modulus.Encode(coder, decision.modulus);
+      if (decision.modulus == 0) {
+        EncodeValue(coder, *models, decision.value);
+      } else {
+        coder.Raw(decision.residue, decision.modulus);
+      }
     } else {
       coder.Raw(decision.up ? 1 : 0, 1);
     }
@@ -141,7 +148,14 @@ Result<DecisionLog> DecodeDecisions(ByteSpan bytes, std::string_view what) {
     next = decision.position + 1;
     decision.wide = coder.Bit(models->wide);
     if (decision.wide) {
-      decision.value = DecodeValue(coder, *models);
+      const std::uint32_t modulus = models->modulus.Decode(coder);
+      if (modulus > kMaxModulus) return Err("{}: decision {} of {} has a modulus of {} bits", what, i, count, modulus);
+      decision.modulus = static_cast<std::uint8_t>(modulus);
+      if (modulus == 0) {
+        decision.value = DecodeValue(coder, *models);
+      } else {
+        decision.residue = static_cast<std::uint32_t>(coder.Raw(static_cast<int>(modulus)));
+      }
     } else {
       decision.up = coder.Raw(1) != 0;
     }

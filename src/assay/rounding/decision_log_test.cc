@@ -21,6 +21,11 @@ std::vector<Decision> RandomDecisions(std::mt19937_64& random, std::size_t count
     if (decision.wide) {
       // A value of the grid of 26 bits.
       decision.value = std::bit_cast<float>(static_cast<std::uint32_t>(random()) & 0xbfffffc0u);
+      if (random() % 2 == 0) {
+        decision.value = 0;
+        decision.modulus = static_cast<std::uint8_t>(1 + random() % kMaxModulus);
+        decision.residue = static_cast<std::uint32_t>(random()) & ((1u << decision.modulus) - 1);
+      }
     } else {
       decision.up = random() % 2 == 0;
     }
@@ -64,7 +69,7 @@ TEST(DecisionLog, HasTheBytesOfTheSpecification) {
             "1000000061737361792f726f756e64696e672f31"
             "d007000000000000"
             "0300000000000000"
-            "0d420e56800064a343c46800");
+            "0d41e8847800064a343c4680");
 }
 
 TEST(DecisionLog, IsNearTheEntropy) {

@@ -123,7 +123,6 @@ TEST(Decision, OddValues) {
   // A zero whose sign is open.
   const auto zero = Decide(grid, -0x1p-200, 0x1p-190, 0);
   ASSERT_TRUE(zero && zero->wide);
-  EXPECT_EQ(BitsOf(zero->value), 0x80000000u);
   EXPECT_EQ(BitsOf(Follow(grid, *zero, 0x1p-191, 0x1p-190).value), 0x80000000u);
   EXPECT_FALSE(Follow(grid, *zero, 0x1p-180, 0x1p-190).admissible);
   EXPECT_FALSE(Decide(grid, 0.0, 0, 0));
