@@ -44,7 +44,7 @@ struct Job {
   Precision precision = Precision::kFp32;
   std::int64_t round_bits = 32;              // of fp64-rounded
   RoundRule round_rule = RoundRule::kBound;  // which roundings are written down
-  std::int64_t commit_every = 10;  // steps between log entries
+  std::int64_t commit_every = 10;            // steps between log entries
   // Extents that the file leaves out are 0 until ResolveModel takes them from the data.
   ModelConfig model = Gpt2Config{};
   DataConfig data;
