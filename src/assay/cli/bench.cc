@@ -2,6 +2,7 @@
 #include <chrono>
 #include <span>
 
+#include "assay/cli/bench_rounding.h"
 #include "assay/cli/command.h"
 #include "assay/cli/describe.h"
 #include "assay/cli/launch_timing.h"
@@ -212,6 +213,7 @@ Result<int> RunBench(const BenchOptions& options) {
   if (!options.data.empty()) job.data.path = options.data;
   ASSAY_ASSIGN(const PreparedJob prepared, Prepare(std::move(job), compute.pool.get()));
   ASSAY_TRY(ComputeFor(prepared.job, compute));
+  if (prepared.job.precision == Precision::kFp64Rounded) return BenchRounding(prepared, compute, options.steps, options.json);
   ASSAY_ASSIGN(const BenchResult result, Measure(prepared, *compute.backend, options.steps));
   if (options.json) {
     PrintJson(prepared, compute, result);

@@ -1,0 +1,122 @@
+#include "assay/cli/bench_rounding.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <ctime>
+#include <map>
+
+#include "assay/cli/json.h"
+#include "assay/cli/text.h"
+#include "assay/exec/step_nodes.h"
+#include "assay/train/stepper.h"
+
+namespace assay::cli {
+namespace {
+
+enum Mode : std::size_t { kPlain, kRecord, kFollow };
+constexpr std::array<std::string_view, 3> kNames = {"plain", "record", "follow"};
+
+struct Cost {
+  std::vector<double> wall, cpu;      // seconds of each step; cpu is that of all threads
+  std::map<std::string, double> ops;  // wall seconds by operator, all steps
+  double best_wall() const { return *std::ranges::min_element(wall); }
+  double best_cpu() const { return *std::ranges::min_element(cpu); }
+};
+
+double Wall() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double Cpu() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+struct Totals {
+  std::array<Cost, 3> costs;
+  std::uint64_t log_bytes = 0, decisions = 0, elements = 0;
+};
+
+// One step from the state; the outcome's log.
+StepOutcome Timed(Stepper& stepper, const StepNodes& nodes, State state, std::int64_t step, Cost& cost) {
+  double last = Wall();
+  const double wall = last, cpu = Cpu();
+  StepOutcome outcome = stepper.RunTraced(state, stepper.Plan(step), [&](std::size_t node, std::span<const void* const>) {
+    const double now = Wall();
+    cost.ops[std::string(nodes.Instance(node).def->name)] += now - last;
+    last = now;
+  });
+  cost.wall.push_back(Wall() - wall);
+  cost.cpu.push_back(Cpu() - cpu);
+  return outcome;
+}
+
+State CopyOf(const State& state) {
+  State copy;
+  for (const Tensor& tensor : state) copy.push_back(tensor.CopyTo(tensor.space()));
+  return copy;
+}
+
+Result<Totals> Measure(const PreparedJob& prepared, Backend& backend, int steps) {
+  ASSAY_ASSIGN(State state, StartingState(prepared));
+  const StepNodes nodes(prepared.program);
+  Stepper recording(prepared, backend), plain(prepared, backend);
+  plain.IgnoreRoundings();
+  Totals totals;
+  recording.Run(state, recording.Plan(0));  // touches all memory
+  for (std::int64_t step = 1; step <= steps; ++step) {
+    Timed(plain, nodes, CopyOf(state), step, totals.costs[kPlain]);
+    const StepOutcome recorded = Timed(recording, nodes, CopyOf(state), step, totals.costs[kRecord]);
+    const rounding::StepReport& report = recorded.rounding->report;
+    ASSAY_TRY(recording.FollowRoundings(report.log, "log"));
+    Timed(recording, nodes, CopyOf(state), step, totals.costs[kFollow]);
+    totals.log_bytes += report.log.size();
+    totals.decisions += report.decisions;
+    totals.elements += report.elements;
+  }
+  return totals;
+}
+
+}  // namespace
+
+Result<int> BenchRounding(const PreparedJob& prepared, const Compute& compute, int steps, bool json) {
+  ASSAY_ASSIGN(const Totals totals, Measure(prepared, *compute.backend, steps));
+  const auto& costs = totals.costs;
+  const auto n = static_cast<std::uint64_t>(steps);
+  if (json) {
+    OrderedJson modes;
+    for (std::size_t mode = 0; mode < costs.size(); ++mode) {
+      modes[std::string(kNames[mode])] = {{"seconds", costs[mode].best_wall()},
+                                          {"cpu_seconds", costs[mode].best_cpu()},
+                                          {"ratio", costs[mode].best_wall() / costs[kPlain].best_wall()},
+                                          {"cpu_ratio", costs[mode].best_cpu() / costs[kPlain].best_cpu()}};
+    }
+    fmt::print("{}\n", Dump({{"job", prepared.job.name},
+                             {"device", compute.device},
+                             {"threads", compute.pool->threads()},
+                             {"steps", steps},
+                             {"modes", modes},
+                             {"log_bytes", totals.log_bytes / n},
+                             {"decisions", totals.decisions / n},
+                             {"elements", totals.elements / n}}));
+    return kExitOk;
+  }
+  std::vector<std::vector<std::string>> rows = {{"step", "s", "ratio", "CPU s", "ratio"}};
+  for (std::size_t mode = 0; mode < costs.size(); ++mode) {
+    rows.push_back({std::string(kNames[mode]), fmt::format("{:.3f}", costs[mode].best_wall()),
+                    fmt::format("{:.3f}", costs[mode].best_wall() / costs[kPlain].best_wall()),
+                    fmt::format("{:.3f}", costs[mode].best_cpu()),
+                    fmt::format("{:.3f}", costs[mode].best_cpu() / costs[kPlain].best_cpu())});
+  }
+  fmt::print("{}\n", Table(rows));
+  std::vector<std::pair<double, std::string>> slowest;
+  for (const auto& [op, seconds] : costs[kRecord].ops) slowest.emplace_back(seconds, op);
+  std::ranges::sort(slowest, std::greater<>());
+  rows = {{"operator", "plain ms", "record ms", "follow ms"}};
+  for (const auto& [seconds, op] : slowest) {
+    std::vector<std::string> row = {op};
+    for (const Cost& cost : costs) row.push_back(fmt::format("{:.1f}", 1e3 * cost.ops.at(op) / steps));
+    rows.push_back(std::move(row));
+  }
+  fmt::print("{}\nlog of a step: {} bytes, {} close calls among {} rounded elements\n", Table(rows),
+             Grouped(static_cast<std::int64_t>(totals.log_bytes / n)), Grouped(static_cast<std::int64_t>(totals.decisions / n)),
+             Grouped(static_cast<std::int64_t>(totals.elements / n)));
+  return kExitOk;
+}
+
+}  // namespace assay::cli
