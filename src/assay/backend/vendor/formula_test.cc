@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "assay/backend/vendor/rough.h"
 #include "assay/ops/table.h"
 #include "conformance/case_run.h"
 
@@ -108,6 +109,28 @@ TEST_P(EveryOp, IsCloseToTheReference) {
       }
     }
   });
+}
+
+// More than the bound, also of what another evaluation sees: whoever is found settled by it is settled.
+TEST_P(EveryOp, RoughBoundsAreLarger) {
+  const Rough rough = RoughOf(GetParam());
+  if (rough == nullptr) GTEST_SKIP() << "has none";
+  double tightest = 0;
+  ForEachOutput(def(), [&](const CaseRun& run, std::size_t k, std::size_t n) {
+    const std::vector<double> y = Evaluate<double>(run, k);
+    const std::vector<Near> near = Evaluate<Near>(run, k);
+    const std::vector<const void*> in = Pointers(run.inputs);
+    const std::vector<void*> out(run.op.out.size(), nullptr);
+    std::vector<double> e(n);
+    rough({&run.op, in, out}, static_cast<int>(k), {0, static_cast<std::int64_t>(n)}, y.data(), e.data());
+    for (std::size_t i = 0; i < n; ++i) {
+      if (!std::isfinite(y[i]) || !std::isfinite(near[i].e)) continue;
+      ASSERT_FALSE(e[i] < near[i].e) << e[i] << " of " << near[i].e << ": " << run.c.name << " output " << k << " element " << i
+                                     << " value " << y[i];
+      if (e[i] > 0) tightest = std::max(tightest, near[i].e / e[i]);
+    }
+  });
+  fmt::print("{:<22} at most {:.3f} of its rough bound\n", def().name, tightest);
 }
 
 struct Spread {

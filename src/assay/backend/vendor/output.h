@@ -29,6 +29,12 @@ class Output {
   // Whether Put needs the bounds of elements [begin, end).
   bool WantsBounds(std::int64_t begin, std::int64_t end) const;
 
+  // Whether bounds are wanted only to find what is close: larger ones will do for the rest, by PutSettled.
+  bool TakesRough() const { return first_ && hooks_ == nullptr && rounder_.records(); }
+  const numerics::Grid& grid() const { return rounder_.grid(); }
+  // Elements of which none is close. Uses y as scratch.
+  void PutSettled(double* y, std::int64_t n, std::int64_t at) const;
+
   // Elements [at, at + n). e is null where WantsBounds said no. A zero that has a bound is positive: its sign would depend on the order of a sum, and the truth has none.
   // Uses y as scratch.
   void Put(double* y, const double* e, std::int64_t n, std::int64_t at) const;

@@ -4,7 +4,9 @@
 
 #include "assay/backend/vendor/context.h"
 #include "assay/backend/vendor/put.h"
+#include "assay/backend/vendor/rough.h"
 #include "assay/ops/table.h"
+#include "assay/rounding/round_values.h"
 
 namespace assay::vendor {
 namespace {
@@ -51,6 +53,8 @@ Unit UnitOf(const KernelArgs& args, std::size_t output) {
 // Reused by the ranges of a thread.
 struct Buffers {
   std::vector<double> plain;
+  std::vector<double> rough;
+  std::vector<float> rounded;
   std::vector<Near> near;
 };
 
@@ -60,6 +64,10 @@ class Pending {
   Pending(const KernelArgs& args, const Output& output, std::size_t index, Range range, Buffers& buffers)
       : output_(output), range_(range), bounds_(output.WantsBounds(range.begin, range.end)), buffers_(buffers) {
     const OpIndex op = args.op->def->index;
+    if (bounds_ && Settles(args, index)) {
+      settled_ = true;
+      return;
+    }
     const auto size = static_cast<std::size_t>(range.size());
     if (bounds_) {
       if (buffers.near.size() < size) buffers.near.resize(size);
@@ -70,7 +78,9 @@ class Pending {
     }
   }
   void Write() {
-    if (bounds_) {
+    if (settled_) {
+      output_.PutSettled(buffers_.plain.data(), range_.size(), range_.begin);
+    } else if (bounds_) {
       PutAll(output_, buffers_.near.data(), range_.size(), range_.begin);
     } else {
       PutAll(output_, buffers_.plain.data(), range_.size(), range_.begin);
@@ -78,9 +88,25 @@ class Pending {
   }
 
  private:
+  // Computes plainly; whether rough bounds show that nothing in the range is close.
+  bool Settles(const KernelArgs& args, std::size_t index) {
+    const OpIndex op = args.op->def->index;
+    const Rough rough = output_.TakesRough() ? RoughOf(op) : nullptr;
+    if (rough == nullptr) return false;
+    const auto size = static_cast<std::size_t>(range_.size());
+    if (buffers_.plain.size() < size) buffers_.plain.resize(size);
+    if (buffers_.rough.size() < size) buffers_.rough.resize(size);
+    if (buffers_.rounded.size() < size) buffers_.rounded.resize(size);
+    FormulaOf<double>(op)(args, static_cast<int>(index), range_, buffers_.plain.data());
+    rough(args, static_cast<int>(index), range_, buffers_.plain.data(), buffers_.rough.data());
+    return !rounding::RoundValuesAndTest(output_.grid(), buffers_.plain.data(), buffers_.rough.data(), range_.size(),
+                                         buffers_.rounded.data());
+  }
+
   const Output& output_;
   Range range_;
   bool bounds_;
+  bool settled_ = false;
   Buffers& buffers_;
 };
 
