@@ -105,10 +105,12 @@ class Auditor {
     roundings_->elements += report.elements;
     if (!report.inadmissible) return std::nullopt;
     const StepNodes nodes(prepared_.program);
-    Refutation refutation{.reason = fmt::format("step {}: {}", replay_.step(), Describe(*report.inadmissible)),
+    Refutation refutation{.reason = fmt::format("step {}: the rounding log {}", replay_.step(), Describe(*report.inadmissible)),
                           .step = replay_.step()};
-    refutation.node = static_cast<std::int64_t>(outcome.rounding->inadmissible_node);
-    refutation.node_name = nodes.Describe(outcome.rounding->inadmissible_node);
+    if (const auto node = outcome.rounding->inadmissible_node) {
+      refutation.node = static_cast<std::int64_t>(*node);
+      refutation.node_name = nodes.Describe(*node);
+    }
     return Stop{std::move(refutation), {}};
   }
 
