@@ -120,6 +120,27 @@ every = 1
 every = 2
 )";
 
+// With close calls in its products.
+inline constexpr char kLargerGpt2[] = R"(
+steps = 2
+seed = 1
+[model]
+kind = "gpt2"
+layers = 2
+heads = 2
+width = 32
+context = 32
+[data]
+kind = "chars"
+[batch]
+microbatch = 4
+sequence = 32
+[commit]
+every = 1
+[snapshot]
+every = 1
+)";
+
 inline constexpr char kResNet[] = R"(
 steps = 2
 seed = 11

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <mutex>
 
 #include "assay/backend/vendor/formula.h"
-#include "assay/exec/step_nodes.h"
 #include "assay/run/rounding_logs.h"
 #include "tools.h"
 
@@ -69,29 +69,38 @@ Result<StepOutcome> Forger::Step(Stepper& stepper, State& state, const StepPlan&
 }
 
 std::optional<Place> Forger::Choose(Stepper& stepper, const State& before, const StepPlan& plan) {
+  struct Best {
+    double score = std::numeric_limits<double>::infinity();
+    Place place{};
+  };
   const numerics::Grid grid(static_cast<int>(prepared_.job.round_bits));
+  const StepNodes nodes(prepared_.program);
   State state = attacks::CopyOf(before);
   std::mutex mutex;
-  double best = std::numeric_limits<double>::infinity();
-  std::optional<Place> chosen;
-  bool fresh = false;  // whether `chosen` is of the node that is running
+  std::map<std::size_t, Best> running;  // by output of the node that runs
+  Best best;
   machine_.hooks.observe = [&](std::size_t output, std::int64_t at, std::span<const double> y, std::span<const double> e) {
     const std::lock_guard lock(mutex);
+    Best& here = running[output];
     for (std::size_t i = 0; i < y.size(); ++i) {
       if (!std::isfinite(y[i]) || !(e[i] > 0) || !std::isfinite(e[i])) continue;
       const double score = forgery_.liking(grid, y[i], e[i]);
-      if (!(score < best)) continue;
-      best = score;
-      chosen = Place{.node = 0, .output = output, .element = at + static_cast<std::int64_t>(i), .y = y[i], .e = e[i]};
-      fresh = true;
+      if (!(score < here.score)) continue;
+      here = {.score = score,
+              .place = {.node = 0, .output = output, .element = at + static_cast<std::int64_t>(i), .y = y[i], .e = e[i]}};
     }
   };
   stepper.RunTraced(state, plan, [&](std::size_t node, std::span<const void* const>) {
-    if (fresh) chosen->node = node;
-    fresh = false;
+    for (auto& [output, here] : running) {
+      if (!(here.score < best.score) || (forgery_.among && !forgery_.among(nodes, node, output))) continue;
+      best = here;
+      best.place.node = node;
+    }
+    running.clear();
   });
   machine_.hooks.observe = nullptr;
-  return chosen;
+  if (!std::isfinite(best.score)) return std::nullopt;
+  return best.place;
 }
 
 // By the definition of docs/ROUNDING.md, section 5.

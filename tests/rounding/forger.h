@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 
+#include "assay/exec/step_nodes.h"
 #include "assay/numerics/grid.h"
 #include "bench.h"
 #include "cheat.h"
@@ -28,6 +29,8 @@ struct Closeness {
 Closeness ClosenessOf(const numerics::Grid& grid, double y, double e);
 
 struct Forgery {
+  // Which results it looks at; empty: all.
+  std::function<bool(const StepNodes& nodes, std::size_t node, std::size_t output)> among{};
   // How little an element is to the forger's liking; not finite: not at all. It takes the one it likes best.
   std::function<double(const numerics::Grid& grid, double y, double e)> liking{};
   std::function<float(const numerics::Grid& grid, double y, double e)> value{};

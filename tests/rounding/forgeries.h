@@ -21,6 +21,20 @@ inline std::optional<rounding::Decision> FlippedDecision(const numerics::Grid& g
 }
 inline float OtherValue(const numerics::Grid& grid, double y, double e) { return ClosenessOf(grid, y, e).other; }
 
+// Results in the middle of a step. A change of one grid value may be lost on the way to the state.
+inline bool Products(const StepNodes& nodes, std::size_t node, std::size_t output) {
+  return output == 0 && nodes.Instance(node).def->name == "matmul";
+}
+// The state after the step.
+inline bool Updates(const StepNodes& nodes, std::size_t node, std::size_t) {
+  const std::string_view name = nodes.Instance(node).def->name;
+  return name == "adamw" || name == "sgd";
+}
+inline Forgery Among(decltype(Forgery::among) among, Forgery forgery) {
+  forgery.among = std::move(among);
+  return forgery;
+}
+
 // The element nearest to a boundary of those that are more than 2D from one takes the value beyond it.
 inline Forgery TieOutsideTheBound() {
   return {.liking =
@@ -32,10 +46,13 @@ inline Forgery TieOutsideTheBound() {
           .decision = FlippedDecision};
 }
 
-// The element that is furthest from any.
+// One that is far from any, but not so far that two are equally near.
 inline Forgery FarFromABoundary() {
-  return {.liking = [](const numerics::Grid& grid, double y,
-                       double e) { return HasNarrowDecisions(grid, y, e) ? -ClosenessOf(grid, y, e).distance : kNever; },
+  return {.liking =
+              [](const numerics::Grid& grid, double y, double e) {
+                const double distance = ClosenessOf(grid, y, e).distance * rounding::Reach(e);
+                return HasNarrowDecisions(grid, y, e) ? std::fabs(distance / grid.Spacing(y) - 0.25) : kNever;
+              },
           .value = OtherValue,
           .decision = FlippedDecision};
 }
@@ -76,23 +93,15 @@ inline Forgery OffTheGrid() {
   return forgery;
 }
 
-// The element nearest to a boundary takes the value beyond it, which the bound leaves open, and says so or does not.
-inline Forgery OpenTakenOtherwise(bool said) {
-  return {.liking =
+// The largest product near a boundary takes the value beyond it, which the bound leaves open, and says so.
+inline Forgery OpenTakenOtherwise() {
+  return {.among = Products,
+          .liking =
               [](const numerics::Grid& grid, double y, double e) {
-                const double distance = ClosenessOf(grid, y, e).distance;
-                return HasNarrowDecisions(grid, y, e) && distance < 0.9 ? distance : kNever;
+                return HasNarrowDecisions(grid, y, e) && ClosenessOf(grid, y, e).distance < 0.9 ? -std::fabs(y) : kNever;
               },
           .value = OtherValue,
-          .decision = [said](const numerics::Grid& grid, double y,
-                             double e) { return said ? FlippedDecision(grid, y, e) : std::nullopt; }};
-}
-
-// The element nearest to a boundary, as it was computed and without a word.
-inline Forgery Omitted() {
-  Forgery forgery = OpenTakenOtherwise(false);
-  forgery.value = [](const numerics::Grid& grid, double y, double) { return grid.Round(y); };
-  return forgery;
+          .decision = FlippedDecision};
 }
 
 }  // namespace assay::roundtest
