@@ -43,9 +43,15 @@ expect step 6
 grep -q 'rounding log' "$work/out" || fail "audit without a bundle: $(last)"
 "$assay" fsck "$work/without" >"$work/out" 2>"$work/err" && fail "fsck without a bundle: $(cat "$work/out")"
 
+# A better loss than there was is told from another state.
+ASSAY_KEY=$work/liar.key "$cheat" rewritten-log "$job" --steps 6 --at 3 --out "$work/rewritten" >"$work/out" 2>"$work/err" || fail "cheat: $(cat "$work/err")"
+"$assay" audit "$work/rewritten" --json --quiet >"$work/out" 2>"$work/err"
+[ $? -eq 1 ] || fail "audit of a rewritten log: $(cat "$work/out" "$work/err")"
+expect step 3
+grep -q 'gives loss' "$work/out" || fail "audit of a rewritten log: $(last)"
+
 # A cheat. Whoever was trained after it follows its rounding log; what then differs, the cheat has to answer for.
 ASSAY_KEY=$work/liar.key "$cheat" flipped-bit "$job" --out "$work/liar" --at 7 >"$work/out" 2>"$work/err" || fail "cheat: $(cat "$work/err")"
-node=$(sed -n 's/^node *//p' "$work/out")
 "$assay" audit "$work/liar" --json --quiet >"$work/out" 2>"$work/err"
 [ $? -eq 1 ] || fail "audit of a cheat: $(cat "$work/out" "$work/err")"
 expect verdict refuted
