@@ -32,7 +32,9 @@ Result<RunLog> Rewrite(const Setting& setting, const RunDirectory& run) {
       ASSAY_TRY(RewriteSnapshot(setting, run, entry.step));
       done = true;
     }
-    rewritten.Append(rewritten.Next(entry.step, entry.state_root, entry.batch_root, loss_bits));
+    LogEntry next = rewritten.Next(entry.step, entry.state_root, entry.batch_root, loss_bits);
+    next.rounding_root = entry.rounding_root;
+    rewritten.Append(next);
   }
   ASSAY_TRY(rewritten.Write(run.log_path(), log.checkpoint().origin, setting.key));
   return rewritten;

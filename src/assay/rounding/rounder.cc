@@ -9,8 +9,8 @@
 namespace assay::rounding {
 
 std::string Describe(const Inadmissible& inadmissible) {
-  if (inadmissible.decision == Decision{}) return fmt::format("is not of this step: {}", inadmissible.reason);
-  const Decision& decision = inadmissible.decision;
+  if (!inadmissible.decision) return fmt::format("is not of this step: {}", inadmissible.reason);
+  const Decision& decision = *inadmissible.decision;
   const std::string what = decision.wide ? fmt::format("{}", decision.value) : decision.up ? "rounded up" : "rounded down";
   return fmt::format("decides element {} of result {} as {}: {}", inadmissible.element, inadmissible.result, what,
                      inadmissible.reason);

@@ -21,7 +21,7 @@ namespace assay::rounding {
 struct Inadmissible {
   std::uint64_t result = 0;   // which result of the step, counted by Next; the number of results if it is about none of them
   std::uint64_t element = 0;  // of that result
-  Decision decision = {};
+  std::optional<Decision> decision{};  // none if it is about none of them
   std::string reason;
 };
 

@@ -194,6 +194,19 @@ TEST(Rounder, ReportsTheFirstInadmissibleDecision) {
   EXPECT_FALSE(inadmissible->reason.empty());
 }
 
+TEST(Rounder, NamesTheFirstElementOfAStep) {
+  Rounder rounder(32);
+  rounder.BeginFollow({.elements = 1, .decisions = {{.position = 0, .wide = false, .up = false, .value = 0}}});
+  RunStep(rounder, {{1.0 + 0x1p-30}}, {{0x1p-50}}, 2, 1);
+  const auto inadmissible = rounder.End().inadmissible;
+  ASSERT_FALSE(inadmissible) << "it is what the value rounds to";
+  rounder.BeginFollow({.elements = 1, .decisions = {{.position = 0, .wide = false, .up = false, .value = 0}}});
+  RunStep(rounder, {{1.0 - 0x1p-30}}, {{0x1p-50}}, 2, 1);
+  const auto first = rounder.End().inadmissible;
+  ASSERT_TRUE(first);
+  EXPECT_NE(Describe(*first).find("decides element 0 of result 0 as rounded down"), std::string::npos) << Describe(*first);
+}
+
 TEST(Rounder, ReportsALogOfAnotherStep) {
   const std::vector<std::vector<double>> y = {{1.0, 2.0, 3.0}};
   const std::vector<std::vector<double>> e = {{0.0, 0.0, 0.0}};

@@ -1,5 +1,6 @@
 #include "assay/train/audit.h"
 
+#include <bit>
 #include <new>
 #include <utility>
 
@@ -30,7 +31,10 @@ class Auditor {
 
   std::int64_t steps_checked() const { return checked_; }
   const std::optional<AuditReport::Roundings>& roundings() const { return roundings_; }
-  void IgnoreRoundings() { replay_.IgnoreRoundings(); }
+  void IgnoreRoundings() {
+    ignore_roundings_ = true;
+    replay_.IgnoreRoundings();
+  }
 
   // Replays the segments, which are in ascending order.
   std::optional<Stop> Check(const std::vector<Segment>& segments) {
@@ -105,10 +109,12 @@ class Auditor {
     roundings_->elements += report.elements;
     if (!report.inadmissible) return std::nullopt;
     const StepNodes nodes(prepared_.program);
-    Refutation refutation{.reason = fmt::format("step {}: {}", replay_.step(), Describe(*report.inadmissible)),
+    Refutation refutation{.reason = fmt::format("step {}: the rounding log {}", replay_.step(), Describe(*report.inadmissible)),
                           .step = replay_.step()};
-    refutation.node = static_cast<std::int64_t>(outcome.rounding->inadmissible_node);
-    refutation.node_name = nodes.Describe(outcome.rounding->inadmissible_node);
+    if (const auto node = outcome.rounding->inadmissible_node) {
+      refutation.node = static_cast<std::int64_t>(*node);
+      refutation.node_name = nodes.Describe(*node);
+    }
     return Stop{std::move(refutation), {}};
   }
 
@@ -127,7 +133,12 @@ class Auditor {
     if (mine.rounding_root != entry->rounding_root)
       return fmt::format("step {}: the rounding log is not the one of the log", step);
     if (mine.batch_root != entry->batch_root) return fmt::format("step {}: was run on other samples (batch root)", step);
-    return fmt::format("step {}: gives another state than the run's, its rounding decisions followed", step);
+    if (mine.state_root == entry->state_root) {
+      return fmt::format("step {}: gives loss {}, the run's log says {}", step, std::bit_cast<float>(mine.loss_bits),
+                         std::bit_cast<float>(entry->loss_bits));
+    }
+    return fmt::format("step {}: gives another state than the run's, its rounding decisions {}", step,
+                       ignore_roundings_ ? "left alone" : "followed");
   }
 
   // A snapshot of a step that the log does not commit to is what an interrupted process left; it is signed for like the others.
@@ -175,6 +186,7 @@ class Auditor {
   Replay replay_;
   std::int64_t checked_ = 0;
   std::optional<AuditReport::Roundings> roundings_;
+  bool ignore_roundings_ = false;
 };
 
 // Every snapshot that was kept is one that an honest replay could start from.

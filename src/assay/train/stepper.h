@@ -27,7 +27,7 @@ struct StepPlan {
 // What became of the close calls of a step (docs/ROUNDING.md).
 struct StepRounding {
   rounding::StepReport report;
-  std::size_t inadmissible_node = 0;  // where report.inadmissible is
+  std::optional<std::size_t> inadmissible_node{};  // where report.inadmissible is, if it is about a result
 };
 
 struct StepOutcome {

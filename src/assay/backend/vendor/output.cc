@@ -31,8 +31,10 @@ void Output::Perturb(double* y, const double* e, std::int64_t n, std::int64_t at
   for (std::int64_t i = 0; i < n; ++i) {
     if (!std::isfinite(y[i]) || !(e[i] > 0) || !std::isfinite(e[i])) continue;
     const std::uint32_t draw =
-        Philox({static_cast<std::uint32_t>(index_), 0}, {static_cast<std::uint32_t>(at + i), 0, 0, 0})[0];
-    y[i] += e[i] * hooks_->perturbation * (static_cast<double>(draw) * 0x1p-31 - 1.0);
+        Philox({static_cast<std::uint32_t>(index_), hooks_->seed}, {static_cast<std::uint32_t>(at + i), 0, 0, 0})[0];
+    const double moved = y[i] + e[i] * hooks_->perturbation * (static_cast<double>(draw) * 0x1p-31 - 1.0);
+    // Bounds of less than an ulp are common: the rounding of the sum must not lead out of them.
+    if (std::fabs(moved - y[i]) <= e[i] * hooks_->perturbation) y[i] = moved;
   }
 }
 

@@ -14,6 +14,7 @@ namespace assay::vendor {
 struct TestHooks {
   // Added to every result whose bound is a number: up to this many times the bound, pseudo-random by place.
   double perturbation = 0;
+  std::uint32_t seed = 0;  // of these draws
   // Elements [at, at + y.size()) of an output, in any order, from any thread.
   std::function<void(std::size_t output, std::int64_t at, std::span<const double> y, std::span<const double> e)> observe;
 };

@@ -1,0 +1,78 @@
+# Rounded training as people run it: train, audit, fsck, roundings, trace, and a dispute with a cheat who followed the honest trainer's rounding log.
+. "$(dirname "$0")/../e2e/lib.sh"
+cheat=$2
+job=examples/gpt2-tiny-rounded.toml
+for who in honest liar; do "$assay" keygen --out "$work/$who.key" --name "$who" >"$work/out" || fail "keygen"; done
+last() { tail -n1 "$work/out"; }
+expect() { [ "$(last | field "$1")" = "$2" ] || fail "expected $1 $2: $(last) $(cat "$work/err")"; }
+above() { [ "$(last | field "$1")" -gt "$2" ] || fail "expected $1 above $2: $(last)"; }
+
+export ASSAY_KEY=$work/honest.key
+"$assay" train "$job" --out "$work/honest" --quiet --threads 2 >"$work/out" 2>"$work/err" </dev/null || {
+  grep -qi openblas "$work/err" && skip "OpenBLAS is not installed"
+  fail "train: $(cat "$work/err")"
+}
+
+"$assay" audit "$work/honest" --json --quiet --threads 1 >"$work/out" 2>"$work/err" || fail "audit: $(cat "$work/out" "$work/err")"
+expect verdict verified
+expect steps_checked 20
+above decisions 0
+above log_bytes 0
+above rounded_elements 1000000
+[ -n "$(last | field corrections)" ] || fail "no corrections: $(last)"
+"$assay" audit "$work/honest" --sample 50 --nonce 00 --json --quiet >"$work/out" 2>"$work/err" || fail "audit --sample: $(cat "$work/out" "$work/err")"
+expect verdict verified
+# The same machine rounds alike without the log.
+"$assay" audit "$work/honest" --rule none --json --quiet --threads 2 >"$work/out" 2>"$work/err" || fail "audit --rule none: $(cat "$work/out" "$work/err")"
+expect verdict verified
+expect decisions 0
+
+"$assay" fsck "$work/honest" >"$work/out" 2>"$work/err" || fail "fsck: $(cat "$work/out" "$work/err")"
+"$assay" roundings "$work/honest" --step 3 >"$work/out" 2>"$work/err" || fail "roundings: $(cat "$work/err")"
+grep -Eq '^[0-9,]+ close calls among [0-9,]+ rounded elements' "$work/out" || fail "roundings: $(cat "$work/out")"
+refuses 'has no rounding log of step 21' "$assay" roundings "$work/honest" --step 21
+"$assay" trace "$work/honest" --step 3 >"$work/out" 2>"$work/err" || fail "trace: $(cat "$work/err")"
+
+# Without a bundle of rounding logs: refuted, and fsck says so.
+cp -r "$work/honest" "$work/without"
+rm "$work/without/rounding/steps-0000000006-0000000010.bin" || fail "no such bundle: $(ls "$work/without/rounding")"
+"$assay" audit "$work/without" --json --quiet >"$work/out" 2>"$work/err"
+[ $? -eq 1 ] || fail "audit without a bundle: $(cat "$work/out" "$work/err")"
+expect verdict refuted
+expect step 6
+grep -q 'rounding log' "$work/out" || fail "audit without a bundle: $(last)"
+"$assay" fsck "$work/without" >"$work/out" 2>"$work/err" && fail "fsck without a bundle: $(cat "$work/out")"
+
+# A better loss than there was is told from another state.
+ASSAY_KEY=$work/liar.key "$cheat" rewritten-log "$job" --steps 6 --at 3 --out "$work/rewritten" >"$work/out" 2>"$work/err" || fail "cheat: $(cat "$work/err")"
+"$assay" audit "$work/rewritten" --json --quiet >"$work/out" 2>"$work/err"
+[ $? -eq 1 ] || fail "audit of a rewritten log: $(cat "$work/out" "$work/err")"
+expect step 3
+grep -q 'gives loss' "$work/out" || fail "audit of a rewritten log: $(last)"
+
+# A cheat. Whoever was trained after it follows its rounding log; what then differs, the cheat has to answer for.
+ASSAY_KEY=$work/liar.key "$cheat" flipped-bit "$job" --out "$work/liar" --at 7 >"$work/out" 2>"$work/err" || fail "cheat: $(cat "$work/err")"
+"$assay" audit "$work/liar" --json --quiet >"$work/out" 2>"$work/err"
+[ $? -eq 1 ] || fail "audit of a cheat: $(cat "$work/out" "$work/err")"
+expect verdict refuted
+expect step 7
+"$assay" train "$job" --out "$work/follower" --follow "$work/liar" --quiet >"$work/out" 2>"$work/err" </dev/null || fail "train --follow: $(cat "$work/err")"
+for order in "follower liar a" "liar follower b"; do
+  set -- $order
+  first=honest second=liar
+  [ "$1" = liar ] && first=liar second=honest
+  "$assay" dispute "$work/$1" "$work/$2" --key "$work/$first.key" --key "$work/$second.key" --evidence "$work/evidence" --json --quiet >"$work/out" 2>"$work/err" ||
+    fail "dispute $order: $(cat "$work/err")"
+  expect verdict "$3"
+  expect step 7
+  "$assay" judge "$work/evidence" --json >"$work/out" 2>"$work/err" || fail "judge $order: $(cat "$work/out" "$work/err")"
+  expect verdict "$3"
+  expect step 7
+done
+"$assay" dispute "$work/honest" "$work/honest" --json --quiet >"$work/out" 2>"$work/err" || fail "dispute with itself: $(cat "$work/err")"
+expect verdict both
+
+# Other kernels of OpenBLAS, where this processor has them.
+python3 "$(dirname "$0")/replicate.py" "$assay" --steps 20 --job mlp --job gpt2-tiny --pairs ring --kernels Haswell,Prescott >"$work/out" 2>"$work/err" ||
+  fail "replicate: $(cat "$work/out" "$work/err")"
+tail -n1 "$work/out"
