@@ -30,7 +30,7 @@ class Auditor {
         replay_(run, prepared, claims.log, backend, pool) {}
 
   std::int64_t steps_checked() const { return checked_; }
-  const std::optional<AuditReport::Roundings>& roundings() const { return roundings_; }
+  const std::optional<AuditRoundings>& roundings() const { return roundings_; }
   void IgnoreRoundings() {
     ignore_roundings_ = true;
     replay_.IgnoreRoundings();
@@ -185,7 +185,7 @@ class Auditor {
   const AuditHooks& hooks_;
   Replay replay_;
   std::int64_t checked_ = 0;
-  std::optional<AuditReport::Roundings> roundings_;
+  std::optional<AuditRoundings> roundings_;
   bool ignore_roundings_ = false;
 };
 

@@ -35,6 +35,14 @@ struct AuditHooks {
   std::function<bool()> should_stop{};                // asked before each step
 };
 
+// Of jobs that round: bytes of the logs that were followed, the decisions in them, and how many were taken otherwise here.
+struct AuditRoundings {
+  std::uint64_t log_bytes = 0;
+  std::uint64_t decisions = 0;
+  std::uint64_t corrections = 0;
+  std::uint64_t elements = 0;  // that have a bound
+};
+
 struct AuditReport {
   Verdict verdict = Verdict::kUnchecked;
   std::int64_t steps_checked = 0;
@@ -42,14 +50,7 @@ struct AuditReport {
   std::vector<std::int64_t> drawn{};  // the ones that were replayed
   std::optional<Refutation> refutation{};
   std::string reason{};  // why it could not be checked
-  // Of jobs that round: bytes of the logs that were followed, the decisions in them, and how many were taken otherwise here.
-  struct Roundings {
-    std::uint64_t log_bytes = 0;
-    std::uint64_t decisions = 0;
-    std::uint64_t corrections = 0;
-    std::uint64_t elements = 0;  // that have a bound
-  };
-  std::optional<Roundings> roundings{};
+  std::optional<AuditRoundings> roundings{};
 };
 
 AuditReport Audit(const RunDirectory& run, const PreparedJob& prepared, const AuditOptions& options, Backend& backend,
