@@ -74,7 +74,7 @@ TEST_F(Lies, OpenDecisionsMayBeTakenEitherWay) {
   Machine plain(32);
   const AuditReport report = Tell(prepared, OpenTakenOtherwise(), plain);
   EXPECT_EQ(report.verdict, Verdict::kVerified) << Said(report);
-  EXPECT_EQ(report.roundings.value_or(AuditReport::Roundings{}).corrections, 1u);
+  EXPECT_EQ(report.roundings.value_or(AuditRoundings{}).corrections, 1u);
 }
 
 // A trainer that takes open decisions as its machine has them and writes none down is found out at the first step whose state an auditor's own decisions change.

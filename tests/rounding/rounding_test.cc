@@ -25,7 +25,7 @@ class Rounding : public testing::Test {
     const AuditReport report = AuditOf(path, prepared, auditor);
     EXPECT_EQ(report.verdict, Verdict::kVerified) << Said(report);
     EXPECT_EQ(report.steps_checked, prepared.job.steps);
-    return report.roundings.value_or(AuditReport::Roundings{}).corrections;
+    return report.roundings.value_or(AuditRoundings{}).corrections;
   }
   std::string Fresh() { return scratch_ / std::to_string(runs_++); }
 
