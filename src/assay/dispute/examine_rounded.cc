@@ -78,34 +78,41 @@ Step<void> Examination::ExamineRounded(const DisputedStep& step, const NodeRecor
   ASSAY_ASSIGN(const std::vector<SparseTensor> inputs, FetchInputs(step, record, op, needs, kMaxRoundedLeaves));
   const Truth truth = Evaluate(op, inputs, output, element);
   const numerics::Grid grid(static_cast<int>(terms_.job().round_bits));
-  const float nearest = grid.Round(truth.value);
-  Both<bool> possible{};
-  for (std::size_t p = 0; p < 2; ++p) {
-    possible[p] = truth.exact ? SameBits(said[p], nearest) : rounding::CanRoundTo(grid, truth.truth.v, truth.truth.e, said[p]);
+  if (truth.exact) {
+    const float nearest = grid.Round(truth.value);
+    finding.truth = FloatText(nearest);
+    return tl::unexpected(Convict(!SameBits(said[0], nearest), !SameBits(said[1], nearest), std::move(finding)));
   }
-  finding.truth = truth.exact ? FloatText(nearest) : fmt::format("{:.17g} within {:.3g}", truth.value, truth.truth.e);
-  if (!possible[0] || !possible[1]) return tl::unexpected(Convict(!possible[0], !possible[1], std::move(finding)));
+  // A correct evaluation is within e of the truth. Who follows a log takes what it names within 2e of an evaluation of its own.
+  const auto can = [&](float value, double times) {
+    return rounding::CanRoundTo(grid, truth.truth.v, times * truth.truth.e, value);
+  };
+  finding.truth = fmt::format("{:.17g} within {:.3g}", truth.value, truth.truth.e);
+  if (!can(said[0], 3) || !can(said[1], 3))
+    return tl::unexpected(Convict(!can(said[0], 3), !can(said[1], 3), std::move(finding)));
 
-  // Both can have come about: the log that both commit to says which it is.
   ASSAY_ASSIGN(const Bytes bytes, RoundingLog(step));
   const auto log = rounding::DecodeDecisions(bytes, "rounding log");
   if (!log)
     return tl::unexpected(Halt(Undecided{fmt::format("step {}: both agree on a rounding log that is none", step.step)}));
   const std::uint64_t position = PositionOf(terms_.nodes(), record.node, output, element);
   const auto at = std::ranges::lower_bound(log->decisions, position, {}, &rounding::Decision::position);
+  const std::string where = fmt::format("step {}: element {} of output {} of node {}", step.step, element, output, record.node);
   if (at == log->decisions.end() || at->position != position) {
-    return tl::unexpected(
-        Halt(Undecided{fmt::format("step {}: the rounding log leaves out element {} of output {} of node {}, which correct "
-                                   "evaluations can round either way; "
-                                   "whoever wrote the log is wrong",
-                                   step.step, element, output, record.node)}));
+    if (can(said[0], 1) && can(said[1], 1)) {
+      return tl::unexpected(Halt(
+          Undecided{where + " can be rounded either way, and the rounding log leaves it out; whoever wrote the log is wrong"}));
+    }
+    return tl::unexpected(Convict(!can(said[0], 1), !can(said[1], 1), std::move(finding)));
   }
   const float right = rounding::Follow(grid, *at, truth.value, rounding::Reach(truth.truth.e)).value;
   finding.truth = fmt::format("{}, as the rounding log says", FloatText(right));
-  if (SameBits(said[0], right) == SameBits(said[1], right)) {
-    return tl::unexpected(Halt(Undecided{fmt::format("step {}: the rounding log names neither value", step.step)}));
+  const Both<bool> follows{SameBits(said[0], right), SameBits(said[1], right)};
+  if (!can(right, 1) || (follows[0] == follows[1])) {
+    return tl::unexpected(Halt(
+        Undecided{where + " is decided by the rounding log as no correct evaluation can; whoever wrote the log is wrong"}));
   }
-  return tl::unexpected(Convict(!SameBits(said[0], right), !SameBits(said[1], right), std::move(finding)));
+  return tl::unexpected(Convict(!follows[0], !follows[1], std::move(finding)));
 }
 
 }  // namespace assay::dispute
