@@ -1,5 +1,6 @@
 #include "assay/backend/vendor/output.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "assay/base/philox.h"
@@ -34,7 +35,7 @@ void Output::Perturb(double* y, const double* e, std::int64_t n, std::int64_t at
         Philox({static_cast<std::uint32_t>(index_), hooks_->seed}, {static_cast<std::uint32_t>(at + i), 0, 0, 0})[0];
     const double moved = y[i] + e[i] * hooks_->perturbation * (static_cast<double>(draw) * 0x1p-31 - 1.0);
     // Bounds of less than an ulp are common: the rounding of the sum must not lead out of them.
-    if (std::fabs(moved - y[i]) <= e[i] * hooks_->perturbation) y[i] = moved;
+    if (std::fabs(moved - y[i]) <= e[i] * std::max(1.0, std::fabs(hooks_->perturbation))) y[i] = moved;
   }
 }
 
