@@ -34,7 +34,7 @@ if(ASSAY_FUZZ)  # coverage for the fuzzer in everything that the targets reach
   target_compile_options(assay_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# Layers in which no time is spent, and tests, are compiled with less effort: half of a build goes into optimizing them otherwise.
+# Layers in which no time is spent, and tests, are compiled with less effort, which shortens builds by about a fifth there.
 add_library(assay_light INTERFACE)
 target_compile_options(assay_light INTERFACE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
 set(ASSAY_LIGHT_LAYERS graph ops model job net run train dispute cli)

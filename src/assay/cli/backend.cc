@@ -58,7 +58,8 @@ Result<std::unique_ptr<Backend>> MakeVendorBackend(std::string_view device, cons
   if (device != "cpu") return Err("--device {}: jobs of this precision run on the CPU alone", device);
   return vendor::MakeVendorBackend(
       {.precision = job.precision == Precision::kFp32Vendor ? vendor::Precision::kFp32 : vendor::Precision::kFp64Rounded,
-       .bits = static_cast<int>(job.round_bits)},
+       .bits = static_cast<int>(job.round_bits),
+       .rule = job.round_rule == RoundRule::kPaper ? rounding::Rule::kPaper : rounding::Rule::kBound},
       pool);
 }
 

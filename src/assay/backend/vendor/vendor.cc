@@ -1,5 +1,6 @@
 #include "assay/backend/vendor/vendor.h"
 
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -32,7 +33,7 @@ class VendorBackend final : public HostBackend {
       : HostBackend(pool),
         rounds_(options.precision == Precision::kFp64Rounded),
         hooks_(options.hooks),
-        rounder_(rounds_ ? options.bits : numerics::Grid::kMaxBits, options.rule),
+        rounder_(rounds_ ? options.bits : numerics::Grid::kMaxBits, options.rule, std::ldexp(0.25, 9 - options.bits)),
         context_(pool, std::move(blas), !rounds_) {}
 
   std::string_view name() const override { return "openblas"; }
