@@ -14,27 +14,31 @@
 #include <cstdint>
 #include <limits>
 
+#include "assay/numerics/host_device.h"
+
 namespace assay::numerics {
 
 inline constexpr double kUnit = 0x1p-53;      // half an ulp of one
 inline constexpr double kFunction = 0x1p-51;  // relative error of an elementary function
 
 // The plain evaluation: the machine's libm, which is correct but not the same everywhere.
-inline double ToDouble(double v) { return v; }
-inline double Exp(double a) { return std::exp(a); }
-inline double Log(double a) { return std::log(a); }
-inline double Sqrt(double a) { return std::sqrt(a); }
-inline double Rsqrt(double a) { return 1 / std::sqrt(a); }
-inline double Tanh(double a) { return std::tanh(a); }
-inline double Erf(double a) { return std::erf(a); }
-inline double Sin(double a) { return std::sin(a); }
-inline double Cos(double a) { return std::cos(a); }
-inline double Pow(double x, double y) { return std::pow(x, y); }
-inline double Fabs(double a) { return std::fabs(a); }
+ASSAY_HD inline double ToDouble(double v) { return v; }
+ASSAY_HD inline double Exp(double a) { return std::exp(a); }
+ASSAY_HD inline double Log(double a) { return std::log(a); }
+ASSAY_HD inline double Sqrt(double a) { return std::sqrt(a); }
+ASSAY_HD inline double Rsqrt(double a) { return 1 / std::sqrt(a); }
+ASSAY_HD inline double Tanh(double a) { return std::tanh(a); }
+ASSAY_HD inline double Erf(double a) { return std::erf(a); }
+ASSAY_HD inline double Sin(double a) { return std::sin(a); }
+ASSAY_HD inline double Cos(double a) { return std::cos(a); }
+ASSAY_HD inline double Pow(double x, double y) { return std::pow(x, y); }
+ASSAY_HD inline double Fabs(double a) { return std::fabs(a); }
 // A NaN in either operand wins; of equal operands the left one stays.
-inline double Max(double a, double b) { return b > a || b != b ? b : a; }
+ASSAY_HD inline double Max(double a, double b) { return b > a || b != b ? b : a; }
 // left > right ? then : otherwise
-inline double Choose(double left, double right, double then, double otherwise) { return left > right ? then : otherwise; }
+ASSAY_HD inline double Choose(double left, double right, double then, double otherwise) {
+  return left > right ? then : otherwise;
+}
 
 template <class V>
 struct Bounded {
@@ -43,34 +47,34 @@ struct Bounded {
   bool narrow = false;  // an exact binary32 value: the product of two is exact
 
   constexpr Bounded() = default;
-  Bounded(double exact) : v(exact) {}                       // NOLINT: numbers stand for themselves in formulas
-  Bounded(float exact) : v(double{exact}), narrow(true) {}  // NOLINT
-  Bounded(int exact) : v(static_cast<double>(exact)) {}     // NOLINT
-  Bounded(const V& value, double error) : v(value), e(error) {}
+  ASSAY_HD Bounded(double exact) : v(exact) {}                       // NOLINT: numbers stand for themselves in formulas
+  ASSAY_HD Bounded(float exact) : v(double{exact}), narrow(true) {}  // NOLINT
+  ASSAY_HD Bounded(int exact) : v(static_cast<double>(exact)) {}     // NOLINT
+  ASSAY_HD Bounded(const V& value, double error) : v(value), e(error) {}
 
-  double magnitude() const { return std::fabs(ToDouble(v)); }
+  ASSAY_HD double magnitude() const { return std::fabs(ToDouble(v)); }
 
-  friend Bounded operator-(const Bounded& a) {
+  ASSAY_HD friend Bounded operator-(const Bounded& a) {
     Bounded r(-a.v, a.e);
     r.narrow = a.narrow;
     return r;
   }
-  friend Bounded operator+(const Bounded& a, const Bounded& b) {
+  ASSAY_HD friend Bounded operator+(const Bounded& a, const Bounded& b) {
     Bounded r(a.v + b.v, a.e + b.e);
     r.e += kUnit * r.magnitude();
     return r;
   }
-  friend Bounded operator-(const Bounded& a, const Bounded& b) {
+  ASSAY_HD friend Bounded operator-(const Bounded& a, const Bounded& b) {
     Bounded r(a.v - b.v, a.e + b.e);
     r.e += kUnit * r.magnitude();
     return r;
   }
-  friend Bounded operator*(const Bounded& a, const Bounded& b) {
+  ASSAY_HD friend Bounded operator*(const Bounded& a, const Bounded& b) {
     Bounded r(a.v * b.v, a.magnitude() * b.e + (b.magnitude() + 3 * b.e) * a.e);
     if (!(a.narrow && b.narrow)) r.e += kUnit * r.magnitude();
     return r;
   }
-  friend Bounded operator/(const Bounded& a, const Bounded& b) {
+  ASSAY_HD friend Bounded operator/(const Bounded& a, const Bounded& b) {
     Bounded r(a.v / b.v, 0);
     const double m = b.magnitude();
     const double inverse = 1 / m;
@@ -81,13 +85,13 @@ struct Bounded {
     r.e = DivisionError(a, b, r.magnitude());
     return r;
   }
-  Bounded& operator+=(const Bounded& b) { return *this = *this + b; }
-  Bounded& operator-=(const Bounded& b) { return *this = *this - b; }
-  Bounded& operator*=(const Bounded& b) { return *this = *this * b; }
-  Bounded& operator/=(const Bounded& b) { return *this = *this / b; }
+  ASSAY_HD Bounded& operator+=(const Bounded& b) { return *this = *this + b; }
+  ASSAY_HD Bounded& operator-=(const Bounded& b) { return *this = *this - b; }
+  ASSAY_HD Bounded& operator*=(const Bounded& b) { return *this = *this * b; }
+  ASSAY_HD Bounded& operator/=(const Bounded& b) { return *this = *this / b; }
 
   // Where the divisor is not known well, or something is not finite.
-  static double DivisionError(const Bounded& a, const Bounded& b, double result) {
+  ASSAY_HD static double DivisionError(const Bounded& a, const Bounded& b, double result) {
     const double m = b.magnitude();
     // A divisor that overflowed: at least 2^1023, and the quotient is nothing to the grid.
     if (m > std::numeric_limits<double>::max() && a.magnitude() <= std::numeric_limits<double>::max()) return 0;
@@ -98,33 +102,33 @@ struct Bounded {
   }
 
   // By value: right where the operands are exact. Elsewhere use Choose and Max.
-  friend bool operator==(const Bounded& a, const Bounded& b) { return a.v == b.v; }
-  friend bool operator!=(const Bounded& a, const Bounded& b) { return a.v != b.v; }
-  friend bool operator<(const Bounded& a, const Bounded& b) { return a.v < b.v; }
-  friend bool operator>(const Bounded& a, const Bounded& b) { return a.v > b.v; }
-  friend bool operator<=(const Bounded& a, const Bounded& b) { return a.v <= b.v; }
-  friend bool operator>=(const Bounded& a, const Bounded& b) { return a.v >= b.v; }
+  ASSAY_HD friend bool operator==(const Bounded& a, const Bounded& b) { return a.v == b.v; }
+  ASSAY_HD friend bool operator!=(const Bounded& a, const Bounded& b) { return a.v != b.v; }
+  ASSAY_HD friend bool operator<(const Bounded& a, const Bounded& b) { return a.v < b.v; }
+  ASSAY_HD friend bool operator>(const Bounded& a, const Bounded& b) { return a.v > b.v; }
+  ASSAY_HD friend bool operator<=(const Bounded& a, const Bounded& b) { return a.v <= b.v; }
+  ASSAY_HD friend bool operator>=(const Bounded& a, const Bounded& b) { return a.v >= b.v; }
 
   // Whether correct evaluations can order two quantities differently.
-  friend bool Open(const Bounded& a, const Bounded& b) {
+  ASSAY_HD friend bool Open(const Bounded& a, const Bounded& b) {
     const double slack = a.e + b.e;
     return slack != 0 && !(std::fabs(ToDouble(a.v - b.v)) > 2.000001 * slack);
   }
 };
 
 template <class V>
-double ToDouble(const Bounded<V>& a) {
+ASSAY_HD double ToDouble(const Bounded<V>& a) {
   return ToDouble(a.v);
 }
 
 // f(a) with a bound on how far values of f can be apart for arguments that are e apart.
 template <class V>
-Bounded<V> WithFunctionError(const V& v, double spread) {
+ASSAY_HD Bounded<V> WithFunctionError(const V& v, double spread) {
   return {v, spread + kFunction * std::fabs(ToDouble(v))};
 }
 
 template <class V>
-Bounded<V> Exp(const Bounded<V>& a) {
+ASSAY_HD Bounded<V> Exp(const Bounded<V>& a) {
   const V v = Exp(a.v);
   const double magnitude = ToDouble(v);
   if (magnitude == 0 && a.magnitude() > std::numeric_limits<double>::max()) return {v, 0};
@@ -134,7 +138,7 @@ Bounded<V> Exp(const Bounded<V>& a) {
 }
 
 template <class V>
-Bounded<V> Log(const Bounded<V>& a) {
+ASSAY_HD Bounded<V> Log(const Bounded<V>& a) {
   const double least = ToDouble(a.v) - 2 * a.e;
   const double spread = least > 0 ? a.e / least : std::numeric_limits<double>::infinity();
   return WithFunctionError(Log(a.v), a.e == 0 ? 0 : spread);
@@ -142,7 +146,7 @@ Bounded<V> Log(const Bounded<V>& a) {
 
 // Arguments are sums of squares and the like: not negative for anybody.
 template <class V>
-Bounded<V> Sqrt(const Bounded<V>& a) {
+ASSAY_HD Bounded<V> Sqrt(const Bounded<V>& a) {
   const V v = Sqrt(a.v);
   const double root = ToDouble(v);
   // |sqrt(x) - sqrt(y)| is at most |x - y| / (2 sqrt(least)) and at most sqrt(|x - y|); sqrt(a - 2e) >= (a - 2e) / sqrt(a).
@@ -152,7 +156,7 @@ Bounded<V> Sqrt(const Bounded<V>& a) {
 }
 
 template <class V>
-Bounded<V> Rsqrt(const Bounded<V>& a) {
+ASSAY_HD Bounded<V> Rsqrt(const Bounded<V>& a) {
   const V v = Rsqrt(a.v);
   const double argument = ToDouble(a.v);
   if (argument > std::numeric_limits<double>::max()) return {v, 0};
@@ -164,7 +168,7 @@ Bounded<V> Rsqrt(const Bounded<V>& a) {
 }
 
 template <class V>
-Bounded<V> Tanh(const Bounded<V>& a) {
+ASSAY_HD Bounded<V> Tanh(const Bounded<V>& a) {
   const V v = Tanh(a.v);
   const double t = ToDouble(v);
   const double slope = (1 - t * t) + 2 * a.e + 0x1p-48;  // the slope's own slope is below 1
@@ -172,7 +176,7 @@ Bounded<V> Tanh(const Bounded<V>& a) {
 }
 
 template <class V>
-Bounded<V> Erf(const Bounded<V>& a) {
+ASSAY_HD Bounded<V> Erf(const Bounded<V>& a) {
   // The slope is 2/sqrt(pi) exp(-x^2), and exp(x^2) at least the beginning of its series.
   const double m = a.magnitude() - 2 * a.e;
   const double square = m > 0 ? m * m : 0;
@@ -181,17 +185,17 @@ Bounded<V> Erf(const Bounded<V>& a) {
 }
 
 template <class V>
-Bounded<V> Sin(const Bounded<V>& a) {
+ASSAY_HD Bounded<V> Sin(const Bounded<V>& a) {
   return WithFunctionError(Sin(a.v), a.e);
 }
 
 template <class V>
-Bounded<V> Cos(const Bounded<V>& a) {
+ASSAY_HD Bounded<V> Cos(const Bounded<V>& a) {
   return WithFunctionError(Cos(a.v), a.e);
 }
 
 template <class V>
-Bounded<V> Pow(const Bounded<V>& x, const Bounded<V>& y) {
+ASSAY_HD Bounded<V> Pow(const Bounded<V>& x, const Bounded<V>& y) {
   const V v = Pow(x.v, y.v);
   if (x.e == 0 && y.e == 0) return WithFunctionError(v, 0);
   const double base = x.magnitude();
@@ -211,14 +215,14 @@ Bounded<V> Pow(const Bounded<V>& x, const Bounded<V>& y) {
 }
 
 template <class V>
-Bounded<V> Fabs(const Bounded<V>& a) {
+ASSAY_HD Bounded<V> Fabs(const Bounded<V>& a) {
   Bounded<V> r(Fabs(a.v), a.e);
   r.narrow = a.narrow;
   return r;
 }
 
 template <class V>
-Bounded<V> Max(const Bounded<V>& a, const Bounded<V>& b) {
+ASSAY_HD Bounded<V> Max(const Bounded<V>& a, const Bounded<V>& b) {
   Bounded<V> r = b.v > a.v || b.v != b.v ? b : a;
   if (Open(a, b)) {
     r.e = a.e > b.e ? a.e : b.e;
@@ -229,7 +233,8 @@ Bounded<V> Max(const Bounded<V>& a, const Bounded<V>& b) {
 
 // left > right ? then : otherwise; where the errors leave the comparison open, the bound reaches to the farther of the two results.
 template <class V>
-Bounded<V> Choose(const Bounded<V>& left, const Bounded<V>& right, const Bounded<V>& then, const Bounded<V>& otherwise) {
+ASSAY_HD Bounded<V> Choose(const Bounded<V>& left, const Bounded<V>& right, const Bounded<V>& then,
+                           const Bounded<V>& otherwise) {
   Bounded<V> r = left.v > right.v ? then : otherwise;
   if (Open(left, right)) {
     r.e = std::fabs(ToDouble(then.v - otherwise.v)) + 2 * (then.e + otherwise.e);

@@ -15,7 +15,7 @@
 namespace assay::numerics {
 
 // The most additions that a term of a sum of n passes through.
-constexpr double SumDepth(std::int64_t n) {
+ASSAY_HD constexpr double SumDepth(std::int64_t n) {
   constexpr std::int64_t kBlock = 128;
   double depth = 0;
   for (; n > kBlock; n = (n + kBlock - 1) / kBlock) depth += static_cast<double>(kBlock);
@@ -23,24 +23,24 @@ constexpr double SumDepth(std::int64_t n) {
 }
 
 // Contractions of k products are computed in blocks of this many.
-constexpr std::int64_t ContractionBlock(std::int64_t k) { return k < 16384 ? 128 : 256; }
-constexpr double ContractionDepth(std::int64_t k) {
+ASSAY_HD constexpr std::int64_t ContractionBlock(std::int64_t k) { return k < 16384 ? 128 : 256; }
+ASSAY_HD constexpr double ContractionDepth(std::int64_t k) {
   const std::int64_t block = ContractionBlock(k);
   return static_cast<double>((k < block ? k : block) + (k + block - 1) / block);
 }
 
 // Sums of binary32 values are often exact: a value is a multiple of its quantum, so is every partial sum, and one of at most 2^53 quanta is a binary64.
-inline double QuantumOf(double v) {
+ASSAY_HD inline double QuantumOf(double v) {
   if (v == 0) return std::numeric_limits<double>::infinity();
   return std::bit_cast<double>(std::bit_cast<std::uint64_t>(v) & 0x7ff0000000000000) * 0x1p-23;
 }
 // The least quantum of a sum's terms; 0 if one of them is no binary32.
 template <class V>
-double QuantumOf(const Bounded<V>& t) {
+ASSAY_HD double QuantumOf(const Bounded<V>& t) {
   return t.narrow ? QuantumOf(ToDouble(t.v)) : 0;
 }
 // e of a sum of n terms from what its terms add up to.
-inline double SumError(double depth, double e, double magnitude, double quantum) {
+ASSAY_HD inline double SumError(double depth, double e, double magnitude, double quantum) {
   if (e == 0 && magnitude <= 0x1p52 * quantum) return 0;  // half of it: the magnitude is computed itself
   return e + depth * kUnit * (magnitude + e);
 }
@@ -51,8 +51,8 @@ namespace internal {
 struct PlainPart {
   double v = 0;
   PlainPart() = default;
-  explicit PlainPart(double t) : v(t) {}
-  PlainPart& operator+=(const PlainPart& b) {
+  ASSAY_HD explicit PlainPart(double t) : v(t) {}
+  ASSAY_HD PlainPart& operator+=(const PlainPart& b) {
     v += b.v;
     return *this;
   }
@@ -64,8 +64,8 @@ struct BoundedPart {
   double magnitude = 0;
   double quantum = std::numeric_limits<double>::infinity();
   BoundedPart() = default;
-  explicit BoundedPart(const Bounded<V>& t) : v(t.v), e(t.e), magnitude(t.magnitude()), quantum(QuantumOf(t)) {}
-  BoundedPart& operator+=(const BoundedPart& b) {
+  ASSAY_HD explicit BoundedPart(const Bounded<V>& t) : v(t.v), e(t.e), magnitude(t.magnitude()), quantum(QuantumOf(t)) {}
+  ASSAY_HD BoundedPart& operator+=(const BoundedPart& b) {
     v = v + b.v;
     e += b.e;
     magnitude += b.magnitude;
@@ -76,7 +76,7 @@ struct BoundedPart {
 
 // Terms [begin, begin + n) of a block.
 template <class Part, class F>
-Part SumBlock(std::int64_t begin, std::int64_t n, F& term) {
+ASSAY_HD Part SumBlock(std::int64_t begin, std::int64_t n, F& term) {
   constexpr int kLanes = 8;
   Part lanes[kLanes];
   std::int64_t i = 0;
@@ -92,7 +92,7 @@ Part SumBlock(std::int64_t begin, std::int64_t n, F& term) {
 
 // Blocks of 128 terms, blocks of 128 sums of blocks, and so on.
 template <class Part, class F>
-Part SumBlocks(std::int64_t n, F& term) {
+ASSAY_HD Part SumBlocks(std::int64_t n, F& term) {
   constexpr std::int64_t kBlock = 128;
   if (n <= kBlock) return SumBlock<Part>(0, n, term);
   constexpr int kLevels = 9;  // 128^9 = 2^63
@@ -125,7 +125,7 @@ struct PartOf<Bounded<V>> {
 };
 
 template <class V, class A, class B>
-V Products(std::int64_t k, A& a, B& b) {
+ASSAY_HD V Products(std::int64_t k, A& a, B& b) {
   if constexpr (std::is_same_v<V, double>) {
     const std::int64_t block = ContractionBlock(k);
     auto product = [&](std::int64_t i) { return double{a(i)} * double{b(i)}; };
@@ -142,7 +142,7 @@ V Products(std::int64_t k, A& a, B& b) {
 }
 
 template <class A>
-double Norm(std::int64_t k, A& a) {
+ASSAY_HD double Norm(std::int64_t k, A& a) {
   auto square = [&](std::int64_t i) { return double{a(i)} * double{a(i)}; };
   return std::sqrt(SumBlocks<PlainPart>(k, square).v);
 }
@@ -150,14 +150,14 @@ double Norm(std::int64_t k, A& a) {
 template <class T>
 struct Contraction {
   template <class A, class B>
-  static T Of(std::int64_t k, A& a, B& b) {
+  ASSAY_HD static T Of(std::int64_t k, A& a, B& b) {
     return Products<T>(k, a, b);
   }
 };
 template <class V>
 struct Contraction<Bounded<V>> {
   template <class A, class B>
-  static Bounded<V> Of(std::int64_t k, A& a, B& b) {
+  ASSAY_HD static Bounded<V> Of(std::int64_t k, A& a, B& b) {
     return {Products<V>(k, a, b), ContractionDepth(k) * kUnit * Norm(k, a) * Norm(k, b) * (1 + 0x1p-20)};
   }
 };
@@ -165,7 +165,7 @@ struct Contraction<Bounded<V>> {
 }  // namespace internal
 
 template <class T, class F>
-T Sum(std::int64_t n, F&& term) {
+ASSAY_HD T Sum(std::int64_t n, F&& term) {
   const auto sum = internal::SumBlocks<typename internal::PartOf<T>::Type>(n, term);
   if constexpr (std::is_same_v<T, double>) {
     return sum.v;
@@ -175,7 +175,7 @@ T Sum(std::int64_t n, F&& term) {
 }
 
 template <class T, class A, class B>
-T Contract(std::int64_t k, A&& a, B&& b) {
+ASSAY_HD T Contract(std::int64_t k, A&& a, B&& b) {
   return internal::Contraction<T>::Of(k, a, b);
 }
 

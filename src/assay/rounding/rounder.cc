@@ -18,6 +18,7 @@ std::string Describe(const Inadmissible& inadmissible) {
 
 void Rounder::Begin(Mode mode) {
   mode_ = mode;
+  ++steps_;
   next_ = 0;
   expected_ = 0;
   results_.clear();
@@ -98,6 +99,22 @@ void Rounder::Record(const double* y, const double* e, std::int64_t n, std::uint
   decisions_.insert(decisions_.end(), found.begin(), found.end());
 }
 
+void Rounder::AddClose(std::span<const CloseCall> calls) {
+  const std::lock_guard lock(mutex_);
+  for (const CloseCall& call : calls) {
+    if (const auto decision = Decide(grid_, call.y, Reach(call.e), call.position)) decisions_.push_back(*decision);
+  }
+}
+
+void Rounder::AddFollowed(std::uint64_t followed, std::uint64_t corrections, std::optional<std::uint64_t> refused) {
+  const std::lock_guard lock(mutex_);
+  followed_ += followed;
+  corrections_ += corrections;
+  if (!refused || (inadmissible_ && inadmissible_->position < *refused)) return;
+  const auto about = DecisionsIn(*refused, *refused + 1);
+  if (!about.empty()) inadmissible_ = about.front();
+}
+
 std::span<const Decision> Rounder::DecisionsIn(std::uint64_t begin, std::uint64_t end) const {
   const auto first = std::ranges::lower_bound(decisions_, begin, {}, &Decision::position);
   const auto last = std::ranges::lower_bound(first, decisions_.end(), end, {}, &Decision::position);
@@ -164,6 +181,7 @@ void Rounder::CheckLog(StepReport& report) const {
 }
 
 StepReport Rounder::End() {
+  if (elsewhere_ != nullptr) elsewhere_->Finish(*this);
   StepReport report;
   report.elements = next_;
   report.corrections = corrections_;

@@ -36,6 +36,15 @@ struct StepReport {
   std::optional<Inadmissible> inadmissible;  // the first
 };
 
+class Rounder;
+
+// Results that are rounded where the host does not see them, on a device: what came of it is handed over by AddClose or AddFollowed before a step ends.
+class RoundedElsewhere {
+ public:
+  virtual ~RoundedElsewhere() = default;
+  virtual void Finish(Rounder& rounder) = 0;
+};
+
 enum class Rule {
   kBound,  // decisions where the bound leaves the value open
   kPaper,  // the published rule: a symbol for each element, by a threshold
@@ -59,6 +68,17 @@ class Rounder {
   std::uint64_t Next(std::uint64_t elements);
 
   std::uint64_t results() const { return results_.size(); }  // announced in this step
+  std::uint64_t steps() const { return steps_; }             // begun so far, each in one of the three ways
+
+  // For results that are rounded elsewhere. It must outlive the rounder, or be taken away by null.
+  void set_elsewhere(RoundedElsewhere* elsewhere) { elsewhere_ = elsewhere; }
+  bool follows() const { return mode_ == Mode::kFollow; }
+  std::span<const Decision> decisions() const { return decisions_; }  // all that are followed, by position
+  // Those about [begin, end).
+  std::span<const Decision> DecisionsIn(std::uint64_t begin, std::uint64_t end) const;
+  void AddClose(std::span<const CloseCall> calls);
+  // So many decisions were followed, so many of them corrected a value; `refused` is the position of the first that is inadmissible.
+  void AddFollowed(std::uint64_t followed, std::uint64_t corrections, std::optional<std::uint64_t> refused);
 
   // kPaper: the threshold for the results from here on, called where Next is.
   void set_tau(double tau) { tau_ = tau; }
@@ -85,13 +105,12 @@ class Rounder {
   void RecordSymbols(const double* y, std::int64_t n, std::uint64_t position);
   void FollowSymbols(const double* y, std::int64_t n, std::uint64_t position, float* out);
   void CheckLog(StepReport& report) const;
-  // The decisions about [begin, end) of a log that is followed.
-  std::span<const Decision> DecisionsIn(std::uint64_t begin, std::uint64_t end) const;
-
   numerics::Grid grid_;
   Rule rule_;
   double tau_;
   Mode mode_ = Mode::kPlain;
+  std::uint64_t steps_ = 0;
+  RoundedElsewhere* elsewhere_ = nullptr;
   std::uint64_t next_ = 0;
   std::uint64_t expected_ = 0;          // elements of the step, by the log that is followed
   std::vector<std::uint64_t> results_;  // first positions

@@ -71,6 +71,7 @@ class CudaBackend final : public Backend {
   ~CudaBackend() override { static_cast<void>(cudaStreamSynchronize(stream_.get())); }
 
   std::string_view name() const override { return "cuda"; }
+  Context& context() { return context_; }
   MemorySpace& memory() override { return memory_; }
 
   void Run(const KernelArgs& args) override {
@@ -236,6 +237,8 @@ Result<DeviceInfo> FindDevice() {
   static_cast<void>(cudaRuntimeGetVersion(&info.runtime_version));
   return info;
 }
+
+Context& ContextOf(Backend& backend) { return static_cast<CudaBackend&>(backend).context(); }
 
 Result<std::unique_ptr<Backend>> MakeCudaBackend() { return MakeCudaBackend(Tuning{}); }
 

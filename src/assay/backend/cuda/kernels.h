@@ -53,6 +53,9 @@ class Context {
   std::vector<void*> recorded_;  // former ones that recordings use
 };
 
+// That of a backend made by MakeCudaBackend, for kernels that are not its own.
+Context& ContextOf(Backend& backend);
+
 // Throws DeviceError, naming `what`, unless the call succeeded.
 void Check(cudaError_t status, const char* what);
 // After a launch: throws DeviceError if it was refused.

@@ -42,20 +42,20 @@ inline constexpr double kSlack = 1 + 0x1p-20;
 inline constexpr double kFloor = 0x1p-900;
 
 // rho, from |scale|·|q|·kappa and the shift.
-inline double WeightError(std::int64_t width, double largest_score, double shift) {
+ASSAY_HD inline double WeightError(std::int64_t width, double largest_score, double shift) {
   const double x =
       numerics::kUnit * ((numerics::ContractionDepth(width) + 2) * largest_score + std::fabs(shift)) * kSlack + 0x1p-70;
   return x <= 1 ? (x + numerics::kFunction) * (1 + 2 * x) : std::numeric_limits<double>::infinity();
 }
 
 // rho / (1 - rho); infinite where rho says nothing.
-inline double OfComputed(double rho) { return rho < 0.5 ? rho / (1 - rho) : std::numeric_limits<double>::infinity(); }
+ASSAY_HD inline double OfComputed(double rho) { return rho < 0.5 ? rho / (1 - rho) : std::numeric_limits<double>::infinity(); }
 
 // rho' of a weight after dropout.
-inline double Dropped(double rho, bool dropout) { return dropout ? rho + 3 * numerics::kUnit : rho; }
+ASSAY_HD inline double Dropped(double rho, bool dropout) { return dropout ? rho + 3 * numerics::kUnit : rho; }
 
 // A bound of zero is one of an exact result and stays.
-inline double WithFloor(double e) { return e > 0 ? e + kFloor : e; }
+ASSAY_HD inline double WithFloor(double e) { return e > 0 ? e + kFloor : e; }
 
 // What the elements of a row of the forward pass have in common.
 struct ForwardBound {
@@ -65,7 +65,8 @@ struct ForwardBound {
 };
 
 // `weights` is the norm of the computed p', `sum` the computed l.
-inline ForwardBound BoundForward(double rho, bool dropout, std::int64_t keys, double depth, double weights, double sum) {
+ASSAY_HD inline ForwardBound BoundForward(double rho, bool dropout, std::int64_t keys, double depth, double weights,
+                                          double sum) {
   const double dropped = OfComputed(Dropped(rho, dropout));
   const double lambda = (rho + numerics::SumDepth(keys) * numerics::kUnit) * kSlack;
   return {.of_column = (1 + lambda) * (dropped + depth * numerics::kUnit) * weights / sum * kSlack,
@@ -73,7 +74,7 @@ inline ForwardBound BoundForward(double rho, bool dropout, std::int64_t keys, do
           .lse = OfComputed(lambda) * kSlack};
 }
 
-inline double BoundLse(const ForwardBound& bound, double log_sum, double lse) {
+ASSAY_HD inline double BoundLse(const ForwardBound& bound, double log_sum, double lse) {
   return bound.lse + (numerics::kFunction * std::fabs(log_sum) + numerics::kUnit * std::fabs(lse)) * kSlack;
 }
 
@@ -83,21 +84,22 @@ struct GradientBound {
 };
 
 // `gamma` over u·|do|.
-inline GradientBound BoundGradient(double rho, double scale, double norm_do, double gamma) {
+ASSAY_HD inline GradientBound BoundGradient(double rho, double scale, double norm_do, double gamma) {
   const double r = OfComputed(rho);
   return {.of_gradient = (r + 2 * numerics::kUnit) * kSlack,
           .of_weight = std::fabs(scale) * numerics::kUnit * norm_do * gamma * (1 + r) * kSlack};
 }
 
-inline GradientBound BoundGradient(double rho, double scale, std::int64_t width, double keep_factor, double norm_do,
-                                   double norm_o, double largest_v) {
+ASSAY_HD inline GradientBound BoundGradient(double rho, double scale, std::int64_t width, double keep_factor, double norm_do,
+                                            double norm_o, double largest_v) {
   return BoundGradient(
       rho, scale, norm_do,
       (numerics::ContractionDepth(width) + 4) * keep_factor * largest_v + (numerics::SumDepth(width) + 1) * norm_o);
 }
 
 // Of a query that sees one key: the norms of keep·v - o and, where dropout is on, of keep·v.
-inline GradientBound BoundOneKey(double rho, double scale, std::int64_t width, double norm_do, double difference, double kept) {
+ASSAY_HD inline GradientBound BoundOneKey(double rho, double scale, std::int64_t width, double norm_do, double difference,
+                                          double kept) {
   return BoundGradient(rho, scale, norm_do, (numerics::SumDepth(width) + 3) * difference + 2 * kept);
 }
 

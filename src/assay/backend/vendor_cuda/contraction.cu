@@ -1,0 +1,185 @@
+#include "assay/backend/vendor_cuda/contraction.h"
+
+#include <algorithm>
+
+#include "assay/backend/cuda/launch-inl.h"
+#include "assay/numerics/sums.h"
+
+namespace assay::vendor_cuda {
+namespace {
+
+constexpr int kThreads = 256;
+// Sums of blocks that wait in memory: rows of the output are taken in pieces of about so many bytes.
+constexpr std::int64_t kWaitingBytes = std::int64_t{768} << 20;
+
+// How a product is cut.
+struct Cut {
+  std::int64_t block = 0;   // places of a block
+  std::int64_t full = 0;    // blocks
+  std::int64_t rest = 0;    // places of the last, if it is shorter
+  std::int64_t rows = 0;    // of a piece
+  std::int64_t parts() const { return full + (rest > 0 ? 1 : 0); }
+};
+
+template <class T>
+Cut CutOf(const Products& p) {
+  Cut cut;
+  cut.block = sizeof(T) == sizeof(double) ? numerics::ContractionBlock(p.k) : std::max<std::int64_t>(p.k, 1);
+  cut.full = p.k / cut.block;
+  cut.rest = p.k % cut.block;
+  const std::int64_t row_bytes = std::max<std::int64_t>(1, cut.parts() * p.n * static_cast<std::int64_t>(sizeof(T)));
+  cut.rows = p.batch > 1 ? p.m : std::clamp<std::int64_t>(kWaitingBytes / row_bytes / 128 * 128, 128, std::max<std::int64_t>(p.m, 1));
+  return cut;
+}
+
+template <class T>
+struct Workspace {
+  Workspace(Cutter cutter, const Products& p, const Cut& cut, bool bounded)
+      : parts(cutter.Take<T>(cut.parts() * p.batch * std::min(cut.rows, p.m) * p.n)),
+        norms_a(cutter.Take<double>(bounded ? p.batch * p.m : 0)),
+        norms_b(cutter.Take<double>(bounded ? p.batch * p.n : 0)),
+        bytes(cutter.used()) {}
+  T* parts;
+  double *norms_a, *norms_b;
+  std::size_t bytes;
+};
+
+__device__ double WarpSum(double x) {
+  for (int step = 16; step > 0; step /= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
+  return x;
+}
+
+// Norms of lines whose places are adjacent: a warp takes a line.
+template <class T>
+__global__ void RowNorms(Lines<T> lines, std::int64_t count, std::int64_t k, double* norms) {
+  const std::int64_t line = (static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / 32;
+  if (line >= count) return;
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  const T* base = lines.base + blockIdx.y * lines.batch + line * lines.step;
+  double sum = 0;
+  for (std::int64_t i = lane; i < k; i += 32) sum += double{base[i]} * double{base[i]};
+  sum = WarpSum(sum);
+  if (lane == 0) norms[blockIdx.y * count + line] = sqrt(sum);
+}
+
+// Norms of lines that are adjacent themselves: 32 lines a block, its warps share the places.
+template <class T>
+__global__ void ColumnNorms(Lines<T> lines, std::int64_t count, std::int64_t k, double* norms) {
+  __shared__ double sums[32][33];
+  const std::int64_t line = static_cast<std::int64_t>(blockIdx.x) * 32 + threadIdx.x;
+  const T* base = lines.base + blockIdx.y * lines.batch + line;
+  double sum = 0;
+  if (line < count) {
+    for (std::int64_t i = threadIdx.y; i < k; i += 32) sum += double{base[i * lines.step]} * double{base[i * lines.step]};
+  }
+  sums[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  const double total = WarpSum(sums[threadIdx.x][threadIdx.y]);
+  const std::int64_t mine = static_cast<std::int64_t>(blockIdx.x) * 32 + threadIdx.y;
+  if (threadIdx.x == 0 && mine < count) norms[blockIdx.y * count + mine] = sqrt(total);
+}
+
+template <class T>
+void Norms(const Lines<T>& lines, std::int64_t batch, std::int64_t count, std::int64_t k, double* norms, cudaStream_t stream) {
+  if (lines.k_adjacent) {
+    const dim3 grid(cuda::GridFor(count, kThreads / 32), static_cast<unsigned>(batch));
+    RowNorms<<<grid, kThreads, 0, stream>>>(lines, count, k, norms);
+  } else {
+    const dim3 grid(cuda::GridFor(count, 32), static_cast<unsigned>(batch));
+    ColumnNorms<<<grid, dim3(32, 32), 0, stream>>>(lines, count, k, norms);
+  }
+  cuda::CheckLaunch("Norms");
+}
+
+// Rows [first, first + rows) of every product of a batch: the sums of blocks, added one after the other, are rounded.
+template <class T, bool kBounded>
+__global__ void RoundParts(const T* parts, std::int64_t count, Products p, std::int64_t first, std::int64_t rows, double factor,
+                           const double* norms_a, const double* norms_b, Sink sink) {
+  const std::int64_t n = p.batch * rows * p.n, stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; at < n; at += stride) {
+    double y = count > 0 ? double{parts[at]} : 0.0;
+    for (std::int64_t part = 1; part < count; ++part) y += double{parts[part * n + at]};
+    const std::int64_t line = at / p.n, j = at % p.n, product = line / rows, i = first + line % rows;
+    const std::int64_t to = p.origin + (p.rows != nullptr ? p.rows[i] : product * p.m * p.n + i * p.row_stride) + j;
+    if constexpr (kBounded) {
+      // Where a norm is not finite the result is not finite either, whatever the order.
+      const double e = factor * norms_a[product * p.m + i] * norms_b[product * p.n + j];
+      sink.Put(to, y, e < __longlong_as_double(0x7ff0000000000000) ? e : 0.0);
+    } else {
+      sink.Put(to, y);
+    }
+  }
+}
+
+__global__ void WidenAll(const float* from, std::int64_t n, double* to) {
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += stride) to[i] = from[i];
+}
+
+// Products of places [k0, k0 + depth) of lines [first, first + rows) of a; `count` of them, `depth` places apart, or those of a batch.
+template <class T>
+void Multiply(const Products& p, const Lines<T>& a, const Lines<T>& b, std::int64_t first, std::int64_t rows, std::int64_t k0,
+              std::int64_t depth, std::int64_t count, T* to, const Cublas& blas) {
+  const auto at = [](const Lines<T>& lines, std::int64_t line, std::int64_t place) {
+    return lines.base + (lines.k_adjacent ? line * lines.step + place : place * lines.step + line);
+  };
+  const auto apart = [&](const Lines<T>& lines) { return p.batch > 1 ? lines.batch : lines.k_adjacent ? depth : depth * lines.step; };
+  blas.Gemm(!a.k_adjacent, b.k_adjacent, rows, p.n, depth, at(a, first, k0), a.step, apart(a), at(b, 0, k0), b.step, apart(b), to,
+            p.n, rows * p.n, count);
+}
+
+}  // namespace
+
+template <class T>
+std::size_t ScratchOfProducts(const Products& products, bool bounded) {
+  return Workspace<T>(Cutter(), products, CutOf<T>(products), bounded).bytes;
+}
+
+template <class T>
+void RunProducts(const Products& p, const Lines<T>& a, const Lines<T>& b, const Sink& sink, void* scratch, Context& context) {
+  if (p.batch == 0 || p.m == 0 || p.n == 0) return;
+  const Cut cut = CutOf<T>(p);
+  const bool bounded = sink.bounded();
+  const Workspace<T> work(Cutter(scratch), p, cut, bounded);
+  if (bounded) {
+    Norms(a, p.batch, p.m, p.k, work.norms_a, context.stream());
+    Norms(b, p.batch, p.n, p.k, work.norms_b, context.stream());
+  }
+  const double factor = numerics::ContractionDepth(p.k) * numerics::kUnit * (1 + 0x1p-20);
+  for (std::int64_t first = 0; first < p.m; first += cut.rows) {
+    const std::int64_t rows = std::min(cut.rows, p.m - first), size = p.batch * rows * p.n;
+    if (p.batch > 1) {
+      for (std::int64_t part = 0; part < cut.parts(); ++part) {
+        const std::int64_t depth = std::min(cut.block, p.k - part * cut.block);
+        Multiply(p, a, b, first, rows, part * cut.block, depth, p.batch, work.parts + part * size, context.blas());
+      }
+    } else {
+      if (cut.full > 0) Multiply(p, a, b, first, rows, 0, cut.block, cut.full, work.parts, context.blas());
+      if (cut.rest > 0) {
+        Multiply(p, a, b, first, rows, cut.full * cut.block, cut.rest, 1, work.parts + cut.full * size, context.blas());
+      }
+    }
+    const unsigned grid = cuda::GridFor(size, kThreads);
+    if (bounded) {
+      RoundParts<T, true><<<grid, kThreads, 0, context.stream()>>>(work.parts, cut.parts(), p, first, rows, factor, work.norms_a,
+                                                                   work.norms_b, sink);
+    } else {
+      RoundParts<T, false><<<grid, kThreads, 0, context.stream()>>>(work.parts, cut.parts(), p, first, rows, factor, nullptr, nullptr,
+                                                                    sink);
+    }
+    cuda::CheckLaunch("RoundParts");
+  }
+}
+
+template std::size_t ScratchOfProducts<double>(const Products&, bool);
+template std::size_t ScratchOfProducts<float>(const Products&, bool);
+template void RunProducts(const Products&, const Lines<double>&, const Lines<double>&, const Sink&, void*, Context&);
+template void RunProducts(const Products&, const Lines<float>&, const Lines<float>&, const Sink&, void*, Context&);
+
+void Widen(const float* from, std::int64_t n, double* to, cudaStream_t stream) {
+  if (n == 0) return;
+  WidenAll<<<cuda::GridFor(n, kThreads), kThreads, 0, stream>>>(from, n, to);
+  cuda::CheckLaunch("Widen");
+}
+
+}  // namespace assay::vendor_cuda

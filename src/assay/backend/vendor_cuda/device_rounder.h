@@ -1,0 +1,40 @@
+// DeviceRounder: makes the sinks of a step's results, and tells the Rounder at the end of the step what came of them on the device.
+#pragma once
+
+#include <vector>
+
+#include "assay/backend/vendor_cuda/kernels.h"
+#include "assay/rounding/rounder.h"
+#include "assay/tensor/memory_space.h"
+
+namespace assay::vendor_cuda {
+
+class DeviceRounder final : public rounding::RoundedElsewhere {
+ public:
+  // Both must outlive it; it unhooks itself from the rounder.
+  DeviceRounder(rounding::Rounder& rounder, MemorySpace& memory, cudaStream_t stream);
+  ~DeviceRounder() override;
+
+  // Where the outputs of an op go. `rounds`: results other than exact ones have positions. The sinks hold until the next op.
+  std::vector<Sink> SinksFor(const KernelArgs& args, bool rounds);
+
+  const numerics::Grid& grid() const { return rounder_.grid(); }
+
+  // Throws DeviceError where there were more close calls than there is room for.
+  void Finish(rounding::Rounder& rounder) override;
+
+ private:
+  void BeginStep();
+  void Follow(Sink& sink, std::int64_t elements, std::size_t& used);
+
+  rounding::Rounder& rounder_;
+  MemorySpace& memory_;
+  cudaStream_t stream_;
+  std::uint64_t step_ = 0;  // of the rounder, for which the memory below is prepared
+  Allocation tally_, close_, decisions_, flags_;
+};
+
+// values[i] = grid.Round(values[i]), on the device.
+void RoundInPlace(const numerics::Grid& grid, float* values, std::int64_t n, cudaStream_t stream);
+
+}  // namespace assay::vendor_cuda

@@ -1,0 +1,154 @@
+#include "assay/backend/vendor_cuda/vendor_cuda.h"
+
+#include <optional>
+#include <vector>
+
+#include "assay/backend/cuda/cuda.h"
+#include "assay/backend/vendor_cuda/device_rounder.h"
+#include "assay/ops/table.h"
+
+namespace assay::vendor_cuda {
+namespace {
+
+// Ops that only move values, and integers: the CUDA backend's kernels give the same, up to the grid.
+bool Moves(OpIndex op) {
+  switch (op) {
+    case op::fill:
+    case op::neg:
+    case op::maximum:
+    case op::broadcast_to:
+    case op::relu:
+    case op::relu_grad:
+    case op::reshape:
+    case op::transpose:
+    case op::slice:
+    case op::pad:
+    case op::concat:
+    case op::row_max:
+    case op::row_max_grad:
+    case op::max_pool2d:
+    case op::embedding: return true;
+    default: return false;
+  }
+}
+
+// Null for ops that run on the host.
+Kernel KernelOf(OpIndex op) {
+  switch (op) {
+    case op::matmul: return &Run_matmul;
+    case op::conv2d: return &Run_conv2d;
+    case op::conv2d_grad_x: return &Run_conv2d_grad_x;
+    case op::conv2d_grad_w: return &Run_conv2d_grad_w;
+    default: return nullptr;
+  }
+}
+
+class VendorCudaBackend final : public Backend {
+ public:
+  VendorCudaBackend(const vendor::Options& options, std::unique_ptr<Backend> device, std::unique_ptr<HostBackend> host,
+                    Cublas blas)
+      : rounds_(options.precision == vendor::Precision::kFp64Rounded),
+        device_(std::move(device)),
+        host_(std::move(host)),
+        unrounded_(numerics::Grid::kMaxBits),
+        context_(cuda::ContextOf(*device_), std::move(blas), !rounds_),
+        sinks_(rounds_ ? *host_->rounder() : unrounded_, device_->memory(), context_.stream()) {}
+
+  std::string_view name() const override { return "cublas"; }
+  MemorySpace& memory() override { return device_->memory(); }
+  rounding::Rounder* rounder() override { return host_->rounder(); }
+
+  void Run(const KernelArgs& args) override {
+    const OpIndex op = args.op->def->index;
+    if (Moves(op)) return Move(args);
+    const Kernel kernel = KernelOf(op);
+    if (kernel == nullptr) return RunOnHost(args);
+    const std::vector<Sink> sinks = sinks_.SinksFor(args, rounds_);
+    kernel(args, sinks, context_);
+  }
+
+  // Node by node, as results are numbered. What others keep in slots is kept whole here.
+  void RunGroup(const Group& group) override {
+    const std::size_t slot_bytes = (static_cast<std::size_t>(group.elements) * sizeof(float) + 255) / 256 * 256;
+    if (slots_.bytes() < group.slots * slot_bytes) {
+      slots_ = {};
+      slots_ = Allocation(memory(), group.slots * slot_bytes);
+    }
+    char* slots = static_cast<char*>(slots_.data());
+    const auto at = [&](const GroupArgument& argument) {
+      return argument.slot == GroupArgument::kInMemory ? argument.base : slots + argument.slot * slot_bytes;
+    };
+    for (const GroupNode& node : group.nodes) {
+      std::vector<const void*> in;
+      std::vector<void*> out;
+      for (const GroupArgument& argument : node.in) in.push_back(at(argument));
+      for (const GroupArgument& argument : node.out) out.push_back(at(argument));
+      Run({node.op, in, out});
+    }
+    for (const GroupFlush& flush : group.flushes) {
+      memory().CopyInside(flush.to, slots + flush.slot * slot_bytes,
+                          static_cast<std::size_t>(group.elements) * flush.element_bytes);
+    }
+  }
+  bool in_place() const override { return true; }
+
+  std::vector<Digest> TensorRoots(std::span<const ByteSpan> tensors) override { return device_->TensorRoots(tensors); }
+  void QueueLeafHashes(ByteSpan tensor) override { device_->QueueLeafHashes(tensor); }
+  std::vector<Digest> TakeLeafHashes() override { return device_->TakeLeafHashes(); }
+  std::unique_ptr<Recording> Record(const std::function<void()>&) override { return nullptr; }
+  void Wait() override { device_->Wait(); }
+  std::size_t peak_bytes() const override { return device_->peak_bytes(); }
+  std::optional<std::size_t> free_bytes() const override { return device_->free_bytes(); }
+
+ private:
+  void Move(const KernelArgs& args) {
+    device_->Run(args);
+    const numerics::Grid& grid = sinks_.grid();
+    if (grid.bits() == numerics::Grid::kMaxBits) return;
+    for (std::size_t k = 0; k < args.out.size(); ++k) {
+      if (args.out_type(k).dtype == DType::kF32)
+        RoundInPlace(grid, args.Out<float>(k), args.out_type(k).elements(), context_.stream());
+    }
+  }
+
+  // The host's kernels with the same rounder, so that results are numbered alike.
+  void RunOnHost(const KernelArgs& args) {
+    std::vector<Allocation> held;
+    std::vector<const void*> in;
+    std::vector<void*> out;
+    for (std::size_t k = 0; k < args.in.size(); ++k) {
+      const std::size_t bytes = args.in_type(k).bytes();
+      held.emplace_back(HostMemory(), bytes);
+      memory().CopyOut(held.back().data(), args.in[k], bytes);
+      in.push_back(held.back().data());
+    }
+    for (std::size_t k = 0; k < args.out.size(); ++k) {
+      held.emplace_back(HostMemory(), args.out_type(k).bytes());
+      out.push_back(held.back().data());
+    }
+    host_->Run({args.op, in, out});
+    for (std::size_t k = 0; k < args.out.size(); ++k) memory().CopyIn(args.out[k], out[k], args.out_type(k).bytes());
+  }
+
+  const bool rounds_;
+  std::unique_ptr<Backend> device_;
+  std::unique_ptr<HostBackend> host_;
+  rounding::Rounder unrounded_;  // of fp32-vendor
+  Context context_;
+  DeviceRounder sinks_;
+  Allocation slots_;
+};
+
+}  // namespace
+
+bool RunsOnDevice(OpIndex op) { return Moves(op) || KernelOf(op) != nullptr; }
+
+Result<std::unique_ptr<Backend>> MakeVendorCudaBackend(const vendor::Options& options, ThreadPool& pool) {
+  if (options.rule != rounding::Rule::kBound) return Err("--device cuda: round_rule \"paper\" runs on the CPU alone");
+  ASSAY_ASSIGN(std::unique_ptr<Backend> device, cuda::MakeCudaBackend());
+  ASSAY_ASSIGN(std::unique_ptr<HostBackend> host, vendor::MakeVendorBackend(options, pool));
+  ASSAY_ASSIGN(Cublas blas, Cublas::Load(cuda::ContextOf(*device).stream()));
+  return std::make_unique<VendorCudaBackend>(options, std::move(device), std::move(host), std::move(blas));
+}
+
+}  // namespace assay::vendor_cuda
