@@ -2,9 +2,10 @@
 """Exact replication where kernels differ: trains rounded jobs with several of OpenBLAS's kernels and thread counts, and audits each run under every other.
 
 Beside it: the step at which audits without the log, and runs of plain FP32 vendor kernels, first differ. Exit status 1 if any audit that follows the log fails.
-Usage: replicate.py ASSAY [--steps N] [--job EXAMPLE]... [--kernels Haswell,SkylakeX,Prescott] [--threads 1,2] [--pairs all|ring] [--json FILE]
+Usage: replicate.py ASSAY [--steps N] [--job EXAMPLE]... [--kernels Haswell,SkylakeX,Prescott] [--threads 1,2] [--pairs all|ring] [--parallel N] [--json FILE]
 """
 import argparse
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -58,27 +59,33 @@ def first_difference(a, b):
     return None
 
 
-def replicate(assay, example, settings, pairs, steps, folder, key):
-    job, runs, report = job_file(example, "fp64-rounded", steps, folder), {}, {"job": example, "steps": steps, "audits": []}
-    for setting in settings:
-        runs[setting.name] = folder / f"{example}-{setting.name}"
+def replicate(assay, example, settings, pairs, steps, folder, key, pool):
+    job, plain = (job_file(example, precision, steps, folder) for precision in ("fp64-rounded", "fp32-vendor"))
+    report = {"job": example, "steps": steps}
+
+    def train(job, setting, run):
         began = time.time()
-        last_json(setting.run([assay, "train", str(job), "--out", str(runs[setting.name]), "--json", "--quiet"], key), {0})
-        print(f"{example}: trained with {setting.name} in {time.time() - began:.0f} s", flush=True)
-    for trainer, auditor in pairs:
-        audit = last_json(auditor.run([assay, "audit", str(runs[trainer.name]), "--json", "--quiet"], key), {0, 1})
-        free = last_json(auditor.run([assay, "audit", str(runs[trainer.name]), "--json", "--quiet", "--rule", "none"], key), {0, 1})
-        report["audits"].append({"trainer": trainer.name, "auditor": auditor.name, "verdict": audit["verdict"], "reason": audit["reason"],
-                                 "corrections": audit["corrections"], "decisions": audit["decisions"], "elements": audit["rounded_elements"],
-                                 "log_bytes_per_step": audit["log_bytes"] / steps, "without_log_differs_at": free["step"]})
-        print("  ", json.dumps(report["audits"][-1]), flush=True)
-    plain, states = job_file(example, "fp32-vendor", steps, folder), {}
-    for setting in settings:
-        run = folder / f"{example}-fp32-{setting.name}"
-        last_json(setting.run([assay, "train", str(plain), "--out", str(run), "--json", "--quiet"], key), {0})
-        states[setting.name] = roots(assay, run)
+        last_json(setting.run([assay, "train", str(job), "--out", str(run), "--json", "--quiet"], key), {0})
+        print(f"{run.name}: trained in {time.time() - began:.0f} s", flush=True)
+        return run
+
+    def audit(pair):
+        trainer, auditor = pair
+        run = str(runs[trainer.name].result())
+        audit = last_json(auditor.run([assay, "audit", run, "--json", "--quiet"], key), {0, 1})
+        free = last_json(auditor.run([assay, "audit", run, "--json", "--quiet", "--rule", "none"], key), {0, 1})
+        found = {"trainer": trainer.name, "auditor": auditor.name, "verdict": audit["verdict"], "reason": audit["reason"],
+                 "corrections": audit["corrections"], "decisions": audit["decisions"], "elements": audit["rounded_elements"],
+                 "log_bytes_per_step": audit["log_bytes"] / steps, "without_log_differs_at": free["step"]}
+        print("  ", example, json.dumps(found), flush=True)
+        return found
+
+    runs = {s.name: pool.submit(train, job, s, folder / f"{example}-{s.name}") for s in settings}
+    plain_runs = {s.name: pool.submit(train, plain, s, folder / f"{example}-fp32-{s.name}") for s in settings}
+    report["audits"] = list(pool.map(audit, pairs))
+    states = {name: roots(assay, run.result()) for name, run in plain_runs.items()}
     report["fp32_differs_at"] = {f"{a.name} {b.name}": first_difference(states[a.name], states[b.name]) for a, b in pairs}
-    print("   fp32-vendor differs at", json.dumps(report["fp32_differs_at"]), flush=True)
+    print("  ", example, "fp32-vendor differs at", json.dumps(report["fp32_differs_at"]), flush=True)
     return report
 
 
@@ -90,6 +97,7 @@ def main():
     parser.add_argument("--kernels", default="Haswell,SkylakeX,Prescott")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--pairs", choices=["all", "ring"], default="all")
+    parser.add_argument("--parallel", type=int, default=1)
     parser.add_argument("--json")
     options = parser.parse_args()
     settings = [Setting(k, int(t)) for k in options.kernels.split(",") for t in options.threads.split(",")]
@@ -102,8 +110,9 @@ def main():
         folder = pathlib.Path(name)
         key = folder / "key"
         subprocess.run([options.assay, "keygen", "--out", str(key), "--name", "replicate"], check=True, capture_output=True)
-        for example in options.job or ["mlp", "gpt2-tiny", "resnet18-tiny"]:
-            reports.append(replicate(options.assay, example, settings, pairs, options.steps, folder, key))
+        with concurrent.futures.ThreadPoolExecutor(options.parallel) as pool:
+            for example in options.job or ["mlp", "gpt2-tiny", "resnet18-tiny"]:
+                reports.append(replicate(options.assay, example, settings, pairs, options.steps, folder, key, pool))
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(reports, indent=1) + "\n")
     failed = [a for report in reports for a in report["audits"] if a["verdict"] != "verified"]
