@@ -11,6 +11,7 @@
 #endif
 #ifdef ASSAY_HAVE_CUDA_BACKEND
 #include "assay/backend/cuda/cuda.h"
+#include "assay/backend/vendor_cuda/vendor_cuda.h"
 #endif
 
 namespace assay::cli {
@@ -28,10 +29,14 @@ namespace {
 
 #ifdef ASSAY_HAVE_CUDA_BACKEND
 Result<std::unique_ptr<Backend>> MakeCuda() { return cuda::MakeCudaBackend(); }
+Result<std::unique_ptr<Backend>> MakeVendorCuda(const vendor::Options& options, ThreadPool& pool) {
+  return vendor_cuda::MakeVendorCudaBackend(options, pool);
+}
 #else
 Result<std::unique_ptr<Backend>> MakeCuda() {
   return Err("--device cuda: this build has no CUDA backend; build it where nvcc is installed, or use --device cpu");
 }
+Result<std::unique_ptr<Backend>> MakeVendorCuda(const vendor::Options&, ThreadPool&) { return MakeCuda(); }
 #endif
 
 }  // namespace
@@ -55,12 +60,12 @@ Result<std::unique_ptr<Backend>> MakeBackend(std::string_view device, std::strin
 }
 
 Result<std::unique_ptr<Backend>> MakeVendorBackend(std::string_view device, const Job& job, ThreadPool& pool) {
-  if (device != "cpu") return Err("--device {}: jobs of this precision run on the CPU alone", device);
-  return vendor::MakeVendorBackend(
-      {.precision = job.precision == Precision::kFp32Vendor ? vendor::Precision::kFp32 : vendor::Precision::kFp64Rounded,
-       .bits = static_cast<int>(job.round_bits),
-       .rule = job.round_rule == RoundRule::kPaper ? rounding::Rule::kPaper : rounding::Rule::kBound},
-      pool);
+  const vendor::Options options{
+      .precision = job.precision == Precision::kFp32Vendor ? vendor::Precision::kFp32 : vendor::Precision::kFp64Rounded,
+      .bits = static_cast<int>(job.round_bits),
+      .rule = job.round_rule == RoundRule::kPaper ? rounding::Rule::kPaper : rounding::Rule::kBound};
+  if (device == "cuda") return MakeVendorCuda(options, pool);
+  return vendor::MakeVendorBackend(options, pool);
 }
 
 }  // namespace assay::cli

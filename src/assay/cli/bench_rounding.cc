@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 3> kNames = {"plain", "record", "follow"}
 
 struct Cost {
   std::vector<double> wall, cpu;      // seconds of each step; cpu is that of all threads
-  std::map<std::string, double> ops;  // wall seconds by operator, all steps
+  std::map<std::string, double> ops;  // wall seconds by operator, of one step
   double best_wall() const { return *std::ranges::min_element(wall); }
   double best_cpu() const { return *std::ranges::min_element(cpu); }
 };
@@ -33,43 +33,65 @@ struct Totals {
 };
 
 // One step from the state; the outcome's log.
-StepOutcome Timed(Stepper& stepper, const StepNodes& nodes, State state, std::int64_t step, Cost& cost) {
-  double last = Wall();
-  const double wall = last, cpu = Cpu();
-  StepOutcome outcome = stepper.RunTraced(state, stepper.Plan(step), [&](std::size_t node, std::span<const void* const>) {
-    const double now = Wall();
-    cost.ops[std::string(nodes.Instance(node).def->name)] += now - last;
-    last = now;
-  });
+StepOutcome Timed(Stepper& stepper, State state, std::int64_t step, Backend& backend, Cost& cost) {
+  backend.Wait();
+  const double wall = Wall(), cpu = Cpu();
+  StepOutcome outcome = stepper.Run(state, stepper.Plan(step));
+  backend.Wait();
   cost.wall.push_back(Wall() - wall);
   cost.cpu.push_back(Cpu() - cpu);
   return outcome;
 }
 
-State CopyOf(const State& state) {
+// The same, operator by operator: a device is waited for after each, so that the whole takes longer.
+void TimeOps(Stepper& stepper, const StepNodes& nodes, State state, std::int64_t step, Backend& backend, Cost& cost) {
+  backend.Wait();
+  double last = Wall();
+  stepper.RunTraced(state, stepper.Plan(step), [&](std::size_t node, std::span<const void* const>) {
+    backend.Wait();
+    const double now = Wall();
+    cost.ops[std::string(nodes.Instance(node).def->name)] += now - last;
+    last = now;
+  });
+}
+
+State CopyOf(const State& state, MemorySpace& space) {
   State copy;
-  for (const Tensor& tensor : state) copy.push_back(tensor.CopyTo(tensor.space()));
+  for (const Tensor& tensor : state) copy.push_back(tensor.CopyTo(space));
   return copy;
 }
 
 Result<Totals> Measure(const PreparedJob& prepared, Backend& backend, int steps) {
-  ASSAY_ASSIGN(State state, StartingState(prepared));
+  ASSAY_ASSIGN(const State start, StartingState(prepared));
+  State state = CopyOf(start, backend.memory());
+  const auto copy = [&] { return CopyOf(state, backend.memory()); };
   const StepNodes nodes(prepared.program);
   Stepper recording(prepared, backend), plain(prepared, backend);
   plain.IgnoreRoundings();
   Totals totals;
-  recording.Run(state, recording.Plan(0));  // touches all memory
+  rounding::StepReport report = recording.Run(state, recording.Plan(0)).rounding->report;  // touches all memory
   for (std::int64_t step = 1; step <= steps; ++step) {
-    Timed(plain, nodes, CopyOf(state), step, totals.costs[kPlain]);
-    const StepOutcome recorded = Timed(recording, nodes, CopyOf(state), step, totals.costs[kRecord]);
-    const rounding::StepReport& report = recorded.rounding->report;
+    Timed(plain, copy(), step, backend, totals.costs[kPlain]);
+    report = Timed(recording, copy(), step, backend, totals.costs[kRecord]).rounding->report;
     ASSAY_TRY(recording.FollowRoundings(report.log, "log"));
-    Timed(recording, nodes, CopyOf(state), step, totals.costs[kFollow]);
+    Timed(recording, copy(), step, backend, totals.costs[kFollow]);
     totals.log_bytes += report.log.size();
     totals.decisions += report.decisions;
     totals.elements += report.elements;
   }
+  TimeOps(plain, nodes, copy(), steps, backend, totals.costs[kPlain]);
+  TimeOps(recording, nodes, copy(), steps, backend, totals.costs[kRecord]);
+  ASSAY_TRY(recording.FollowRoundings(report.log, "log"));
+  TimeOps(recording, nodes, copy(), steps, backend, totals.costs[kFollow]);
   return totals;
+}
+
+OrderedJson OpsOf(const std::array<Cost, 3>& costs) {
+  OrderedJson ops;
+  for (const auto& [op, seconds] : costs[kRecord].ops) {
+    for (std::size_t mode = 0; mode < costs.size(); ++mode) ops[op][std::string(kNames[mode])] = costs[mode].ops.at(op);
+  }
+  return ops;
 }
 
 }  // namespace
@@ -93,7 +115,9 @@ Result<int> BenchRounding(const PreparedJob& prepared, const Compute& compute, i
                              {"modes", modes},
                              {"log_bytes", totals.log_bytes / n},
                              {"decisions", totals.decisions / n},
-                             {"elements", totals.elements / n}}));
+                             {"elements", totals.elements / n},
+                             {"operators", OpsOf(costs)},
+                             {"device_peak_bytes", compute.backend->peak_bytes()}}));
     return kExitOk;
   }
   std::vector<std::vector<std::string>> rows = {{"step", "s", "ratio", "CPU s", "ratio"}};
@@ -110,7 +134,7 @@ Result<int> BenchRounding(const PreparedJob& prepared, const Compute& compute, i
   rows = {{"operator", "plain ms", "record ms", "follow ms"}};
   for (const auto& [seconds, op] : slowest) {
     std::vector<std::string> row = {op};
-    for (const Cost& cost : costs) row.push_back(fmt::format("{:.1f}", 1e3 * cost.ops.at(op) / steps));
+    for (const Cost& cost : costs) row.push_back(fmt::format("{:.1f}", 1e3 * cost.ops.at(op)));
     rows.push_back(std::move(row));
   }
   fmt::print("{}\nlog of a step: {} bytes, {} close calls among {} rounded elements\n", Table(rows),

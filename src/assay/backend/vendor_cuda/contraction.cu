@@ -14,10 +14,10 @@ constexpr std::int64_t kWaitingBytes = std::int64_t{768} << 20;
 
 // How a product is cut.
 struct Cut {
-  std::int64_t block = 0;   // places of a block
-  std::int64_t full = 0;    // blocks
-  std::int64_t rest = 0;    // places of the last, if it is shorter
-  std::int64_t rows = 0;    // of a piece
+  std::int64_t block = 0;  // places of a block
+  std::int64_t full = 0;   // blocks
+  std::int64_t rest = 0;   // places of the last, if it is shorter
+  std::int64_t rows = 0;   // of a piece
   std::int64_t parts() const { return full + (rest > 0 ? 1 : 0); }
 };
 
@@ -28,7 +28,8 @@ Cut CutOf(const Products& p) {
   cut.full = p.k / cut.block;
   cut.rest = p.k % cut.block;
   const std::int64_t row_bytes = std::max<std::int64_t>(1, cut.parts() * p.n * static_cast<std::int64_t>(sizeof(T)));
-  cut.rows = p.batch > 1 ? p.m : std::clamp<std::int64_t>(kWaitingBytes / row_bytes / 128 * 128, 128, std::max<std::int64_t>(p.m, 1));
+  cut.rows =
+      p.batch > 1 ? p.m : std::clamp<std::int64_t>(kWaitingBytes / row_bytes / 128 * 128, 128, std::max<std::int64_t>(p.m, 1));
   return cut;
 }
 
@@ -38,9 +39,10 @@ struct Workspace {
       : parts(cutter.Take<T>(cut.parts() * p.batch * std::min(cut.rows, p.m) * p.n)),
         norms_a(cutter.Take<double>(bounded ? p.batch * p.m : 0)),
         norms_b(cutter.Take<double>(bounded ? p.batch * p.n : 0)),
+        squares(cutter.Take<double>(bounded ? 256 * 32 + p.batch * std::max(p.m, p.n) : 0)),
         bytes(cutter.used()) {}
   T* parts;
-  double *norms_a, *norms_b;
+  double *norms_a, *norms_b, *squares;
   std::size_t bytes;
 };
 
@@ -51,42 +53,63 @@ __device__ double WarpSum(double x) {
 
 // Norms of lines whose places are adjacent: a warp takes a line.
 template <class T>
-__global__ void RowNorms(Lines<T> lines, std::int64_t count, std::int64_t k, double* norms) {
+__global__ void RowNorms(Lines<T> lines, std::int64_t batch, std::int64_t count, std::int64_t k, double* norms) {
   const std::int64_t line = (static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / 32;
-  if (line >= count) return;
+  if (line >= batch * count) return;
   const int lane = static_cast<int>(threadIdx.x % 32);
-  const T* base = lines.base + blockIdx.y * lines.batch + line * lines.step;
+  const T* base = lines.base + line / count * lines.batch + line % count * lines.step;
   double sum = 0;
   for (std::int64_t i = lane; i < k; i += 32) sum += double{base[i]} * double{base[i]};
   sum = WarpSum(sum);
-  if (lane == 0) norms[blockIdx.y * count + line] = sqrt(sum);
+  if (lane == 0) norms[line] = sqrt(sum);
 }
 
-// Norms of lines that are adjacent themselves: 32 lines a block, its warps share the places.
+// Of lines that are adjacent themselves, the squares of `share` places: 32 lines a block, its warps share the places. squares[share][batch][line]
 template <class T>
-__global__ void ColumnNorms(Lines<T> lines, std::int64_t count, std::int64_t k, double* norms) {
+__global__ void ColumnSquares(Lines<T> lines, std::int64_t batch, std::int64_t count, std::int64_t k, std::int64_t share,
+                              double* squares) {
   __shared__ double sums[32][33];
-  const std::int64_t line = static_cast<std::int64_t>(blockIdx.x) * 32 + threadIdx.x;
-  const T* base = lines.base + blockIdx.y * lines.batch + line;
+  const std::int64_t blocks = (count + 31) / 32, product = blockIdx.x / blocks, first = blockIdx.x % blocks * 32;
+  const std::int64_t line = first + threadIdx.x, begin = blockIdx.y * share, end = begin + share < k ? begin + share : k;
+  const T* base = lines.base + product * lines.batch + line;
   double sum = 0;
   if (line < count) {
-    for (std::int64_t i = threadIdx.y; i < k; i += 32) sum += double{base[i * lines.step]} * double{base[i * lines.step]};
+    for (std::int64_t i = begin + threadIdx.y; i < end; i += 32) {
+      const double x = base[i * lines.step];
+      sum += x * x;
+    }
   }
   sums[threadIdx.y][threadIdx.x] = sum;
   __syncthreads();
   const double total = WarpSum(sums[threadIdx.x][threadIdx.y]);
-  const std::int64_t mine = static_cast<std::int64_t>(blockIdx.x) * 32 + threadIdx.y;
-  if (threadIdx.x == 0 && mine < count) norms[blockIdx.y * count + mine] = sqrt(total);
+  const std::int64_t mine = first + threadIdx.y;
+  if (threadIdx.x == 0 && mine < count) squares[(blockIdx.y * batch + product) * count + mine] = total;
+}
+
+__global__ void RootsOfSums(const double* squares, std::int64_t shares, std::int64_t n, double* norms) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  double sum = 0;
+  for (std::int64_t share = 0; share < shares; ++share) sum += squares[share * n + i];
+  norms[i] = sqrt(sum);
+}
+
+// How many shares the places of adjacent lines are cut into, so that there are blocks enough.
+std::int64_t SharesOf(std::int64_t batch, std::int64_t count, std::int64_t k) {
+  const std::int64_t blocks = batch * cuda::CeilDiv(count, 32);
+  return std::clamp<std::int64_t>(std::min(256 / std::max<std::int64_t>(blocks, 1), k / 256), 1, 128);
 }
 
 template <class T>
-void Norms(const Lines<T>& lines, std::int64_t batch, std::int64_t count, std::int64_t k, double* norms, cudaStream_t stream) {
+void Norms(const Lines<T>& lines, std::int64_t batch, std::int64_t count, std::int64_t k, double* squares, double* norms,
+           cudaStream_t stream) {
   if (lines.k_adjacent) {
-    const dim3 grid(cuda::GridFor(count, kThreads / 32), static_cast<unsigned>(batch));
-    RowNorms<<<grid, kThreads, 0, stream>>>(lines, count, k, norms);
+    RowNorms<<<cuda::GridFor(batch * count, kThreads / 32), kThreads, 0, stream>>>(lines, batch, count, k, norms);
   } else {
-    const dim3 grid(cuda::GridFor(count, 32), static_cast<unsigned>(batch));
-    ColumnNorms<<<grid, dim3(32, 32), 0, stream>>>(lines, count, k, norms);
+    const std::int64_t shares = SharesOf(batch, count, k), share = cuda::CeilDiv(k, shares);
+    const dim3 grid(static_cast<unsigned>(batch * cuda::CeilDiv(count, 32)), static_cast<unsigned>(shares));
+    ColumnSquares<<<grid, dim3(32, 32), 0, stream>>>(lines, batch, count, k, share, squares);
+    RootsOfSums<<<cuda::GridFor(batch * count, kThreads), kThreads, 0, stream>>>(squares, shares, batch * count, norms);
   }
   cuda::CheckLaunch("Norms");
 }
@@ -123,9 +146,11 @@ void Multiply(const Products& p, const Lines<T>& a, const Lines<T>& b, std::int6
   const auto at = [](const Lines<T>& lines, std::int64_t line, std::int64_t place) {
     return lines.base + (lines.k_adjacent ? line * lines.step + place : place * lines.step + line);
   };
-  const auto apart = [&](const Lines<T>& lines) { return p.batch > 1 ? lines.batch : lines.k_adjacent ? depth : depth * lines.step; };
-  blas.Gemm(!a.k_adjacent, b.k_adjacent, rows, p.n, depth, at(a, first, k0), a.step, apart(a), at(b, 0, k0), b.step, apart(b), to,
-            p.n, rows * p.n, count);
+  const auto apart = [&](const Lines<T>& lines) {
+    return p.batch > 1 ? lines.batch : lines.k_adjacent ? depth : depth * lines.step;
+  };
+  blas.Gemm(!a.k_adjacent, b.k_adjacent, rows, p.n, depth, at(a, first, k0), a.step, apart(a), at(b, 0, k0), b.step, apart(b),
+            to, p.n, rows * p.n, count);
 }
 
 }  // namespace
@@ -142,8 +167,8 @@ void RunProducts(const Products& p, const Lines<T>& a, const Lines<T>& b, const 
   const bool bounded = sink.bounded();
   const Workspace<T> work(Cutter(scratch), p, cut, bounded);
   if (bounded) {
-    Norms(a, p.batch, p.m, p.k, work.norms_a, context.stream());
-    Norms(b, p.batch, p.n, p.k, work.norms_b, context.stream());
+    Norms(a, p.batch, p.m, p.k, work.squares, work.norms_a, context.stream());
+    Norms(b, p.batch, p.n, p.k, work.squares, work.norms_b, context.stream());
   }
   const double factor = numerics::ContractionDepth(p.k) * numerics::kUnit * (1 + 0x1p-20);
   for (std::int64_t first = 0; first < p.m; first += cut.rows) {
@@ -161,11 +186,11 @@ void RunProducts(const Products& p, const Lines<T>& a, const Lines<T>& b, const 
     }
     const unsigned grid = cuda::GridFor(size, kThreads);
     if (bounded) {
-      RoundParts<T, true><<<grid, kThreads, 0, context.stream()>>>(work.parts, cut.parts(), p, first, rows, factor, work.norms_a,
-                                                                   work.norms_b, sink);
+      RoundParts<T, true><<<grid, kThreads, 0, context.stream()>>>(work.parts, cut.parts(), p, first, rows, factor,
+                                                                   work.norms_a, work.norms_b, sink);
     } else {
-      RoundParts<T, false><<<grid, kThreads, 0, context.stream()>>>(work.parts, cut.parts(), p, first, rows, factor, nullptr, nullptr,
-                                                                    sink);
+      RoundParts<T, false>
+          <<<grid, kThreads, 0, context.stream()>>>(work.parts, cut.parts(), p, first, rows, factor, nullptr, nullptr, sink);
     }
     cuda::CheckLaunch("RoundParts");
   }

@@ -87,7 +87,8 @@ void DeviceRounder::Follow(Sink& sink, std::int64_t elements, std::size_t& used)
   const std::size_t words = static_cast<std::size_t>(elements) / 32 + 1;
   auto* flags = static_cast<std::uint32_t*>(flags_.data()) + used;
   used += (words + 31) / 32 * 32;
-  const auto* decisions = static_cast<const rounding::Decision*>(decisions_.data()) + (about.data() - rounder_.decisions().data());
+  const auto* decisions =
+      static_cast<const rounding::Decision*>(decisions_.data()) + (about.data() - rounder_.decisions().data());
   const auto count = static_cast<std::int64_t>(about.size());
   cuda::Check(cudaMemsetAsync(flags, 0, words * sizeof(std::uint32_t), stream_), "clearing flags");
   SetFlags<<<cuda::GridFor(count, kThreads), kThreads, 0, stream_>>>(decisions, count, sink.first, flags);
@@ -103,7 +104,8 @@ void DeviceRounder::Finish(rounding::Rounder& rounder) {
   Tally tally;
   memory_.CopyOut(&tally, tally_.data(), sizeof tally);
   if (tally.close > kRoom) {
-    throw cuda::DeviceError(fmt::format("GPU: a step with {} close calls of rounding; there is room for {}", tally.close, kRoom));
+    throw cuda::DeviceError(
+        fmt::format("GPU: a step with {} close calls of rounding; there is room for {}", tally.close, kRoom));
   }
   std::vector<rounding::CloseCall> close(tally.close);
   memory_.CopyOut(close.data(), close_.data(), close.size() * sizeof(rounding::CloseCall));
