@@ -117,9 +117,8 @@ std::vector<OpIndex> AllOps() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Vendor, OpCases, testing::Combine(testing::ValuesIn(AllOps()), testing::Values(32, 26)),
-                         [](const testing::TestParamInfo<std::tuple<OpIndex, int>>& info) {
-                           return std::string(Ops()[std::get<0>(info.param)].name) + "_" +
-                                  std::to_string(std::get<1>(info.param));
+                         [](const testing::TestParamInfo<std::tuple<OpIndex, int>>& of) {
+                           return std::string(Ops()[std::get<0>(of.param)].name) + "_" + std::to_string(std::get<1>(of.param));
                          });
 
 }  // namespace
