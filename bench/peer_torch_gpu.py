@@ -3,7 +3,8 @@
 
 Usage: peer_torch_gpu.py [--quick] [--only PATTERN]. Prints a JSON object per line for each configuration, for scripts/gpu_report.py:
 {"section": "peer", "name", "precision", "variant", "step_ms" (median), "low_ms", "high_ms" (quartiles), "steps", "allocated_bytes",
-"reserved_bytes" (peaks)}, or the same with "error" for one that failed, which does not end the rest. --quick runs eager FP32 alone.
+"reserved_bytes" (peaks)}, or the same with "error" for one that failed, which does not end the rest. --quick runs eager FP32 alone; eager FP64 runs
+where --only names it.
 
 The models are those of scripts/torch_models.py, except that attention is F.scaled_dot_product_attention, PyTorch's fastest.
 GPT-2-124M: dropout 0.1, fused AdamW with weight decay, gradients clipped at norm 1. ResNet-50: the CIFAR stem, fused SGD with
@@ -54,6 +55,9 @@ def resnet50(batch, layout):
 
 def make_step(setup, precision, compiled):
     model, optimizer, inputs, clip_norm = setup
+    if precision == "fp64":
+        model.double()
+        inputs = [x.double() if x.is_floating_point() else x for x in inputs]
     forward = torch.compile(model) if compiled else model
     parameters = list(model.parameters())
 
@@ -143,7 +147,7 @@ def run(name, precision, variant, make, compiled=False, graph=False, benchmark=F
     torch.cuda.reset_peak_memory_stats()
 
 
-def configurations(quick):
+def configurations(quick, double):
     """The arguments of run(): eager FP32 first, and last the compiled ones, because compiling takes most of the time."""
     lengths = (1024, 64)
     layouts = {"contiguous": torch.contiguous_format, "channels_last": torch.channels_last}
@@ -160,6 +164,9 @@ def configurations(quick):
     for layout in layouts:
         yield vision(layout, "fp32", "eager cudnn.benchmark", benchmark=True)
         yield vision(layout, "fp32", "eager")
+    if double:
+        yield from (language(length, "fp64", "eager") for length in lengths)
+        yield vision("contiguous", "fp64", "eager")
     if quick:
         return
     yield from (language(length, "fp32", "eager CUDA graph", graph=True) for length in lengths)
@@ -178,7 +185,7 @@ def main():
     torch_models.Attention.forward = fused_attention
     machine = {"section": "machine", "name": torch.cuda.get_device_name(), "torch": torch.__version__, "cuda": torch.version.cuda}
     print(json.dumps(machine), flush=True)
-    for arguments in configurations(options.quick):
+    for arguments in configurations(options.quick, "fp64" in options.only):
         if re.search(options.only, " ".join(arguments[key] for key in ("name", "precision", "variant"))):
             run(**arguments)
 
