@@ -39,6 +39,8 @@ Kernel KernelOf(OpIndex op) {
     case op::conv2d: return &Run_conv2d;
     case op::conv2d_grad_x: return &Run_conv2d_grad_x;
     case op::conv2d_grad_w: return &Run_conv2d_grad_w;
+    case op::row_sum: return &Run_row_sum;
+    case op::col_sum: return &Run_col_sum;
     default: return nullptr;
   }
 }
