@@ -41,6 +41,12 @@ Kernel KernelOf(OpIndex op) {
     case op::conv2d_grad_w: return &Run_conv2d_grad_w;
     case op::row_sum: return &Run_row_sum;
     case op::col_sum: return &Run_col_sum;
+    case op::layernorm: return &Run_layernorm;
+    case op::layernorm_grad_x: return &Run_layernorm_grad_x;
+    case op::layernorm_grad_params: return &Run_layernorm_grad_params;
+    case op::rmsnorm: return &Run_rmsnorm;
+    case op::rmsnorm_grad_x: return &Run_rmsnorm_grad_x;
+    case op::rmsnorm_grad_gamma: return &Run_rmsnorm_grad_gamma;
     default: return nullptr;
   }
 }
