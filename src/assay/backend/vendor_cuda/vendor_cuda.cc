@@ -47,6 +47,10 @@ Kernel KernelOf(OpIndex op) {
     case op::rmsnorm: return &Run_rmsnorm;
     case op::rmsnorm_grad_x: return &Run_rmsnorm_grad_x;
     case op::rmsnorm_grad_gamma: return &Run_rmsnorm_grad_gamma;
+    case op::softmax: return &Run_softmax;
+    case op::softmax_grad: return &Run_softmax_grad;
+    case op::cross_entropy: return &Run_cross_entropy;
+    case op::cross_entropy_grad: return &Run_cross_entropy_grad;
     default: return nullptr;
   }
 }
