@@ -51,6 +51,9 @@ Kernel KernelOf(OpIndex op) {
     case op::softmax_grad: return &Run_softmax_grad;
     case op::cross_entropy: return &Run_cross_entropy;
     case op::cross_entropy_grad: return &Run_cross_entropy_grad;
+    case op::batchnorm_train: return &Run_batchnorm_train;
+    case op::batchnorm_infer: return &Run_batchnorm_infer;
+    case op::batchnorm_grad: return &Run_batchnorm_grad;
     default: return nullptr;
   }
 }
