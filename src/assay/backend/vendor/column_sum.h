@@ -19,9 +19,12 @@ template <>
 struct Accumulator<double> {
   double v = 0;
 
-  void Add(double term) { v += term; }
-  void AddSum(const Accumulator& sum) { v += sum.v; }
-  double Total(double) const { return v; }
+  ASSAY_HD void Add(double term) { v += term; }
+  ASSAY_HD Accumulator& operator+=(const Accumulator& sum) {
+    v += sum.v;
+    return *this;
+  }
+  ASSAY_HD double Total(double) const { return v; }
 };
 
 template <class V>
@@ -31,20 +34,27 @@ struct Accumulator<numerics::Bounded<V>> {
   double magnitude = 0;  // of the terms
   double quantum = std::numeric_limits<double>::infinity();
 
-  void Add(const numerics::Bounded<V>& term) {
+  ASSAY_HD void Add(const numerics::Bounded<V>& term) {
     v = v + term.v;
     e += term.e;
     magnitude += term.magnitude();
-    quantum = std::min(quantum, numerics::QuantumOf(term));
+    quantum = Least(quantum, numerics::QuantumOf(term));
   }
-  void AddSum(const Accumulator& sum) {
+  ASSAY_HD Accumulator& operator+=(const Accumulator& sum) {
     v = v + sum.v;
     e += sum.e;
     magnitude += sum.magnitude;
-    quantum = std::min(quantum, sum.quantum);
+    quantum = Least(quantum, sum.quantum);
+    return *this;
   }
-  numerics::Bounded<V> Total(double depth) const { return {v, numerics::SumError(depth, e, magnitude, quantum)}; }
+  ASSAY_HD numerics::Bounded<V> Total(double depth) const { return {v, numerics::SumError(depth, e, magnitude, quantum)}; }
+
+ private:
+  ASSAY_HD static double Least(double a, double b) { return b < a ? b : a; }
 };
+
+// Of a sum down `rows` rows, as Total takes it. A sum of one term is that term.
+ASSAY_HD constexpr double ColumnDepth(std::int64_t rows) { return rows == 1 ? 0.0 : numerics::SumDepth(rows); }
 
 inline constexpr std::int64_t kSumBlock = 128;
 inline constexpr std::int64_t kColumnPiece = 64;
@@ -61,16 +71,16 @@ void AddRows(Range rows, std::int64_t stride, std::int64_t first, std::int64_t w
   for (std::int64_t r = rows.begin; r < rows.end; r += stride) {
     std::array<Accumulator<T>, kColumnPiece> block{};
     AddRows<T>({r, std::min(r + stride, rows.end)}, stride / kSumBlock, first, width, term, block.data());
-    for (std::int64_t c = 0; c < width; ++c) sums[c].AddSum(block[static_cast<std::size_t>(c)]);
+    for (std::int64_t c = 0; c < width; ++c) sums[c] += block[static_cast<std::size_t>(c)];
   }
 }
 
-// out[c - columns.begin] = the sum over rows r of term(r, c), which gives T. A sum of one term is that term.
+// out[c - columns.begin] = the sum over rows r of term(r, c), which gives T.
 template <class T, class Term>
 void ColumnSums(std::int64_t rows, Range columns, const Term& term, T* out) {
   std::int64_t stride = 1;
   while (stride * kSumBlock < rows) stride *= kSumBlock;
-  const double depth = rows == 1 ? 0.0 : numerics::SumDepth(rows);
+  const double depth = ColumnDepth(rows);
   for (std::int64_t first = columns.begin; first < columns.end; first += kColumnPiece) {
     const std::int64_t width = std::min(kColumnPiece, columns.end - first);
     std::array<Accumulator<T>, kColumnPiece> sums{};

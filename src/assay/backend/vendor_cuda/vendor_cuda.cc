@@ -39,6 +39,21 @@ Kernel KernelOf(OpIndex op) {
     case op::conv2d: return &Run_conv2d;
     case op::conv2d_grad_x: return &Run_conv2d_grad_x;
     case op::conv2d_grad_w: return &Run_conv2d_grad_w;
+    case op::row_sum: return &Run_row_sum;
+    case op::col_sum: return &Run_col_sum;
+    case op::layernorm: return &Run_layernorm;
+    case op::layernorm_grad_x: return &Run_layernorm_grad_x;
+    case op::layernorm_grad_params: return &Run_layernorm_grad_params;
+    case op::rmsnorm: return &Run_rmsnorm;
+    case op::rmsnorm_grad_x: return &Run_rmsnorm_grad_x;
+    case op::rmsnorm_grad_gamma: return &Run_rmsnorm_grad_gamma;
+    case op::softmax: return &Run_softmax;
+    case op::softmax_grad: return &Run_softmax_grad;
+    case op::cross_entropy: return &Run_cross_entropy;
+    case op::cross_entropy_grad: return &Run_cross_entropy_grad;
+    case op::batchnorm_train: return &Run_batchnorm_train;
+    case op::batchnorm_infer: return &Run_batchnorm_infer;
+    case op::batchnorm_grad: return &Run_batchnorm_grad;
     default: return nullptr;
   }
 }
