@@ -39,6 +39,7 @@ Kernel KernelOf(OpIndex op) {
     case op::conv2d: return &Run_conv2d;
     case op::conv2d_grad_x: return &Run_conv2d_grad_x;
     case op::conv2d_grad_w: return &Run_conv2d_grad_w;
+    case op::attention: return &Run_attention;
     default: return nullptr;
   }
 }
