@@ -40,6 +40,7 @@ Kernel KernelOf(OpIndex op) {
     case op::conv2d_grad_x: return &Run_conv2d_grad_x;
     case op::conv2d_grad_w: return &Run_conv2d_grad_w;
     case op::attention: return &Run_attention;
+    case op::attention_grad: return &Run_attention_grad;
     default: return nullptr;
   }
 }
