@@ -30,16 +30,30 @@
 // Pure; thread safe.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 
 #include "assay/numerics/bounded.h"
+#include "assay/ops/attention_geometry.h"
 
 namespace assay::vendor {
 
 inline constexpr double kSlack = 1 + 0x1p-20;
 inline constexpr double kFloor = 0x1p-900;
+
+// How the queries of a group are cut: evenly, no block longer than the contraction allows.
+struct QueryBlocks {
+  explicit QueryBlocks(const ops::AttentionGeometry& g) {
+    const std::int64_t queries = g.group() * g.tq;
+    const std::int64_t count = (g.tq - 1) / numerics::ContractionBlock(queries) + 1;
+    rows = (g.tq - 1) / count + 1;
+    depth = std::max(numerics::ContractionDepth(queries), static_cast<double>(rows + g.group() * count));
+  }
+  std::int64_t rows = 0;
+  double depth = 0;  // of the contractions over queries, C of dk and dv
+};
 
 // rho, from |scale|·|q|·kappa and the shift.
 ASSAY_HD inline double WeightError(std::int64_t width, double largest_score, double shift) {

@@ -13,18 +13,6 @@ using Geometry = ops::AttentionGeometry;
 
 enum : std::size_t { kQ, kK, kV, kO, kLse, kDo, kRng };
 
-// How the queries of a group are cut: evenly, no block longer than the contraction allows.
-struct QueryBlocks {
-  explicit QueryBlocks(const Geometry& g) {
-    const std::int64_t queries = g.group() * g.tq;
-    const std::int64_t count = (g.tq - 1) / numerics::ContractionBlock(queries) + 1;
-    rows = (g.tq - 1) / count + 1;
-    depth = std::max(numerics::ContractionDepth(queries), static_cast<double>(rows + g.group() * count));
-  }
-  std::int64_t rows = 0;
-  double depth = 0;  // of the contractions over queries
-};
-
 struct Workspace {
   Workspace(Cutter cut, const Geometry& g, std::int64_t rows)
       : q(cut.Take<double>(rows * g.d)),

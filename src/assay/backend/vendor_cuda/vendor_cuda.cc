@@ -54,6 +54,8 @@ Kernel KernelOf(OpIndex op) {
     case op::batchnorm_train: return &Run_batchnorm_train;
     case op::batchnorm_infer: return &Run_batchnorm_infer;
     case op::batchnorm_grad: return &Run_batchnorm_grad;
+    case op::attention: return &Run_attention;
+    case op::attention_grad: return &Run_attention_grad;
     default: return nullptr;
   }
 }
