@@ -19,9 +19,9 @@ template <>
 struct Accumulator<double> {
   double v = 0;
 
-  void Add(double term) { v += term; }
-  void AddSum(const Accumulator& sum) { v += sum.v; }
-  double Total(double) const { return v; }
+  ASSAY_HD void Add(double term) { v += term; }
+  ASSAY_HD void AddSum(const Accumulator& sum) { v += sum.v; }
+  ASSAY_HD double Total(double) const { return v; }
 };
 
 template <class V>
@@ -31,19 +31,19 @@ struct Accumulator<numerics::Bounded<V>> {
   double magnitude = 0;  // of the terms
   double quantum = std::numeric_limits<double>::infinity();
 
-  void Add(const numerics::Bounded<V>& term) {
+  ASSAY_HD void Add(const numerics::Bounded<V>& term) {
     v = v + term.v;
     e += term.e;
     magnitude += term.magnitude();
     quantum = std::min(quantum, numerics::QuantumOf(term));
   }
-  void AddSum(const Accumulator& sum) {
+  ASSAY_HD void AddSum(const Accumulator& sum) {
     v = v + sum.v;
     e += sum.e;
     magnitude += sum.magnitude;
     quantum = std::min(quantum, sum.quantum);
   }
-  numerics::Bounded<V> Total(double depth) const { return {v, numerics::SumError(depth, e, magnitude, quantum)}; }
+  ASSAY_HD numerics::Bounded<V> Total(double depth) const { return {v, numerics::SumError(depth, e, magnitude, quantum)}; }
 };
 
 inline constexpr std::int64_t kSumBlock = 128;
