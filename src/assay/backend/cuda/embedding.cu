@@ -1,6 +1,7 @@
 // Kernels of embedding, and of its gradient: the positions are sorted by id, then each id that occurs adds up its own, ascending.
 #include "assay/backend/cuda/kernels.h"
 #include "assay/backend/cuda/launch-inl.h"
+#include "assay/backend/cuda/sort_positions-inl.h"
 #include "assay/ops/rules.h"
 
 namespace assay::cuda {
@@ -54,54 +55,9 @@ void LaunchEmbedding(const KernelArgs& args, const ops::MatrixView& table, Conte
   CheckLaunch("embedding");
 }
 
-constexpr int kMaxGradThreads = 256;
-constexpr int kAtOnce = 8;   // positions that a warp places at once
+constexpr int kMaxGradThreads = kMaxSortThreads;
 constexpr int kSlice = 128;  // columns that a warp adds up at once
 constexpr int kAhead = 8;    // gradients on their way while others are added
-
-// Positions sorted by their ids, those of one id ascending.
-struct Sorted {
-  std::int32_t* position;
-  std::int32_t* id;
-};
-
-// A position's place is the number of those that come before it, which a warp counts for neighbours at once.
-__global__ void __launch_bounds__(kMaxGradThreads, 1)
-    SortPositions(const std::int32_t* ids, std::int64_t positions, Sorted sorted) {
-  const int lane = static_cast<int>(threadIdx.x % 32);
-  const std::int64_t first = GlobalThread<std::int64_t>() / 32 * kAtOnce;
-  if (first >= positions) return;
-  std::int32_t own[kAtOnce];
-  int before[kAtOnce];
-#pragma unroll
-  for (int a = 0; a < kAtOnce; ++a) {
-    own[a] = first + a < positions ? __ldg(ids + first + a) : 0;
-    before[a] = 0;
-  }
-#pragma unroll 4
-  for (std::int64_t q = lane; q < first; q += 32) {
-    const std::int32_t id = __ldg(ids + q);
-#pragma unroll
-    for (int a = 0; a < kAtOnce; ++a) before[a] += id <= own[a] ? 1 : 0;
-  }
-#pragma unroll 4
-  for (std::int64_t q = first + kAtOnce + lane; q < positions; q += 32) {
-    const std::int32_t id = __ldg(ids + q);
-#pragma unroll
-    for (int a = 0; a < kAtOnce; ++a) before[a] += id < own[a] ? 1 : 0;
-  }
-#pragma unroll
-  for (int a = 0; a < kAtOnce; ++a) {
-    int place = __reduce_add_sync(0xffffffffu, before[a]);
-#pragma unroll
-    for (int other = 0; other < kAtOnce; ++other) {
-      if (first + other < positions && other != a) place += (other < a ? own[other] <= own[a] : own[other] < own[a]) ? 1 : 0;
-    }
-    if (lane != 0 || first + a >= positions) continue;
-    sorted.position[place] = static_cast<std::int32_t>(first + a);
-    sorted.id[place] = own[a];
-  }
-}
 
 // A lane has columns lane, lane + 32, ... of a slice.
 struct Sums {
@@ -177,9 +133,7 @@ void Run_embedding_grad(const KernelArgs& args, Context& context) {
   const int threads = ThreadsOr(context, 256, kMaxGradThreads);
   auto* scratch = static_cast<std::int32_t*>(context.Scratch(2 * sizeof(std::int32_t) * static_cast<std::size_t>(positions)));
   const Sorted sorted{.position = scratch, .id = scratch + positions};
-  SortPositions<<<static_cast<unsigned>(CeilDiv(CeilDiv(positions, kAtOnce), threads / 32)), threads, 0, context.stream()>>>(
-      args.In<std::int32_t>(0), positions, sorted);
-  CheckLaunch("embedding_grad order");
+  SortPositionsOf(args.In<std::int32_t>(0), positions, sorted, threads, context.stream());
   const dim3 grid(static_cast<unsigned>(CeilDiv(positions, threads / 32)),
                   static_cast<unsigned>(std::min<std::int64_t>(CeilDiv(width, kSlice), 65535)));
   EmbeddingGrad<<<grid, threads, 0, context.stream()>>>(sorted, args.In<float>(1), args.Out<float>(0), rows, width, positions);

@@ -1,4 +1,5 @@
 // row_sum col_sum row_max row_max_grad sum_squares clip_scale.
+#include "assay/backend/vendor/clip_scale.h"
 #include "assay/backend/vendor/column_sum.h"
 #include "assay/backend/vendor/formula_loops.h"
 #include "assay/numerics/scalar.h"
@@ -65,16 +66,9 @@ template <class T>
 void Formula_clip_scale(const KernelArgs& args, int output, Range range, T* out) {
   if (range.size() <= 0) return;
   const float max_norm = args.attrs().Float(0);
-  const T total = Sum<T>(static_cast<std::int64_t>(args.in.size()),
-                         [&](std::int64_t k) { return T(*args.In<float>(static_cast<std::size_t>(k))); });
-  const T norm = Sqrt(total);
-  if (output == 0) {
-    *out = norm;
-  } else if (!(max_norm > 0.0f) || norm != norm) {
-    *out = T(1.0f);
-  } else {
-    *out = numerics::Choose(norm, T(max_norm), T(max_norm) / (norm + T(1e-6f)), T(1.0f));
-  }
+  *out = ClipScale<T>(
+      static_cast<std::int64_t>(args.in.size()), [&](std::int64_t k) { return *args.In<float>(static_cast<std::size_t>(k)); },
+      max_norm, output);
 }
 
 ASSAY_FORMULA(row_sum);

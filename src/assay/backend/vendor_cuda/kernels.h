@@ -4,8 +4,6 @@
 //
 // which enqueue the whole op: operands are device pointers, sinks[k] is where output k goes (unused for outputs that hold integers). A launcher never waits and never looks at values.
 // The formulas, the orders that sums may have and the bounds are those of docs/ROUNDING.md, sections 2 and 3, whatever the shape of the launch.
-//
-// Ops that are not listed in KernelOf (vendor_cuda.cc) run on the host.
 #pragma once
 
 #include <span>

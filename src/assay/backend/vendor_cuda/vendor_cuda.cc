@@ -32,7 +32,7 @@ bool Moves(OpIndex op) {
   }
 }
 
-// Null for ops that run on the host.
+// Null for those.
 Kernel KernelOf(OpIndex op) {
   switch (op) {
     case op::matmul: return &Run_matmul;
@@ -56,32 +56,63 @@ Kernel KernelOf(OpIndex op) {
     case op::batchnorm_grad: return &Run_batchnorm_grad;
     case op::attention: return &Run_attention;
     case op::attention_grad: return &Run_attention_grad;
+    case op::add: return &Run_add;
+    case op::sub: return &Run_sub;
+    case op::mul: return &Run_mul;
+    case op::div: return &Run_div;
+    case op::scale: return &Run_scale;
+    case op::add_scalar: return &Run_add_scalar;
+    case op::exp: return &Run_exp;
+    case op::log: return &Run_log;
+    case op::sqrt: return &Run_sqrt;
+    case op::rsqrt: return &Run_rsqrt;
+    case op::tanh: return &Run_tanh;
+    case op::erf: return &Run_erf;
+    case op::sin: return &Run_sin;
+    case op::cos: return &Run_cos;
+    case op::pow: return &Run_pow;
+    case op::gelu_tanh: return &Run_gelu_tanh;
+    case op::gelu_tanh_grad: return &Run_gelu_tanh_grad;
+    case op::gelu_erf: return &Run_gelu_erf;
+    case op::gelu_erf_grad: return &Run_gelu_erf_grad;
+    case op::sigmoid: return &Run_sigmoid;
+    case op::silu: return &Run_silu;
+    case op::silu_grad: return &Run_silu_grad;
+    case op::dropout: return &Run_dropout;
+    case op::sum_squares: return &Run_sum_squares;
+    case op::clip_scale: return &Run_clip_scale;
+    case op::max_pool2d_grad: return &Run_max_pool2d_grad;
+    case op::avg_pool2d: return &Run_avg_pool2d;
+    case op::avg_pool2d_grad: return &Run_avg_pool2d_grad;
+    case op::global_avg_pool: return &Run_global_avg_pool;
+    case op::global_avg_pool_grad: return &Run_global_avg_pool_grad;
+    case op::embedding_grad: return &Run_embedding_grad;
+    case op::rope: return &Run_rope;
+    case op::sgd: return &Run_sgd;
+    case op::adam: return &Run_adam;
+    case op::adamw: return &Run_adamw;
     default: return nullptr;
   }
 }
 
 class VendorCudaBackend final : public Backend {
  public:
-  VendorCudaBackend(const vendor::Options& options, std::unique_ptr<Backend> device, std::unique_ptr<HostBackend> host,
-                    Cublas blas)
+  VendorCudaBackend(const vendor::Options& options, std::unique_ptr<Backend> device, Cublas blas)
       : rounds_(options.precision == vendor::Precision::kFp64Rounded),
         device_(std::move(device)),
-        host_(std::move(host)),
-        unrounded_(numerics::Grid::kMaxBits),
+        rounder_(rounds_ ? options.bits : numerics::Grid::kMaxBits),
         context_(cuda::ContextOf(*device_), std::move(blas), !rounds_),
-        sinks_(rounds_ ? *host_->rounder() : unrounded_, device_->memory(), context_.stream()) {}
+        sinks_(rounder_, device_->memory(), context_.stream()) {}
 
   std::string_view name() const override { return "cublas"; }
   MemorySpace& memory() override { return device_->memory(); }
-  rounding::Rounder* rounder() override { return host_->rounder(); }
+  rounding::Rounder* rounder() override { return rounds_ ? &rounder_ : nullptr; }
 
   void Run(const KernelArgs& args) override {
     const OpIndex op = args.op->def->index;
     if (Moves(op)) return Move(args);
-    const Kernel kernel = KernelOf(op);
-    if (kernel == nullptr) return RunOnHost(args);
     const std::vector<Sink> sinks = sinks_.SinksFor(args, rounds_);
-    kernel(args, sinks, context_);
+    KernelOf(op)(args, sinks, context_);
   }
 
   // Node by node, as results are numbered. What others keep in slots is kept whole here.
@@ -128,29 +159,9 @@ class VendorCudaBackend final : public Backend {
     }
   }
 
-  // The host's kernels with the same rounder, so that results are numbered alike.
-  void RunOnHost(const KernelArgs& args) {
-    std::vector<Allocation> held;
-    std::vector<const void*> in;
-    std::vector<void*> out;
-    for (std::size_t k = 0; k < args.in.size(); ++k) {
-      const std::size_t bytes = args.in_type(k).bytes();
-      held.emplace_back(HostMemory(), bytes);
-      memory().CopyOut(held.back().data(), args.in[k], bytes);
-      in.push_back(held.back().data());
-    }
-    for (std::size_t k = 0; k < args.out.size(); ++k) {
-      held.emplace_back(HostMemory(), args.out_type(k).bytes());
-      out.push_back(held.back().data());
-    }
-    host_->Run({args.op, in, out});
-    for (std::size_t k = 0; k < args.out.size(); ++k) memory().CopyIn(args.out[k], out[k], args.out_type(k).bytes());
-  }
-
   const bool rounds_;
   std::unique_ptr<Backend> device_;
-  std::unique_ptr<HostBackend> host_;
-  rounding::Rounder unrounded_;  // of fp32-vendor
+  rounding::Rounder rounder_;
   Context context_;
   DeviceRounder sinks_;
   Allocation slots_;
@@ -158,14 +169,13 @@ class VendorCudaBackend final : public Backend {
 
 }  // namespace
 
-bool RunsOnDevice(OpIndex op) { return Moves(op) || KernelOf(op) != nullptr; }
+bool HasKernel(OpIndex op) { return Moves(op) || KernelOf(op) != nullptr; }
 
-Result<std::unique_ptr<Backend>> MakeVendorCudaBackend(const vendor::Options& options, ThreadPool& pool) {
+Result<std::unique_ptr<Backend>> MakeVendorCudaBackend(const vendor::Options& options) {
   if (options.rule != rounding::Rule::kBound) return Err("--device cuda: round_rule \"paper\" runs on the CPU alone");
   ASSAY_ASSIGN(std::unique_ptr<Backend> device, cuda::MakeCudaBackend());
-  ASSAY_ASSIGN(std::unique_ptr<HostBackend> host, vendor::MakeVendorBackend(options, pool));
   ASSAY_ASSIGN(Cublas blas, Cublas::Load(cuda::ContextOf(*device).stream()));
-  return std::make_unique<VendorCudaBackend>(options, std::move(device), std::move(host), std::move(blas));
+  return std::make_unique<VendorCudaBackend>(options, std::move(device), std::move(blas));
 }
 
 }  // namespace assay::vendor_cuda

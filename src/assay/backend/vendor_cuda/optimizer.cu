@@ -1,0 +1,176 @@
+// sgd, adam and adamw: all outputs of an element from one reading of its operands.
+//
+// Elements are computed plainly; the rough bounds of backend/vendor/rough_elements.h say for which few the bounded formula is needed. What all elements share is computed by each block.
+#include "assay/backend/vendor/optimizers.h"
+#include "assay/backend/vendor/rough_elements.h"
+#include "assay/backend/vendor_cuda/elements-inl.h"
+
+namespace assay::vendor_cuda {
+namespace {
+
+// Shared memory has no constructors.
+template <class T>
+struct Raw {
+  alignas(T) unsigned char bytes[sizeof(T)];
+  __device__ T& get() { return *reinterpret_cast<T*>(bytes); }
+};
+
+struct Sgd {
+  static constexpr int kInputs = 3, kOutputs = 2;
+  template <class T>
+  using Scalars = vendor::SgdScalars<T>;
+  using Rough = vendor::RoughSgd;
+
+  float momentum, dampening, weight_decay;
+  bool nesterov;
+  const float *lr, *factor;
+
+  template <class T>
+  __device__ Scalars<T> Prepare() const {
+    return vendor::SgdScalarsOf<T>(momentum, dampening, weight_decay, nesterov, *lr, *factor);
+  }
+  __device__ Rough PrepareRough(const Scalars<Near>&) const {
+    return vendor::RoughSgdOf(momentum, dampening, weight_decay, *lr);
+  }
+
+  // All outputs, and where kBounded their rough bounds.
+  template <bool kBounded>
+  __device__ static void Plain(const Scalars<double>& s, const Rough& rough, const Operands<kInputs>& x, double* y, double* e) {
+    const double p = x.at[0], grad = x.at[1], m = x.at[2];
+#pragma unroll
+    for (int k = 0; k < kOutputs; ++k) {
+      y[k] = vendor::SgdElement(s, k, p, grad, m);
+      if constexpr (kBounded) e[k] = vendor::RoughSgdElement(rough, s.factor, k, p, grad, m);
+    }
+  }
+  __device__ static Near Value(const Scalars<Near>& s, int output, const Operands<kInputs>& x) {
+    return vendor::SgdElement(s, output, Near(x.at[0]), Near(x.at[1]), Near(x.at[2]));
+  }
+};
+
+struct Adam {
+  static constexpr int kInputs = 4, kOutputs = 3;
+  template <class T>
+  using Scalars = vendor::AdamScalars<T>;
+  using Rough = double;
+
+  vendor::AdamAttributes attributes;
+  const float *lr, *factor;
+  const std::int64_t* step;
+
+  template <class T>
+  __device__ Scalars<T> Prepare() const {
+    return vendor::AdamScalarsOf<T>(attributes, *lr, *factor, *step);
+  }
+  __device__ Rough PrepareRough(const Scalars<Near>& s) const { return vendor::RoughMove(s); }
+
+  template <bool kBounded>
+  __device__ static void Plain(const Scalars<double>& s, const Rough& of_move, const Operands<kInputs>& x, double* y,
+                               double* e) {
+    const double p = x.at[0], m = x.at[2], v = x.at[3];
+    vendor::AdamPlain after;
+    after.g = vendor::AdamGradient(s, p, double{x.at[1]});
+    y[1] = vendor::AdamFirstMoment(s, m, after.g);
+    y[2] = vendor::AdamSecondMoment(s, v, after.g);
+    after.denominator = vendor::AdamDenominator(s, y[2]);
+    after.move = vendor::AdamMove(s, y[1], after.denominator);
+    y[0] = after.p = vendor::AdamParameter(s, p, after.move);
+    if constexpr (kBounded) {
+      e[0] = vendor::RoughParameter(of_move, s.lr1, p, m, v, after);
+      e[1] = vendor::RoughFirstMoment(m, after.g);
+      e[2] = vendor::RoughSecondMoment(v, after.g);
+    }
+  }
+  __device__ static Near Value(const Scalars<Near>& s, int output, const Operands<kInputs>& x) {
+    return vendor::AdamElement(s, output, Near(x.at[0]), Near(x.at[1]), Near(x.at[2]), Near(x.at[3]));
+  }
+};
+
+template <int n>
+struct Sinks {
+  Sink of[n];
+};
+
+template <class Op>
+__device__ __noinline__ void PutNearOutput(const typename Op::template Scalars<Near>& scalars, const Sink& sink, int output,
+                                           std::int64_t i, Operands<Op::kInputs> x) {
+  sink.Put(i, Op::Value(scalars, output, x));
+}
+
+template <class Op, bool kBounded>
+__global__ void __launch_bounds__(kElementThreads)
+    Optimizer(const __grid_constant__ OperandPointers<Op::kInputs> in, const __grid_constant__ Op op, std::int64_t elements,
+              const __grid_constant__ Sinks<Op::kOutputs> sinks) {
+  using Plain = typename Op::template Scalars<double>;
+  using Bounded = typename Op::template Scalars<Near>;
+  __shared__ Raw<Plain> plain;
+  __shared__ Raw<Bounded> bounded;
+  __shared__ Raw<typename Op::Rough> rough;
+  if (threadIdx.x == 0) plain.get() = op.template Prepare<double>();
+  if (kBounded && threadIdx.x == 32) {
+    bounded.get() = op.template Prepare<Near>();
+    rough.get() = op.PrepareRough(bounded.get());
+  }
+  __syncthreads();
+  ForEachElement(in, elements, [&](std::int64_t i, const Operands<Op::kInputs>& x) {
+    double y[Op::kOutputs], e[Op::kOutputs];
+    Op::template Plain<kBounded>(plain.get(), rough.get(), x, y, e);
+#pragma unroll
+    for (int k = 0; k < Op::kOutputs; ++k) {
+      if (kBounded && sinks.of[k].Wants(i, y[k], e[k])) {
+        PutNearOutput<Op>(bounded.get(), sinks.of[k], k, i, x);
+      } else {
+        sinks.of[k].Put(i, y[k]);
+      }
+    }
+  });
+}
+
+template <class Op>
+void RunOptimizer(const KernelArgs& args, std::span<const Sink> sinks, Context& context, const Op& op) {
+  const std::int64_t elements = args.out_type(0).elements();
+  if (elements == 0) return;
+  Sinks<Op::kOutputs> all;
+  bool bounded = false;
+  for (int k = 0; k < Op::kOutputs; ++k) {
+    all.of[k] = sinks[static_cast<std::size_t>(k)];
+    bounded = bounded || all.of[k].bounded();
+  }
+  // Few blocks, because each begins with powers of the decay rates.
+  const auto grid = static_cast<unsigned>(
+      std::min<std::int64_t>(cuda::CeilDiv(elements, kElementThreads * kAtOnce), context.multiprocessors() * 16));
+  const auto in = PointersOf<Op::kInputs>(args);
+  if (bounded) {
+    Optimizer<Op, true><<<grid, kElementThreads, 0, context.stream()>>>(in, op, elements, all);
+  } else {
+    Optimizer<Op, false><<<grid, kElementThreads, 0, context.stream()>>>(in, op, elements, all);
+  }
+  cuda::CheckLaunch("Optimizer");
+}
+
+void RunAdam(const KernelArgs& args, std::span<const Sink> sinks, Context& context, bool decoupled) {
+  const Attrs& a = args.attrs();
+  RunOptimizer(args, sinks, context,
+               Adam{.attributes = {a.Float(0), a.Float(1), a.Float(2), a.Float(3), decoupled},
+                    .lr = args.In<float>(4),
+                    .factor = args.In<float>(5),
+                    .step = args.In<std::int64_t>(6)});
+}
+
+}  // namespace
+
+void Run_sgd(const KernelArgs& args, std::span<const Sink> sinks, Context& context) {
+  const Attrs& a = args.attrs();
+  RunOptimizer(args, sinks, context,
+               Sgd{.momentum = a.Float(0),
+                   .dampening = a.Float(1),
+                   .weight_decay = a.Float(2),
+                   .nesterov = a.Int(3) != 0,
+                   .lr = args.In<float>(3),
+                   .factor = args.In<float>(4)});
+}
+
+void Run_adam(const KernelArgs& args, std::span<const Sink> sinks, Context& context) { RunAdam(args, sinks, context, false); }
+void Run_adamw(const KernelArgs& args, std::span<const Sink> sinks, Context& context) { RunAdam(args, sinks, context, true); }
+
+}  // namespace assay::vendor_cuda
