@@ -41,7 +41,7 @@ ASSAY_HD inline double RoughSgdElement(const RoughSgd& r, double factor, int out
   return output == 0 ? 32 * numerics::kUnit * std::fabs(p) + rest : rest;
 }
 
-// Of the moments, sixteen units of their terms. `gradient` is what they are made of.
+// Of the moments, sixteen units of their terms. `gradient` is what they are made of: the magnitudes of its own terms, which may cancel.
 ASSAY_HD inline double RoughFirstMoment(double before, double gradient) {
   return 16 * numerics::kUnit * (std::fabs(before) + std::fabs(gradient));
 }
@@ -58,9 +58,9 @@ ASSAY_HD inline double RoughMove(const AdamScalars<Near>& s) {
   return 2 * (relative(s.root2) + relative(s.lr1)) + 32 * numerics::kUnit;
 }
 
-// An element of adam on the way: the gradient that moments are made of, the denominator of the move, the move and the parameter after it.
+// An element of adam on the way: the magnitude of the gradient's terms, the denominator of the move, the move and the parameter after it.
 struct AdamPlain {
-  double g, denominator, move, p;
+  double gradient, denominator, move, p;
 };
 
 // The first moment is off by 16 units of its terms |m| + |g|, hence the move by lr1 / denominator times as much, however little of the moment is left. The quotient is taken in
@@ -71,7 +71,7 @@ ASSAY_HD inline double RoughParameter(double of_move, double lr1, double p, doub
   const auto narrow = static_cast<float>(after.denominator);
   const double inverse = 1.0f / (narrow < kMost ? narrow : kMost);
   return 8 * numerics::kUnit * (std::fabs(p) + std::fabs(after.p)) + std::fabs(after.move) * of_move +
-         2 * RoughFirstMoment(m, after.g) * std::fabs(lr1) * inverse;
+         2 * RoughFirstMoment(m, after.gradient) * std::fabs(lr1) * inverse;
 }
 
 }  // namespace assay::vendor

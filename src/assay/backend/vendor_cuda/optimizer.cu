@@ -68,17 +68,18 @@ struct Adam {
   __device__ static void Plain(const Scalars<double>& s, const Rough& of_move, const Operands<kInputs>& x, double* y,
                                double* e) {
     const double p = x.at[0], m = x.at[2], v = x.at[3];
+    const double g = vendor::AdamGradient(s, p, double{x.at[1]});
     vendor::AdamPlain after;
-    after.g = vendor::AdamGradient(s, p, double{x.at[1]});
-    y[1] = vendor::AdamFirstMoment(s, m, after.g);
-    y[2] = vendor::AdamSecondMoment(s, v, after.g);
+    after.gradient = std::fabs(double{x.at[1]} * s.factor) + (s.couples ? std::fabs(s.weight_decay * p) : 0.0);
+    y[1] = vendor::AdamFirstMoment(s, m, g);
+    y[2] = vendor::AdamSecondMoment(s, v, g);
     after.denominator = vendor::AdamDenominator(s, y[2]);
     after.move = vendor::AdamMove(s, y[1], after.denominator);
     y[0] = after.p = vendor::AdamParameter(s, p, after.move);
     if constexpr (kBounded) {
       e[0] = vendor::RoughParameter(of_move, s.lr1, p, m, v, after);
-      e[1] = vendor::RoughFirstMoment(m, after.g);
-      e[2] = vendor::RoughSecondMoment(v, after.g);
+      e[1] = vendor::RoughFirstMoment(m, after.gradient);
+      e[2] = vendor::RoughSecondMoment(v, after.gradient);
     }
   }
   __device__ static Near Value(const Scalars<Near>& s, int output, const Operands<kInputs>& x) {
