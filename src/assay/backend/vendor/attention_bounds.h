@@ -20,8 +20,9 @@
 //   gamma = u·|do|·((D + 4)·f·max|v_j| + (S(width) + 1)·|o|),  f the factor of what dropout keeps, or 1,
 // and ds_j = p_j·g_j·scale, with r = rho / (1 - rho), by at most
 //   e_j = (r + 2u)·|ds^_j| + |scale|·gamma·(1 + r)·p^_j.
-// A query that sees one key has p = 1 but for its rounding and g small beside its two parts; there g is evaluated as do·(keep·v - o), whose terms are small themselves:
-//   gamma = u·|do|·((S(width) + 3)·|keep·v - o| + 2·|keep·v|), without the last term where nothing is dropped: a difference of binary32 values rounds once.
+// A query that sees one key has p = 1 but for its rounding and g small beside its two parts; there g is evaluated as do·(keep·v - o), whose terms are small themselves and lose two roundings of
+// their own (kept_difference.h):
+//   gamma = u·|do|·((S(width) + 4)·|keep·v - o| + 2·|keep·v|), the last term only where 1 - dropout is not exact.
 // dq = sum of ds_j k_j: |k| the norm of the column over the visible keys, C = ContractionDepth(n),
 //   E_dq = ((C·u + r + 2u)·|ds^| + |scale|·gamma·(1 + r)·|p^|) · |k|.
 // dk and dv are sums over the queries i that see the key. A summation of terms t_i in depth C is off by at most C·u·sum |t_i|, hence with
@@ -111,10 +112,10 @@ ASSAY_HD inline GradientBound BoundGradient(double rho, double scale, std::int64
       (numerics::ContractionDepth(width) + 4) * keep_factor * largest_v + (numerics::SumDepth(width) + 1) * norm_o);
 }
 
-// Of a query that sees one key: the norms of keep·v - o and, where dropout is on, of keep·v.
+// Of a query that sees one key: the norms of keep·v - o and, where 1 - dropout is not exact, of keep·v.
 ASSAY_HD inline GradientBound BoundOneKey(double rho, double scale, std::int64_t width, double norm_do, double difference,
                                           double kept) {
-  return BoundGradient(rho, scale, norm_do, (numerics::SumDepth(width) + 3) * difference + 2 * kept);
+  return BoundGradient(rho, scale, norm_do, (numerics::SumDepth(width) + 4) * difference + 2 * kept);
 }
 
 }  // namespace assay::vendor

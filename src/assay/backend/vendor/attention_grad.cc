@@ -5,6 +5,7 @@
 #include "assay/backend/vendor/attention_bounds.h"
 #include "assay/backend/vendor/attention_rows.h"
 #include "assay/backend/vendor/context.h"
+#include "assay/backend/vendor/kept_difference.h"
 
 namespace assay::vendor {
 namespace {
@@ -165,15 +166,16 @@ class KeyHead {
     double value = 0, difference = 0, kept = 0;
   };
   OneKey DifferenceOfOneKey(std::int64_t row, const float* o) const {
-    const double keep = g_.dropout > 0 ? w_.keep[0] : 1.0;
-    double difference = 0, kept = 0;
+    const bool kept = !(g_.dropout > 0) || w_.keep[0] != 0;
+    const KeptDifference of(g_.dropout);
+    double difference = 0, squares = 0;
     for (std::int64_t c = 0; c < g_.d; ++c) {
-      const double v = w_.v[c] * keep, x = v - double{o[c]};
+      const double x = kept ? of.Of(w_.v[c], double{o[c]}) : -double{o[c]};
       w_.products[c] = x * w_.go[row * g_.d + c];
       difference += x * x;
-      kept += v * v;
+      squares += w_.v[c] * w_.v[c];
     }
-    return {BlockSum(w_.products, g_.d), std::sqrt(difference), g_.dropout > 0 ? std::sqrt(kept) : 0.0};
+    return {BlockSum(w_.products, g_.d), std::sqrt(difference), of.exact() ? 0.0 : std::sqrt(squares) / of.rest()};
   }
 
   double NormOfFloats(const float* x) const {

@@ -6,6 +6,7 @@
 
 #include "assay/backend/vendor/column_sum.h"
 #include "assay/backend/vendor/formula_loops.h"
+#include "assay/backend/vendor/kept_difference.h"
 #include "assay/numerics/random.h"
 #include "assay/ops/attention_geometry.h"
 
@@ -42,8 +43,10 @@ struct Attention {
   T Score(const Query& at, std::int64_t j) const { return Dot(QueryRow(at), KeyRow(at, j)) * T(g.scale); }
   T Dropped(const T& x, const Query& at, std::int64_t j) const {
     if (!(g.dropout > 0)) return x;
-    const std::uint32_t draw = numerics::DrawU32(key, g.Element(at.b, at.h, at.i, j));
-    return draw >= numerics::DropoutThreshold(g.dropout) ? x * factor : x * T(0.0f);
+    return Keeps(at, j) ? x * factor : x * T(0.0f);
+  }
+  bool Keeps(const Query& at, std::int64_t j) const {
+    return !(g.dropout > 0) || numerics::DrawU32(key, g.Element(at.b, at.h, at.i, j)) >= numerics::DropoutThreshold(g.dropout);
   }
 
   const ops::AttentionGeometry g;
@@ -91,7 +94,9 @@ struct Gradients {
   // dp - delta of a query that sees one key, where the two nearly cancel.
   T OneKey(const Query& at) const {
     const float *x = GradRow(at), *y = o + a.g.QueryRow(at.b, at.i, at.h), *v = a.ValueRow(at, 0);
-    return Sum<T>(a.g.d, [&](std::int64_t c) { return T(x[c]) * (a.Dropped(T(v[c]), at, 0) - T(y[c])); });
+    const bool kept = a.Keeps(at, 0);
+    const KeptDifference of(a.g.dropout);
+    return Sum<T>(a.g.d, [&](std::int64_t c) { return T(x[c]) * (kept ? of.Of<T>(v[c], y[c]) : T(v[c]) * T(0.0f) - T(y[c])); });
   }
 
   const Attention<T> a;

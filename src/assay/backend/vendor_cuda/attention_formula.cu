@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "assay/backend/cuda/launch-inl.h"
+#include "assay/backend/vendor/kept_difference.h"
 #include "assay/backend/vendor_cuda/attention-inl.h"
 
 namespace assay::vendor_cuda::attention {
@@ -78,7 +79,10 @@ struct Attention {
   // dp - delta of a query that sees one key, where the two nearly cancel.
   __device__ __noinline__ T OneKey(const Query& at) const {
     const float *x = QueryRow(in.grad, at), *y = QueryRow(in.o, at), *v = KeyRow(in.v, at, 0);
-    return numerics::Sum<T>(g.d, [=, this](std::int64_t c) { return T(x[c]) * (Dropped(T(v[c]), at, 0) - T(y[c])); });
+    const bool kept = !in.dropout.on || in.dropout.Keeps(key, g.Element(at.b, at.h, at.i, 0));
+    const vendor::KeptDifference of(g.dropout);
+    return numerics::Sum<T>(
+        g.d, [=](std::int64_t c) { return T(x[c]) * (kept ? of.Of<T>(v[c], y[c]) : T(v[c]) * T(0.0f) - T(y[c])); });
   }
 
   const Inputs& in;

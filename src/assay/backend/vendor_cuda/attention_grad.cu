@@ -7,6 +7,7 @@
 
 #include "assay/backend/cuda/launch-inl.h"
 #include "assay/backend/vendor/attention_bounds.h"
+#include "assay/backend/vendor/kept_difference.h"
 #include "assay/backend/vendor_cuda/attention-inl.h"
 #include "assay/backend/vendor_cuda/attention_formula.h"
 
@@ -82,7 +83,7 @@ __device__ Place PlaceOf(const Geometry& g, std::int64_t query) {
 struct AcrossWidth {
   double value = 0;                 // do·o; of a query that sees one key, do·(keep·v - o)
   double norm_o = 0;                // of o
-  double difference = 0, kept = 0;  // norms of keep·v - o and keep·v
+  double difference = 0, kept = 0;  // norms of keep·v - o and, where its bound needs it, keep·v
 };
 
 __device__ AcrossWidth SumAcross(const Backward& a, std::int64_t query, const double* v, double keep, int lane) {
@@ -91,6 +92,7 @@ __device__ AcrossWidth SumAcross(const Backward& a, std::int64_t query, const do
   const bool one = g.Visible(at.i) == 1;
   const float* o = a.o + g.QueryRow(at.b, at.i, at.h);
   const double* go = a.work.go + query * g.d;
+  const vendor::KeptDifference of(g.dropout);
   AcrossWidth sums;
   for (std::int64_t c = lane; c < g.d; c += 32) {
     const double y = o[c];
@@ -99,13 +101,13 @@ __device__ AcrossWidth SumAcross(const Backward& a, std::int64_t query, const do
       sums.value += y * go[c];
       continue;
     }
-    const double kept = v[c] * keep, x = kept - y;
+    const double x = keep != 0 ? of.Of(v[c], y) : -y;
     sums.value += x * go[c];
     sums.difference += x * x;
-    sums.kept += kept * kept;
+    sums.kept += v[c] * v[c];
   }
   return {WarpSum(sums.value), sqrt(WarpSum(sums.norm_o)), sqrt(WarpSum(sums.difference)),
-          a.dropout.on ? sqrt(WarpSum(sums.kept)) : 0.0};
+          of.exact() ? 0.0 : sqrt(WarpSum(sums.kept)) / of.rest()};
 }
 
 // What the row adds to the bounds. Norms are those of ds and of p before dropout.
