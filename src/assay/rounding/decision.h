@@ -1,4 +1,4 @@
-// How decisions come about, and whether a claimed value can be true (docs/ROUNDING.md, section 4). Pure functions.
+// Decisions on the host, and whether a claimed value can be true (docs/ROUNDING.md, section 4). Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,12 @@
 
 namespace assay::rounding {
 
-// The widest modulus; what is open by more is written as the value itself.
-inline constexpr int kMaxModulus = 12;
-
-// The decision taken by rounding y, if within D of it there is more than one value. None where y is not finite.
-std::optional<Decision> Decide(const numerics::Grid& grid, double y, double d, std::uint64_t position);
+// The decision taken by rounding y, if there is one.
+inline std::optional<Decision> Decide(const numerics::Grid& grid, double y, double d, std::uint64_t position) {
+  Decision decision;
+  if (!Decide(grid, y, d, position, decision)) return std::nullopt;
+  return decision;
+}
 
 // A referee's question: whether a correct evaluation of an element whose true value is x, and whose bound is e, can round to `claimed`.
 bool CanRoundTo(const numerics::Grid& grid, const numerics::DoubleDouble& x, double e, float claimed);

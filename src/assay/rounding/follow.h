@@ -1,4 +1,4 @@
-// Decisions and how they are followed (docs/ROUNDING.md, section 4), for the host and for devices. Value types; pure functions.
+// Decisions, how they come about and how they are followed (docs/ROUNDING.md, section 4), for the host and for devices. Value types; pure functions.
 //
 // Zeros of different sign are different values here, the negative one the lesser.
 #pragma once
@@ -22,13 +22,6 @@ struct Decision {
   std::uint8_t modulus = 0;
   std::uint32_t residue = 0;
   friend bool operator==(const Decision&, const Decision&) = default;
-};
-
-// A result that another evaluation may round otherwise, as a device finds it.
-struct CloseCall {
-  std::uint64_t position = 0;
-  double y = 0;
-  double e = 0;  // its bound
 };
 
 ASSAY_HD inline std::uint32_t BitsOf(float v) { return std::bit_cast<std::uint32_t>(v); }
@@ -65,11 +58,6 @@ ASSAY_HD inline Choice ChoiceAt(const numerics::Grid& grid, double y, double rea
   return {grid.Round(y - reach), grid.Round(y + reach)};
 }
 
-// Whether Decide has something to say about y.
-ASSAY_HD inline bool IsClose(const numerics::Grid& grid, double y, double d) {
-  return d > 0 && IsFinite(y) && ChoiceAt(grid, y, d).open();
-}
-
 // Where a value stands on the grid.
 ASSAY_HD inline std::int64_t PlaceOf(const numerics::Grid& grid, float v) {
   const auto magnitude = static_cast<std::int64_t>(BitsOf(v) & 0x7fffffffu) / grid.step();
@@ -81,7 +69,16 @@ ASSAY_HD inline float AtPlace(const numerics::Grid& grid, std::int64_t place) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(magnitude) | (place < 0 ? 0x80000000u : 0u));
 }
 
+// The widest modulus; what is open by more is written as the value itself.
+inline constexpr int kMaxModulus = 12;
+
 namespace internal {
+
+// Whether the two are neighbours with a boundary between them that a narrow decision can mean.
+ASSAY_HD inline bool Narrow(const numerics::Grid& grid, const Choice& choice, double d) {
+  if (!IsFinite(choice.lo) || !IsFinite(choice.hi) || grid.Above(choice.lo) != choice.hi) return false;
+  return d < (double{choice.hi} - double{choice.lo}) / 8;
+}
 
 // The value nearest to r whose place is that of the decision.
 ASSAY_HD inline float ByResidue(const numerics::Grid& grid, const Decision& decision, float r) {
@@ -106,6 +103,32 @@ ASSAY_HD inline Choice AroundBoundary(const numerics::Grid& grid, double y) {
 }
 
 }  // namespace internal
+
+// The decision taken by rounding y, if within D of it there is more than one value; false where there is not, and where y is not finite.
+ASSAY_HD inline bool Decide(const numerics::Grid& grid, double y, double d, std::uint64_t position, Decision& decision) {
+  if (!(d > 0) || !IsFinite(y)) return false;
+  const Choice choice = ChoiceAt(grid, y, d);
+  if (!choice.open()) return false;
+  const float r = grid.Round(y);
+  decision = {};
+  decision.position = position;
+  if (internal::Narrow(grid, choice, d)) {
+    decision.up = r == choice.hi;
+    return true;
+  }
+  decision.wide = true;
+  // Whoever is within D rounds to a place at most so far away.
+  const auto apart = static_cast<std::uint64_t>(PlaceOf(grid, choice.hi) - PlaceOf(grid, choice.lo));
+  int modulus = 0;
+  while (modulus <= kMaxModulus && (2 * apart) >> modulus != 0) ++modulus;
+  if (choice.lo != choice.lo || choice.hi != choice.hi || modulus > kMaxModulus) {
+    decision.value = r;
+  } else {
+    decision.modulus = static_cast<std::uint8_t>(modulus);
+    decision.residue = static_cast<std::uint32_t>(PlaceOf(grid, r) & ((std::int64_t{1} << modulus) - 1));
+  }
+  return true;
+}
 
 struct Followed {
   float value = 0;          // what the decision says here

@@ -99,11 +99,9 @@ void Rounder::Record(const double* y, const double* e, std::int64_t n, std::uint
   decisions_.insert(decisions_.end(), found.begin(), found.end());
 }
 
-void Rounder::AddClose(std::span<const CloseCall> calls) {
+void Rounder::AddDecisions(std::span<const Decision> decisions) {
   const std::lock_guard lock(mutex_);
-  for (const CloseCall& call : calls) {
-    if (const auto decision = Decide(grid_, call.y, Reach(call.e), call.position)) decisions_.push_back(*decision);
-  }
+  decisions_.insert(decisions_.end(), decisions.begin(), decisions.end());
 }
 
 void Rounder::AddFollowed(std::uint64_t followed, std::uint64_t corrections, std::optional<std::uint64_t> refused) {

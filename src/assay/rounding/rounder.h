@@ -38,7 +38,7 @@ struct StepReport {
 
 class Rounder;
 
-// Results that are rounded where the host does not see them, on a device: what came of it is handed over by AddClose or AddFollowed before a step ends.
+// Results that are rounded where the host does not see them, on a device: what came of it is handed over by AddDecisions or AddFollowed before a step ends.
 class RoundedElsewhere {
  public:
   virtual ~RoundedElsewhere() = default;
@@ -73,10 +73,12 @@ class Rounder {
   // For results that are rounded elsewhere. It must outlive the rounder, or be taken away by null.
   void set_elsewhere(RoundedElsewhere* elsewhere) { elsewhere_ = elsewhere; }
   bool follows() const { return mode_ == Mode::kFollow; }
+  std::uint64_t expected() const { return expected_; }                // elements of the step, by the log that is followed
   std::span<const Decision> decisions() const { return decisions_; }  // all that are followed, by position
   // Those about [begin, end).
   std::span<const Decision> DecisionsIn(std::uint64_t begin, std::uint64_t end) const;
-  void AddClose(std::span<const CloseCall> calls);
+  // Those of a step that is recorded, in any order.
+  void AddDecisions(std::span<const Decision> decisions);
   // So many decisions were followed, so many of them corrected a value; `refused` is the position of the first that is inadmissible.
   void AddFollowed(std::uint64_t followed, std::uint64_t corrections, std::optional<std::uint64_t> refused);
 

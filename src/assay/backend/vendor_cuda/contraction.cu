@@ -39,7 +39,7 @@ struct Workspace {
       : parts(cutter.Take<T>(cut.parts() * p.batch * std::min(cut.rows, p.m) * p.n)),
         norms_a(cutter.Take<double>(bounded ? p.batch * p.m : 0)),
         norms_b(cutter.Take<double>(bounded ? p.batch * p.n : 0)),
-        squares(cutter.Take<double>(bounded ? 256 * 32 + p.batch * std::max(p.m, p.n) : 0)),
+        squares(cutter.Take<double>(bounded ? ScratchOfNorms(p.batch, std::max(p.m, p.n)) : 0)),
         bytes(cutter.used()) {}
   T* parts;
   double *norms_a, *norms_b, *squares;
@@ -51,39 +51,60 @@ __device__ double WarpSum(double x) {
   return x;
 }
 
-// Norms of lines whose places are adjacent: a warp takes a line.
-template <class T>
-__global__ void RowNorms(Lines<T> lines, std::int64_t batch, std::int64_t count, std::int64_t k, double* norms) {
-  const std::int64_t line = (static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / 32;
-  if (line >= batch * count) return;
-  const int lane = static_cast<int>(threadIdx.x % 32);
-  const T* base = lines.base + line / count * lines.batch + line % count * lines.step;
-  double sum = 0;
-  for (std::int64_t i = lane; i < k; i += 32) sum += double{base[i]} * double{base[i]};
-  sum = WarpSum(sum);
-  if (lane == 0) norms[line] = sqrt(sum);
+// The sum of what kTeam threads hold, in all of them: a warp, or the whole block.
+template <int kTeam>
+__device__ double TeamSum(double x) {
+  x = WarpSum(x);
+  if constexpr (kTeam > 32) {
+    __shared__ double sums[kTeam / 32];
+    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = x;
+    __syncthreads();
+    x = WarpSum(threadIdx.x % 32 < kTeam / 32 ? sums[threadIdx.x % 32] : 0.0);
+  }
+  return x;
 }
 
-// Of lines that are adjacent themselves, the squares of `share` places: 32 lines a block, its warps share the places. squares[share][batch][line]
+// Norms of lines whose places are adjacent: a team takes a line. Where `to` is not null the line is copied there, without gaps.
+template <class T, int kTeam>
+__global__ void __launch_bounds__(kThreads)
+    RowNorms(const Lines<T> lines, std::int64_t batch, std::int64_t count, std::int64_t k, double* to, double* norms) {
+  const std::int64_t line = (static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x) / kTeam;
+  if (line >= batch * count) return;  // a whole team
+  const T* base = lines.base + line / count * lines.batch + line % count * lines.step;
+  double sum = 0;
+#pragma unroll 4
+  for (std::int64_t i = threadIdx.x % kTeam; i < k; i += kTeam) {
+    const double x = base[i];
+    sum += x * x;
+    if (to != nullptr) to[line * k + i] = x;
+  }
+  sum = TeamSum<kTeam>(sum);
+  if (threadIdx.x % kTeam == 0) norms[line] = sqrt(sum);
+}
+
+// Of lines that are adjacent themselves, the squares of `share` places: 32 lines a block, its warps share the places. squares[share][batch][line]; of one share the norms.
 template <class T>
-__global__ void ColumnSquares(Lines<T> lines, std::int64_t batch, std::int64_t count, std::int64_t k, std::int64_t share,
-                              double* squares) {
+__global__ void ColumnSquares(const Lines<T> lines, std::int64_t batch, std::int64_t count, std::int64_t k, std::int64_t share,
+                              double* to, double* squares) {
   __shared__ double sums[32][33];
   const std::int64_t blocks = (count + 31) / 32, product = blockIdx.x / blocks, first = blockIdx.x % blocks * 32;
   const std::int64_t line = first + threadIdx.x, begin = blockIdx.y * share, end = begin + share < k ? begin + share : k;
   const T* base = lines.base + product * lines.batch + line;
   double sum = 0;
   if (line < count) {
+#pragma unroll 4
     for (std::int64_t i = begin + threadIdx.y; i < end; i += 32) {
       const double x = base[i * lines.step];
       sum += x * x;
+      if (to != nullptr) to[(product * k + i) * count + line] = x;
     }
   }
   sums[threadIdx.y][threadIdx.x] = sum;
   __syncthreads();
   const double total = WarpSum(sums[threadIdx.x][threadIdx.y]);
   const std::int64_t mine = first + threadIdx.y;
-  if (threadIdx.x == 0 && mine < count) squares[(blockIdx.y * batch + product) * count + mine] = total;
+  if (threadIdx.x == 0 && mine < count)
+    squares[(blockIdx.y * batch + product) * count + mine] = gridDim.y == 1 ? sqrt(total) : total;
 }
 
 __global__ void RootsOfSums(const double* squares, std::int64_t shares, std::int64_t n, double* norms) {
@@ -100,43 +121,75 @@ std::int64_t SharesOf(std::int64_t batch, std::int64_t count, std::int64_t k) {
   return std::clamp<std::int64_t>(std::min(256 / std::max<std::int64_t>(blocks, 1), k / 256), 1, 128);
 }
 
+// Copies the lines as well where `to` is not null.
 template <class T>
-void Norms(const Lines<T>& lines, std::int64_t batch, std::int64_t count, std::int64_t k, double* squares, double* norms,
-           cudaStream_t stream) {
-  if (lines.k_adjacent) {
-    RowNorms<<<cuda::GridFor(batch * count, kThreads / 32), kThreads, 0, stream>>>(lines, batch, count, k, norms);
+void Norms(const Lines<T>& lines, std::int64_t batch, std::int64_t count, std::int64_t k, double* to, double* squares,
+           double* norms, cudaStream_t stream) {
+  const std::int64_t all = batch * count;
+  if (lines.k_adjacent && k <= 2048) {
+    RowNorms<T, 32><<<cuda::GridFor(all, kThreads / 32), kThreads, 0, stream>>>(lines, batch, count, k, to, norms);
+  } else if (lines.k_adjacent) {
+    RowNorms<T, kThreads><<<cuda::GridFor(all, 1), kThreads, 0, stream>>>(lines, batch, count, k, to, norms);
   } else {
     const std::int64_t shares = SharesOf(batch, count, k), share = cuda::CeilDiv(k, shares);
     const dim3 grid(static_cast<unsigned>(batch * cuda::CeilDiv(count, 32)), static_cast<unsigned>(shares));
-    ColumnSquares<<<grid, dim3(32, 32), 0, stream>>>(lines, batch, count, k, share, squares);
-    RootsOfSums<<<cuda::GridFor(batch * count, kThreads), kThreads, 0, stream>>>(squares, shares, batch * count, norms);
+    ColumnSquares<<<grid, dim3(32, 32), 0, stream>>>(lines, batch, count, k, share, to, shares == 1 ? norms : squares);
+    if (shares > 1) RootsOfSums<<<cuda::GridFor(all, kThreads), kThreads, 0, stream>>>(squares, shares, all, norms);
   }
   cuda::CheckLaunch("Norms");
 }
 
-// Rows [first, first + rows) of every product of a batch: the sums of blocks, added one after the other, are rounded.
+// Rows [first, first + rows) of every product of a batch: the sums of blocks, added one after the other, are rounded. A block of threads takes kThreads columns and kRowsAtOnce rows at a time.
+constexpr int kRowsAtOnce = 4;
+
 template <class T, bool kBounded>
-__global__ void RoundParts(const T* parts, std::int64_t count, Products p, std::int64_t first, std::int64_t rows, double factor,
-                           const double* norms_a, const double* norms_b, Sink sink) {
-  const std::int64_t n = p.batch * rows * p.n, stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; at < n; at += stride) {
-    double y = count > 0 ? double{parts[at]} : 0.0;
-    for (std::int64_t part = 1; part < count; ++part) y += double{parts[part * n + at]};
-    const std::int64_t line = at / p.n, j = at % p.n, product = line / rows, i = first + line % rows;
-    const std::int64_t to = p.origin + (p.rows != nullptr ? p.rows[i] : product * p.m * p.n + i * p.row_stride) + j;
-    if constexpr (kBounded) {
-      // Where a norm is not finite the result is not finite either, whatever the order.
-      const double e = factor * norms_a[product * p.m + i] * norms_b[product * p.n + j];
-      sink.Put(to, y, e < __longlong_as_double(0x7ff0000000000000) ? e : 0.0);
-    } else {
-      sink.Put(to, y);
+__global__ void __launch_bounds__(kThreads)
+    RoundParts(const T* __restrict__ parts, std::int64_t count, const __grid_constant__ Products p, std::int64_t first,
+               std::int64_t rows, double factor, const double* __restrict__ norms_a, const double* __restrict__ norms_b,
+               const __grid_constant__ Sink sink) {
+  const std::int64_t j = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (j >= p.n) return;
+  const std::int64_t lines = p.batch * rows, part_size = lines * p.n;
+  for (std::int64_t line = static_cast<std::int64_t>(blockIdx.y) * kRowsAtOnce; line < lines;
+       line += static_cast<std::int64_t>(gridDim.y) * kRowsAtOnce) {
+    double y[kRowsAtOnce];
+#pragma unroll
+    for (int r = 0; r < kRowsAtOnce; ++r) y[r] = count > 0 && line + r < lines ? double{parts[(line + r) * p.n + j]} : 0.0;
+    for (std::int64_t part = 1; part < count; ++part) {
+#pragma unroll
+      for (int r = 0; r < kRowsAtOnce; ++r) {
+        if (line + r < lines) y[r] += double{parts[part * part_size + (line + r) * p.n + j]};
+      }
+    }
+#pragma unroll
+    for (int r = 0; r < kRowsAtOnce; ++r) {
+      if (line + r >= lines) break;
+      const std::int64_t product = p.batch == 1 ? 0 : (line + r) / rows, i = first + line + r - product * rows;
+      const std::int64_t to = p.origin + (p.rows != nullptr ? p.rows[i] : product * p.m * p.n + i * p.row_stride) + j;
+      if constexpr (kBounded) {
+        // Where a norm is not finite the result is not finite either, whatever the order.
+        const double e = factor * norms_a[product * p.m + i] * norms_b[product * p.n + j];
+        sink.Put(to, y[r], e < __longlong_as_double(0x7ff0000000000000) ? e : 0.0);
+      } else {
+        sink.Put(to, y[r]);
+      }
     }
   }
 }
 
-__global__ void WidenAll(const float* from, std::int64_t n, double* to) {
-  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += stride) to[i] = from[i];
+dim3 RoundingGrid(std::int64_t lines, std::int64_t columns) {
+  return dim3(static_cast<unsigned>(cuda::CeilDiv(columns, kThreads)),
+              static_cast<unsigned>(std::min<std::int64_t>(cuda::CeilDiv(lines, kRowsAtOnce), 65535)));
+}
+
+__global__ void __launch_bounds__(kThreads) WidenAll(const float* __restrict__ from, std::int64_t n, double* __restrict__ to) {
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kThreads;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < n / 4; i += stride) {
+    const float4 x = __ldg(reinterpret_cast<const float4*>(from) + i);
+    reinterpret_cast<double2*>(to)[2 * i] = make_double2(x.x, x.y);
+    reinterpret_cast<double2*>(to)[2 * i + 1] = make_double2(x.z, x.w);
+  }
+  if (blockIdx.x == 0 && threadIdx.x < n % 4) to[n / 4 * 4 + threadIdx.x] = from[n / 4 * 4 + threadIdx.x];
 }
 
 // Products of places [k0, k0 + depth) of lines [first, first + rows) of a; `count` of them, `depth` places apart, or those of a batch.
@@ -166,9 +219,14 @@ void RunProducts(const Products& p, const Lines<T>& a, const Lines<T>& b, const 
   const Cut cut = CutOf<T>(p);
   const bool bounded = sink.bounded();
   const Workspace<T> work(Cutter(scratch), p, cut, bounded);
-  if (bounded) {
-    Norms(a, p.batch, p.m, p.k, work.squares, work.norms_a, context.stream());
-    Norms(b, p.batch, p.n, p.k, work.squares, work.norms_b, context.stream());
+  const double *norms_a = p.norms_a, *norms_b = p.norms_b;
+  if (bounded && norms_a == nullptr) {
+    Norms(a, p.batch, p.m, p.k, nullptr, work.squares, work.norms_a, context.stream());
+    norms_a = work.norms_a;
+  }
+  if (bounded && norms_b == nullptr) {
+    Norms(b, p.batch, p.n, p.k, nullptr, work.squares, work.norms_b, context.stream());
+    norms_b = work.norms_b;
   }
   const double factor = numerics::ContractionDepth(p.k) * numerics::kUnit * (1 + 0x1p-20);
   for (std::int64_t first = 0; first < p.m; first += cut.rows) {
@@ -184,10 +242,10 @@ void RunProducts(const Products& p, const Lines<T>& a, const Lines<T>& b, const 
         Multiply(p, a, b, first, rows, cut.full * cut.block, cut.rest, 1, work.parts + cut.full * size, context.blas());
       }
     }
-    const unsigned grid = cuda::GridFor(size, kThreads);
+    const dim3 grid = RoundingGrid(p.batch * rows, p.n);
     if (bounded) {
-      RoundParts<T, true><<<grid, kThreads, 0, context.stream()>>>(work.parts, cut.parts(), p, first, rows, factor,
-                                                                   work.norms_a, work.norms_b, sink);
+      RoundParts<T, true>
+          <<<grid, kThreads, 0, context.stream()>>>(work.parts, cut.parts(), p, first, rows, factor, norms_a, norms_b, sink);
     } else {
       RoundParts<T, false>
           <<<grid, kThreads, 0, context.stream()>>>(work.parts, cut.parts(), p, first, rows, factor, nullptr, nullptr, sink);
@@ -201,9 +259,15 @@ template std::size_t ScratchOfProducts<float>(const Products&, bool);
 template void RunProducts(const Products&, const Lines<double>&, const Lines<double>&, const Sink&, void*, Context&);
 template void RunProducts(const Products&, const Lines<float>&, const Lines<float>&, const Sink&, void*, Context&);
 
+void WidenWithNorms(const DenseLines& lines, double* to, double* squares, double* norms, cudaStream_t stream) {
+  if (lines.batch * lines.count == 0) return;
+  Norms<float>({lines.from, lines.k_adjacent ? lines.k : lines.count, lines.k_adjacent, lines.count * lines.k}, lines.batch,
+               lines.count, lines.k, to, squares, norms, stream);
+}
+
 void Widen(const float* from, std::int64_t n, double* to, cudaStream_t stream) {
   if (n == 0) return;
-  WidenAll<<<cuda::GridFor(n, kThreads), kThreads, 0, stream>>>(from, n, to);
+  WidenAll<<<cuda::GridFor(n, 8 * kThreads), kThreads, 0, stream>>>(from, n, to);
   cuda::CheckLaunch("Widen");
 }
 

@@ -24,6 +24,8 @@ struct Products {
   std::int64_t batch = 1, m = 0, n = 0, k = 0;
   std::int64_t origin = 0, row_stride = 0;
   const std::int64_t* rows = nullptr;  // on the device; batch is 1 then
+  // Of the lines of a and b, [batch][line], where they are known already.
+  const double *norms_a = nullptr, *norms_b = nullptr;
 };
 
 // Scratch that RunProducts needs for itself.
@@ -34,6 +36,15 @@ std::size_t ScratchOfProducts(const Products& products, bool bounded);
 template <class T>
 void RunProducts(const Products& products, const Lines<T>& a, const Lines<T>& b, const Sink& sink, void* scratch,
                  Context& context);
+
+// `count` lines of k places each, as they lie in memory without gaps between lines or places, become doubles; their norms are taken on the way. `squares` is room for ScratchOfNorms doubles.
+struct DenseLines {
+  const float* from = nullptr;
+  std::int64_t batch = 1, count = 0, k = 0;
+  bool k_adjacent = true;
+};
+void WidenWithNorms(const DenseLines& lines, double* to, double* squares, double* norms, cudaStream_t stream);
+constexpr std::int64_t ScratchOfNorms(std::int64_t batch, std::int64_t count) { return 256 * 32 + batch * count; }
 
 // to[i] = from[i]
 void Widen(const float* from, std::int64_t n, double* to, cudaStream_t stream);

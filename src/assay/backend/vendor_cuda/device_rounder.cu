@@ -8,14 +8,13 @@
 namespace assay::vendor_cuda {
 namespace {
 
-constexpr std::size_t kRoom = std::size_t{1} << 22;  // close calls of a step, 100 MB
+constexpr std::size_t kRoom = std::size_t{1} << 22;              // decisions of a step, 100 MB
+constexpr std::uint64_t kMostFollowed = std::uint64_t{1} << 36;  // elements of a step that is followed: 8 GB of flags
 constexpr std::int64_t kThreads = 256;
 
-__global__ void SetFlags(const rounding::Decision* decisions, std::int64_t count, std::uint64_t first, std::uint32_t* flags) {
+__global__ void SetFlags(const rounding::Decision* decisions, std::int64_t count, std::uint32_t* flags) {
   const std::int64_t k = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (k >= count) return;
-  const std::uint64_t i = decisions[k].position - first;
-  atomicOr(flags + (i >> 5), 1u << (i & 31));
+  if (k < count) atomicOr(flags + (decisions[k].position >> 5), 1u << (decisions[k].position & 31));
 }
 
 __global__ void RoundAll(numerics::Grid grid, float* values, std::int64_t n) {
@@ -28,37 +27,64 @@ __global__ void RoundAll(numerics::Grid grid, float* values, std::int64_t n) {
 }  // namespace
 
 DeviceRounder::DeviceRounder(rounding::Rounder& rounder, MemorySpace& memory, cudaStream_t stream)
-    : rounder_(rounder), memory_(memory), stream_(stream) {
+    : rounder_(rounder),
+      memory_(memory),
+      stream_(stream),
+      staged_(nullptr, [](void* data) { static_cast<void>(cudaFreeHost(data)); }) {
   rounder_.set_elsewhere(this);
 }
 
 DeviceRounder::~DeviceRounder() { rounder_.set_elsewhere(nullptr); }
+
+rounding::Decision* DeviceRounder::Staged(std::size_t count) {
+  if (count > staged_count_) {
+    staged_.reset();
+    staged_count_ = 0;
+    void* data = nullptr;
+    cuda::Check(cudaMallocHost(&data, 2 * count * sizeof(rounding::Decision)), "allocating memory for decisions");
+    staged_.reset(static_cast<rounding::Decision*>(data));
+    staged_count_ = 2 * count;
+  }
+  return staged_.get();
+}
 
 void DeviceRounder::BeginStep() {
   step_ = rounder_.steps();
   const Tally none;
   if (tally_.bytes() == 0) tally_ = Allocation(memory_, sizeof(Tally));
   memory_.CopyIn(tally_.data(), &none, sizeof none);
-  if (rounder_.records() && close_.bytes() == 0) close_ = Allocation(memory_, kRoom * sizeof(rounding::CloseCall));
-  if (!rounder_.follows()) return;
+  if (rounder_.records() && taken_.bytes() == 0) taken_ = Allocation(memory_, kRoom * sizeof(rounding::Decision));
+  if (rounder_.follows()) BeginFollow();
+}
+
+// A step has as many elements as the log says, or none of it can be followed; the Rounder sees that at the end.
+void DeviceRounder::BeginFollow() {
   const std::span<const rounding::Decision> decisions = rounder_.decisions();
+  if (decisions.empty() || rounder_.expected() > kMostFollowed) return;
   if (decisions_.bytes() < decisions.size_bytes()) {
     decisions_ = {};
     decisions_ = Allocation(memory_, decisions.size_bytes());
   }
-  memory_.CopyIn(decisions_.data(), decisions.data(), decisions.size_bytes());
+  const std::size_t flag_bytes = (rounder_.expected() / 32 + 1) * sizeof(std::uint32_t);
+  if (flags_.bytes() < flag_bytes) {
+    flags_ = {};
+    flags_ = Allocation(memory_, flag_bytes);
+  }
+  rounding::Decision* staged = Staged(decisions.size());
+  std::copy(decisions.begin(), decisions.end(), staged);
+  cuda::Check(cudaMemcpyAsync(decisions_.data(), staged, decisions.size_bytes(), cudaMemcpyHostToDevice, stream_),
+              "copying decisions");
+  cuda::Check(cudaMemsetAsync(flags_.data(), 0, flag_bytes, stream_), "clearing flags");
+  const auto count = static_cast<std::int64_t>(decisions.size());
+  SetFlags<<<cuda::GridFor(count, kThreads), kThreads, 0, stream_>>>(static_cast<const rounding::Decision*>(decisions_.data()),
+                                                                     count, static_cast<std::uint32_t*>(flags_.data()));
+  cuda::CheckLaunch("SetFlags");
 }
 
 std::vector<Sink> DeviceRounder::SinksFor(const KernelArgs& args, bool rounds) {
   if (step_ != rounder_.steps()) BeginStep();
   const bool exact = vendor::IsExact(args.op->def->index);
   std::vector<Sink> sinks(args.out.size());
-  std::size_t words = 0, used = 0;  // of flags
-  for (std::size_t k = 0; k < sinks.size(); ++k) words += static_cast<std::size_t>(args.out_type(k).elements()) / 32 + 64;
-  if (rounds && rounder_.follows() && flags_.bytes() < words * sizeof(std::uint32_t)) {
-    flags_ = {};
-    flags_ = Allocation(memory_, words * sizeof(std::uint32_t));
-  }
   for (std::size_t k = 0; k < sinks.size(); ++k) {
     if (args.out_type(k).dtype != DType::kF32) continue;
     Sink& sink = sinks[k];
@@ -72,44 +98,38 @@ std::vector<Sink> DeviceRounder::SinksFor(const KernelArgs& args, bool rounds) {
     sink.tally = static_cast<Tally*>(tally_.data());
     if (rounder_.records()) {
       sink.kind = Sink::Kind::kRecord;
-      sink.close = static_cast<rounding::CloseCall*>(close_.data());
+      sink.taken = static_cast<rounding::Decision*>(taken_.data());
       sink.room = kRoom;
     } else if (rounder_.follows()) {
-      Follow(sink, n, used);
+      Follow(sink, n);
     }
   }
   return sinks;
 }
 
-void DeviceRounder::Follow(Sink& sink, std::int64_t elements, std::size_t& used) {
-  const auto about = rounder_.DecisionsIn(sink.first, sink.first + static_cast<std::uint64_t>(elements));
-  if (about.empty()) return;
-  const std::size_t words = static_cast<std::size_t>(elements) / 32 + 1;
-  auto* flags = static_cast<std::uint32_t*>(flags_.data()) + used;
-  used += (words + 31) / 32 * 32;
-  const auto* decisions =
-      static_cast<const rounding::Decision*>(decisions_.data()) + (about.data() - rounder_.decisions().data());
-  const auto count = static_cast<std::int64_t>(about.size());
-  cuda::Check(cudaMemsetAsync(flags, 0, words * sizeof(std::uint32_t), stream_), "clearing flags");
-  SetFlags<<<cuda::GridFor(count, kThreads), kThreads, 0, stream_>>>(decisions, count, sink.first, flags);
-  cuda::CheckLaunch("SetFlags");
+void DeviceRounder::Follow(Sink& sink, std::int64_t elements) const {
+  const std::uint64_t end = sink.first + static_cast<std::uint64_t>(elements);
+  const auto about = rounder_.DecisionsIn(sink.first, end);
+  if (about.empty() || end > rounder_.expected() || rounder_.expected() > kMostFollowed) return;
   sink.kind = Sink::Kind::kFollow;
-  sink.flags = flags;
-  sink.decisions = decisions;
-  sink.decision_count = count;
+  sink.flags = static_cast<const std::uint32_t*>(flags_.data());
+  sink.decisions = static_cast<const rounding::Decision*>(decisions_.data()) + (about.data() - rounder_.decisions().data());
+  sink.decision_count = static_cast<std::int64_t>(about.size());
 }
 
 void DeviceRounder::Finish(rounding::Rounder& rounder) {
   if (step_ != rounder.steps()) return;  // nothing ran on the device
   Tally tally;
   memory_.CopyOut(&tally, tally_.data(), sizeof tally);
-  if (tally.close > kRoom) {
+  if (tally.decisions > kRoom) {
     throw cuda::DeviceError(
-        fmt::format("GPU: a step with {} close calls of rounding; there is room for {}", tally.close, kRoom));
+        fmt::format("GPU: {} roundings of a step are close calls; there is room for {}", tally.decisions, kRoom));
   }
-  std::vector<rounding::CloseCall> close(tally.close);
-  memory_.CopyOut(close.data(), close_.data(), close.size() * sizeof(rounding::CloseCall));
-  rounder.AddClose(close);
+  if (tally.decisions > 0) {
+    rounding::Decision* staged = Staged(tally.decisions);
+    memory_.CopyOut(staged, taken_.data(), tally.decisions * sizeof(rounding::Decision));
+    rounder.AddDecisions({staged, tally.decisions});
+  }
   if (tally.followed > 0) {
     rounder.AddFollowed(tally.followed, tally.corrections,
                         tally.refused == ~0ull ? std::nullopt : std::optional<std::uint64_t>(tally.refused));

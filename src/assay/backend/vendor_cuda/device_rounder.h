@@ -1,6 +1,7 @@
 // DeviceRounder: makes the sinks of a step's results, and tells the Rounder at the end of the step what came of them on the device.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "assay/backend/vendor_cuda/kernels.h"
@@ -20,18 +21,23 @@ class DeviceRounder final : public rounding::RoundedElsewhere {
 
   const numerics::Grid& grid() const { return rounder_.grid(); }
 
-  // Throws DeviceError where there were more close calls than there is room for.
+  // Throws DeviceError where there were more decisions than there is room for.
   void Finish(rounding::Rounder& rounder) override;
 
  private:
   void BeginStep();
-  void Follow(Sink& sink, std::int64_t elements, std::size_t& used);
+  void BeginFollow();
+  void Follow(Sink& sink, std::int64_t elements) const;
+  // Memory that the device copies from and to at full speed. What was in it is lost.
+  rounding::Decision* Staged(std::size_t count);
 
   rounding::Rounder& rounder_;
   MemorySpace& memory_;
   cudaStream_t stream_;
   std::uint64_t step_ = 0;  // of the rounder, for which the memory below is prepared
-  Allocation tally_, close_, decisions_, flags_;
+  Allocation tally_, taken_, decisions_, flags_;
+  std::unique_ptr<rounding::Decision, void (*)(void*)> staged_;
+  std::size_t staged_count_ = 0;
 };
 
 // values[i] = grid.Round(values[i]), on the device.

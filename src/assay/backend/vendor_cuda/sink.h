@@ -1,7 +1,7 @@
 // Sink: one result of an op on the device on its way through rounding to memory, as Output is on the host (backend/vendor/output.h, docs/ROUNDING.md).
 //
 // A kernel gets a Sink by value for each of its outputs and puts every element exactly once: Put(i, value) where it computes in double, Put(i, near) where it computes in Near.
-// On the host, bounded() says which of the two is wanted: without it kernels compute in double. What is close while a step is recorded goes to a list on the device; in a step
+// On the host, bounded() says which of the two is wanted: without it kernels compute in double. Decisions of a step that is recorded go to a list on the device; in a step
 // that is followed the decision is looked up and applied where the element is put, because the next op needs it.
 #pragma once
 
@@ -16,7 +16,7 @@ using vendor::Near;
 
 // What a step has come to so far, in device memory.
 struct Tally {
-  unsigned long long close = 0;  // calls found, perhaps more than there is room for
+  unsigned long long decisions = 0;  // taken, perhaps more than there is room for
   unsigned long long followed = 0, corrections = 0;
   unsigned long long refused = ~0ull;  // the least position of an inadmissible decision
 };
@@ -26,7 +26,7 @@ class Sink {
   enum class Kind {
     kExact,   // rounded; has no bound and no position
     kPlain,   // rounded; bounds are not wanted
-    kRecord,  // close calls are listed
+    kRecord,  // decisions are listed
     kFollow,  // decisions are applied
   };
 
@@ -51,29 +51,34 @@ class Sink {
       out[i] = Flagged(i) ? Followed(i, y, e) : Rounded(y);
     } else {
       out[i] = Rounded(y);
-      if (IsCloseCall(y, e)) List(i, y, e);
+      if (IsClose(y, e)) List(i, y, e);
     }
   }
 
   // Whether the true bound of an element is wanted, if all that is known is that it is at most `rough`. Where not, Put(i, y) will do.
   __device__ bool Wants(std::int64_t i, double y, double rough) const {
-    if (kind == Kind::kRecord) return IsCloseCall(y + 0.0, rough) || !(rough < __longlong_as_double(0x7ff0000000000000));
+    if (kind == Kind::kRecord) return IsClose(y + 0.0, rough) || !(rough < __longlong_as_double(0x7ff0000000000000));
     return kind == Kind::kFollow && Flagged(i);
   }
 
-  __device__ bool Flagged(std::int64_t i) const { return (flags[i >> 5] >> (i & 31) & 1) != 0; }
+  __device__ bool Flagged(std::int64_t i) const {
+    const std::uint64_t position = first + static_cast<std::uint64_t>(i);
+    return (flags[position >> 5] >> (position & 31) & 1) != 0;
+  }
 
  private:
-  __device__ bool IsCloseCall(double y, double e) const {
+  __device__ bool IsClose(double y, double e) const {
     const double d = rounding::Reach(e);
     if (!(d > 0) || !rounding::IsFinite(y)) return false;
     return __float_as_uint(Rounded(y - d)) != __float_as_uint(Rounded(y + d));
   }
-  __device__ void List(std::int64_t i, double y, double e) const {
-    const unsigned long long at = atomicAdd(&tally->close, 1ull);
-    if (at < room) close[at] = {.position = first + static_cast<std::uint64_t>(i), .y = y, .e = e};
+  __device__ __noinline__ void List(std::int64_t i, double y, double e) const {
+    rounding::Decision decision;
+    if (!rounding::Decide(grid, y, rounding::Reach(e), first + static_cast<std::uint64_t>(i), decision)) return;
+    const unsigned long long at = atomicAdd(&tally->decisions, 1ull);
+    if (at < room) taken[at] = decision;
   }
-  __device__ float Followed(std::int64_t i, double y, double e) const {
+  __device__ __noinline__ float Followed(std::int64_t i, double y, double e) const {
     const std::uint64_t position = first + static_cast<std::uint64_t>(i);
     std::int64_t begin = 0, end = decision_count;  // the last that is not behind the position
     while (end - begin > 1) {
@@ -102,9 +107,9 @@ class Sink {
   std::uint64_t first = 0;  // the position of element 0
   Tally* tally = nullptr;
   // kRecord
-  rounding::CloseCall* close = nullptr;
+  rounding::Decision* taken = nullptr;
   unsigned long long room = 0;
-  // kFollow: a bit for each element that is decided, and the decisions about this result.
+  // kFollow: a bit for each position that is decided, and the decisions about this result.
   const std::uint32_t* flags = nullptr;
   const rounding::Decision* decisions = nullptr;
   std::int64_t decision_count = 0;
