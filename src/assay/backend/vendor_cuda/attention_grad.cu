@@ -166,7 +166,7 @@ __global__ void __launch_bounds__(kThreads) WeighGradients(Backward a) {
 
 // Norms of columns, of every matrix of a batch: 32 columns a block, whose warps share the rows. term(batch, row, column) is an element.
 template <class Term>
-__global__ void ColumnNorms(Term term, std::int64_t rows, std::int64_t columns, double* norms) {
+__global__ void __launch_bounds__(1024) ColumnNorms(Term term, std::int64_t rows, std::int64_t columns, double* norms) {
   __shared__ double sums[32][33];
   const std::int64_t tiles = cuda::CeilDiv(columns, 32), batch = blockIdx.x / tiles, first = blockIdx.x % tiles * 32;
   const std::int64_t column = first + threadIdx.x, mine = first + threadIdx.y;
