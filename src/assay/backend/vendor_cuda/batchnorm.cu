@@ -72,7 +72,9 @@ struct TrainElements {
   Sink y;
 
   __device__ Affine<T> Prepare(std::int64_t c) const { return {mean[c], factor[c], T(__ldg(beta + c))}; }
-  __device__ void Put(const Affine<T>& column, std::int64_t i) const { y.Put(i, column.Of(__ldg(x + i))); }
+  using Input = float;
+  __device__ float Load(std::int64_t i) const { return __ldg(x + i); }
+  __device__ void Put(std::int64_t i, const Affine<T>& column, float input) const { y.Put(i, column.Of(input)); }
 };
 
 template <class T>
@@ -84,7 +86,9 @@ struct InferElements {
   __device__ Affine<T> Prepare(std::int64_t c) const {
     return {T(__ldg(means + c)), T(__ldg(gamma + c)) * Rsqrt(T(__ldg(vars + c)) + T(eps)), T(__ldg(beta + c))};
   }
-  __device__ void Put(const Affine<T>& column, std::int64_t i) const { y.Put(i, column.Of(__ldg(x + i))); }
+  using Input = float;
+  __device__ float Load(std::int64_t i) const { return __ldg(x + i); }
+  __device__ void Put(std::int64_t i, const Affine<T>& column, float input) const { y.Put(i, column.Of(input)); }
 };
 
 // (x - mean) · rstd
@@ -136,9 +140,11 @@ struct GradElements {
     const T rstd(__ldg(rstds + c));
     return {{T(__ldg(means + c)), rstd}, T(__ldg(gamma + c)) * rstd, of_gamma[c], of_beta[c]};
   }
-  __device__ void Put(const Column& column, std::int64_t i) const {
-    const T h = column.normalised.Of(__ldg(x + i));
-    dx.Put(i, column.factor * (T(__ldg(dy + i)) - h * column.of_gamma - column.of_beta));
+  using Input = float2;  // of x and dy
+  __device__ float2 Load(std::int64_t i) const { return {__ldg(x + i), __ldg(dy + i)}; }
+  __device__ void Put(std::int64_t i, const Column& column, float2 input) const {
+    const T h = column.normalised.Of(input.x);
+    dx.Put(i, column.factor * (T(input.y) - h * column.of_gamma - column.of_beta));
   }
 };
 

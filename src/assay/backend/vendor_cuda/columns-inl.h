@@ -7,7 +7,7 @@
 // that for n > 128 SumDepth(n) = 128 + SumDepth(⌈n/128⌉) is more.
 //
 // An Op of LaunchColumnSums has kSums, the sums that it takes at once, the type Number of their terms, Prepare(c), what it needs of column c, and Add(sums, column, row, i), which adds the terms of element i in
-// row `row`. Finish(c, totals) gets a column's sums. An Op of LaunchColumnElements has Prepare(c) and Put(column, i).
+// row `row`. Finish(c, totals) gets a column's sums. An Op of LaunchColumnElements has Prepare(c), Load(i), which reads an Input, and Put(i, column, input).
 #pragma once
 
 #include <algorithm>
@@ -129,13 +129,24 @@ void RunColumnSums(const Op& op, const Finish& finish, std::int64_t rows, std::i
   LaunchColumnSums(op, finish, cut, static_cast<Sum*>(context.Scratch(bytes)), context, name);
 }
 
+// Loads of four elements are on their way before the first is put.
 template <class Op>
 __global__ void __launch_bounds__(kTile* kTileRows) PutColumnElements(Op op, ColumnCut cut) {
+  constexpr int kAhead = 4;
   const ColumnPlace place(cut);
   if (place.c >= cut.cols) return;
   const auto column = op.Prepare(place.c);
-#pragma unroll 4
-  for (std::int64_t row = place.first; row < place.end; row += kTileRows) op.Put(column, row * cut.cols + place.c);
+  for (std::int64_t row = place.first; row < place.end; row += kAhead * kTileRows) {
+    typename Op::Input inputs[kAhead];
+#pragma unroll
+    for (int k = 0; k < kAhead; ++k) {
+      if (row + k * kTileRows < place.end) inputs[k] = op.Load((row + k * kTileRows) * cut.cols + place.c);
+    }
+#pragma unroll
+    for (int k = 0; k < kAhead; ++k) {
+      if (row + k * kTileRows < place.end) op.Put((row + k * kTileRows) * cut.cols + place.c, column, inputs[k]);
+    }
+  }
 }
 
 template <class Op>

@@ -1,4 +1,6 @@
 // cross_entropy cross_entropy_grad. Rows are as long as a vocabulary: they are computed in double, and in Near only where a rough bound leaves the rounding open.
+#include <algorithm>
+
 #include "assay/backend/vendor_cuda/rows-inl.h"
 #include "assay/ops/rules.h"
 
@@ -14,53 +16,83 @@ __device__ bool IsValid(std::int32_t target, std::int64_t n) { return target >= 
 // What stands for a row without a valid target: zero if it is to be ignored. Exact.
 __device__ Near WithoutTarget(std::int32_t target) { return Near(target == -1 ? 0.0f : __int_as_float(0x7fc00000)); }
 
-template <bool kBounded>
-struct Forward {
+template <class T, class Team>
+__device__ T LogSumExp(const float* x, std::int64_t n, float most, const Team& team) {
+  const T m(most);
+  return m + Log(team.template Sum<T>(n, [&](std::int64_t i) { return Exp(T(__ldg(x + i)) - m); }));
+}
+
+struct Rows {
   const float* x;
   const std::int32_t* targets;
   std::int64_t n;
-  double of_depth;  // what the sum and the functions add to a relative error
   Sink losses, lses;
 
-  template <class T, class Team>
-  __device__ T LogSumExp(const float* in, float most, const Team& team) const {
-    const T m(most);
-    return m + Log(team.template Sum<T>(n, [&](std::int64_t i) { return Exp(T(__ldg(in + i)) - m); }));
+  template <class Team>
+  __device__ RangeOf Range(std::int64_t row, const Team& team) const {
+    return team.Range(n, [&](std::int64_t i) { return __ldg(x + row * n + i); });
   }
+  // One thread: the results of a row.
+  template <class T>
+  __device__ void Put(std::int64_t row, const T& lse) const {
+    const std::int32_t target = __ldg(targets + row);
+    if (IsValid(target, n)) {
+      losses.Put(row, lse - T(__ldg(x + row * n + target)));
+    } else {
+      losses.Put(row, WithoutTarget(target));
+    }
+    lses.Put(row, lse);
+  }
+};
+
+// Rows in double. Those whose true bound is wanted are left to the other kernel, which needs twice as many registers.
+template <bool kBounded>
+struct Forward {
+  Rows rows;
+  double of_depth;  // what the sum and the functions add to a relative error
+  bool* left;       // for each row
 
   // More than the bound of Near for either result: Rough_cross_entropy of backend/vendor/rough.cc, where it is derived.
   __device__ double Rough(const RangeOf& range, double y) const {
     const double span = double{range.most} - double{range.least}, size = fabs(double{range.most}) + fabs(double{range.least});
     return 4 * (span * kUnit + of_depth + kUnit * (size + fabs(y) + 64)) + 0x1p-49;
   }
+  __device__ bool Wants(std::int64_t row, const RangeOf& range, double lse) const {
+    if (rows.lses.Wants(row, lse, Rough(range, lse))) return true;
+    const std::int32_t target = __ldg(rows.targets + row);
+    if (!IsValid(target, rows.n)) return false;
+    const double loss = lse - double{__ldg(rows.x + row * rows.n + target)};
+    return rows.losses.Wants(row, loss, Rough(range, loss));
+  }
 
   template <class Team>
   __device__ void operator()(std::int64_t row, const Team& team) const {
-    const float* in = x + row * n;
-    const std::int32_t target = __ldg(targets + row);
-    const bool valid = IsValid(target, n);
-    const float at_target = valid ? __ldg(in + target) : 0.0f;
-    const RangeOf range = team.Range(n, [&](std::int64_t i) { return __ldg(in + i); });
-    const double lse = LogSumExp<double>(in, range.most, team), loss = lse - double{at_target};
-    if constexpr (kBounded) {
-      // Alike for all threads of the team.
-      if (lses.Wants(row, lse, Rough(range, lse)) || (valid && losses.Wants(row, loss, Rough(range, loss)))) {
-        const Near near = LogSumExp<Near>(in, range.most, team);
-        if (team.leads()) {
-          losses.Put(row, valid ? near - Near(at_target) : WithoutTarget(target));
-          lses.Put(row, near);
-        }
-        return;
-      }
-    }
+    const RangeOf range = rows.Range(row, team);
+    const double lse = LogSumExp<double>(rows.x + row * rows.n, rows.n, range.most, team);
     if (!team.leads()) return;
-    valid ? losses.Put(row, loss) : losses.Put(row, WithoutTarget(target));
-    lses.Put(row, lse);
+    if constexpr (kBounded) {
+      left[row] = Wants(row, range, lse);
+      if (left[row]) return;
+    }
+    rows.Put(row, lse);
+  }
+};
+
+struct ForwardLeft {
+  Rows rows;
+  const bool* left;
+
+  template <class Team>
+  __device__ void operator()(std::int64_t row, const Team& team) const {
+    if (!left[row]) return;
+    const Near lse = LogSumExp<Near>(rows.x + row * rows.n, rows.n, rows.Range(row, team).most, team);
+    if (team.leads()) rows.Put(row, lse);
   }
 };
 
 constexpr int kThreads = 256;
-constexpr std::int64_t kPiece = 8 * kThreads;  // of a row, for a block
+constexpr int kAhead = 4;                               // loads on their way before an element is put
+constexpr std::int64_t kPiece = 2 * kAhead * kThreads;  // of a row, for a block
 constexpr std::int64_t kMaxGridRows = 65535;
 
 template <bool kBounded>
@@ -91,13 +123,19 @@ struct Grad {
   __device__ void Row(std::int64_t row, std::int64_t begin, std::int64_t end) const {
     const std::int32_t target = __ldg(targets + row);
     const float lse = __ldg(lses + row), dloss = __ldg(dlosses + row);
-    const bool valid = IsValid(target, n);
-#pragma unroll 4
-    for (std::int64_t i = begin + threadIdx.x; i < end; i += kThreads) {
-      if (valid) {
-        Put(row * n + i, __ldg(x + row * n + i), i == target, lse, dloss);
-      } else {
-        dx.Put(row * n + i, WithoutTarget(target));
+    if (!IsValid(target, n)) {
+      for (std::int64_t i = begin + threadIdx.x; i < end; i += kThreads) dx.Put(row * n + i, WithoutTarget(target));
+      return;
+    }
+    const float* in = x + row * n;
+    for (std::int64_t i = begin + threadIdx.x; i < end; i += kAhead * kThreads) {
+      float inputs[kAhead];
+#pragma unroll
+      for (int k = 0; k < kAhead; ++k) inputs[k] = i + k * kThreads < end ? __ldg(in + i + k * kThreads) : 0.0f;
+#pragma unroll
+      for (int k = 0; k < kAhead; ++k) {
+        const std::int64_t at = i + k * kThreads;
+        if (at < end) Put(row * n + at, inputs[k], at == target, lse, dloss);
       }
     }
   }
@@ -112,13 +150,12 @@ __global__ void __launch_bounds__(kThreads) GradPieces(Grad<kBounded> op) {
 template <bool kBounded>
 void RunForward(const KernelArgs& args, std::span<const Sink> sinks, Context& context) {
   const ops::MatrixView view = ops::LastAxisView(args.in_type(0));
-  const Forward<kBounded> op{.x = args.In<float>(0),
-                             .targets = args.In<std::int32_t>(1),
-                             .n = view.cols,
-                             .of_depth = numerics::SumDepth(view.cols) * kUnit + 0x1p-50,
-                             .losses = sinks[0],
-                             .lses = sinks[1]};
-  LaunchRows(op, view.rows, view.cols, context, "cross_entropy");
+  const Rows rows{
+      .x = args.In<float>(0), .targets = args.In<std::int32_t>(1), .n = view.cols, .losses = sinks[0], .lses = sinks[1]};
+  const double of_depth = numerics::SumDepth(view.cols) * kUnit + 0x1p-50;
+  auto* left = kBounded ? static_cast<bool*>(context.Scratch(static_cast<std::size_t>(view.rows))) : nullptr;
+  LaunchRows(Forward<kBounded>{rows, of_depth, left}, view.rows, view.cols, context, "cross_entropy");
+  if constexpr (kBounded) LaunchRows(ForwardLeft{rows, left}, view.rows, view.cols, context, "cross_entropy of rows left");
 }
 
 template <bool kBounded>
