@@ -51,7 +51,7 @@ struct Forward {
 
 // Scores become weights, those of hidden keys zero; dropout comes after the sum. A row's lse is complete.
 template <bool kBounded>
-__global__ void __launch_bounds__(kThreads) Weigh(Forward a) {
+__global__ void __launch_bounds__(kThreads) Weigh(const __grid_constant__ Forward a) {
   const Geometry& g = a.g;
   const int lane = static_cast<int>(threadIdx.x % 32);
   const double scale = g.scale;
@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(kThreads) Weigh(Forward a) {
 }
 
 template <bool kBounded>
-__global__ void __launch_bounds__(kThreads) RoundOutputs(Forward a) {
+__global__ void __launch_bounds__(kThreads) RoundOutputs(const __grid_constant__ Forward a) {
   if (*a.work.not_finite != 0) return;
   const Geometry& g = a.g;
   const std::int64_t size = a.rows * g.d;

@@ -153,7 +153,8 @@ __device__ void KeyGradientRow(const Attention<T>& a, bool of_value, std::int64_
 }
 
 template <class T>
-__global__ void __launch_bounds__(kThreads) ForwardByFormula(Inputs in, Sink o, Sink lse) {
+__global__ void __launch_bounds__(kThreads)
+    ForwardByFormula(const __grid_constant__ Inputs in, const __grid_constant__ Sink o, const __grid_constant__ Sink lse) {
   if (*in.not_finite == 0) return;
   const Attention<T> a(in);
   for (std::int64_t row = blockIdx.x; row < in.g.batch * in.g.hq * in.g.tq; row += gridDim.x) {
@@ -163,7 +164,9 @@ __global__ void __launch_bounds__(kThreads) ForwardByFormula(Inputs in, Sink o, 
 }
 
 template <class T>
-__global__ void __launch_bounds__(kThreads) BackwardByFormula(Inputs in, Sink dq, Sink dk, Sink dv) {
+__global__ void __launch_bounds__(kThreads)
+    BackwardByFormula(const __grid_constant__ Inputs in, const __grid_constant__ Sink dq, const __grid_constant__ Sink dk,
+                      const __grid_constant__ Sink dv) {
   if (*in.not_finite == 0) return;
   const Attention<T> a(in);
   const Geometry& g = in.g;

@@ -132,7 +132,7 @@ __device__ void BoundRow(const Backward& a, std::int64_t row, std::int64_t n, co
 
 // A row of scores becomes the weights that dv takes, a row of do·v the gradients of the scores; zero for hidden keys.
 template <bool kBounded>
-__global__ void __launch_bounds__(kThreads) WeighGradients(Backward a) {
+__global__ void __launch_bounds__(kThreads) WeighGradients(const __grid_constant__ Backward a) {
   const Geometry& g = a.g;
   const int lane = static_cast<int>(threadIdx.x % 32);
   const double scale = g.scale;
@@ -166,7 +166,8 @@ __global__ void __launch_bounds__(kThreads) WeighGradients(Backward a) {
 
 // Norms of columns, of every matrix of a batch: 32 columns a block, whose warps share the rows. term(batch, row, column) is an element.
 template <class Term>
-__global__ void __launch_bounds__(1024) ColumnNorms(Term term, std::int64_t rows, std::int64_t columns, double* norms) {
+__global__ void __launch_bounds__(1024)
+    ColumnNorms(const __grid_constant__ Term term, std::int64_t rows, std::int64_t columns, double* norms) {
   __shared__ double sums[32][33];
   const std::int64_t tiles = cuda::CeilDiv(columns, 32), batch = blockIdx.x / tiles, first = blockIdx.x % tiles * 32;
   const std::int64_t column = first + threadIdx.x, mine = first + threadIdx.y;
@@ -213,7 +214,8 @@ struct OfPairs {
 };
 
 template <bool kBounded>
-__global__ void __launch_bounds__(kThreads) RoundQueryGradients(Backward a, Sink dq) {
+__global__ void __launch_bounds__(kThreads)
+    RoundQueryGradients(const __grid_constant__ Backward a, const __grid_constant__ Sink dq) {
   if (*a.work.not_finite != 0) return;
   const Geometry& g = a.g;
   const std::int64_t size = a.rows * g.d;
@@ -235,7 +237,8 @@ __global__ void __launch_bounds__(kThreads) RoundQueryGradients(Backward a, Sink
 // dk or dv of the key heads of a chunk: the norm of a key's weights times that of a column.
 template <bool kBounded>
 __global__ void __launch_bounds__(kThreads)
-    RoundKeyGradients(Backward a, Chunk chunk, std::int64_t count, const double* columns, Sink to) {
+    RoundKeyGradients(const __grid_constant__ Backward a, Chunk chunk, std::int64_t count, const double* columns,
+                      const __grid_constant__ Sink to) {
   if (*a.work.not_finite != 0) return;
   const Geometry& g = a.g;
   const std::int64_t size = chunk.count * g.tk * g.d;

@@ -71,7 +71,8 @@ __device__ __forceinline__ Accumulator<T> AddWarps(const Accumulator<T>& own) {
 
 // parts: [kSums][chunks][cols]
 template <class Op>
-__global__ void __launch_bounds__(kTile* kTileRows) SumChunks(Op op, ColumnCut cut, Accumulator<typename Op::Number>* parts) {
+__global__ void __launch_bounds__(kTile* kTileRows)
+    SumChunks(const __grid_constant__ Op op, ColumnCut cut, Accumulator<typename Op::Number>* parts) {
   using T = typename Op::Number;
   const ColumnPlace place(cut);
   const bool inside = place.c < cut.cols;
@@ -90,7 +91,7 @@ __global__ void __launch_bounds__(kTile* kTileRows) SumChunks(Op op, ColumnCut c
 
 template <class T, int kSums, class Finish>
 __global__ void __launch_bounds__(kTile* kTileRows)
-    FinishColumns(Finish finish, ColumnCut cut, const Accumulator<T>* parts, double depth) {
+    FinishColumns(const __grid_constant__ Finish finish, ColumnCut cut, const Accumulator<T>* parts, double depth) {
   const std::int64_t c = static_cast<std::int64_t>(blockIdx.x) * kTile + threadIdx.x;
   const bool inside = c < cut.cols;
   T totals[kSums];
@@ -131,7 +132,7 @@ void RunColumnSums(const Op& op, const Finish& finish, std::int64_t rows, std::i
 
 // Loads of four elements are on their way before the first is put.
 template <class Op>
-__global__ void __launch_bounds__(kTile* kTileRows) PutColumnElements(Op op, ColumnCut cut) {
+__global__ void __launch_bounds__(kTile* kTileRows) PutColumnElements(const __grid_constant__ Op op, ColumnCut cut) {
   constexpr int kAhead = 4;
   const ColumnPlace place(cut);
   if (place.c >= cut.cols) return;

@@ -118,7 +118,7 @@ __global__ void RootsOfSums(const double* squares, std::int64_t shares, std::int
 // How many shares the places of adjacent lines are cut into, so that there are blocks enough.
 std::int64_t SharesOf(std::int64_t batch, std::int64_t count, std::int64_t k) {
   const std::int64_t blocks = batch * cuda::CeilDiv(count, 32);
-  return std::clamp<std::int64_t>(std::min(256 / std::max<std::int64_t>(blocks, 1), k / 256), 1, 128);
+  return std::clamp<std::int64_t>(std::min(256 / std::max<std::int64_t>(blocks, 1), k / 1024), 1, 128);
 }
 
 // Copies the lines as well where `to` is not null.

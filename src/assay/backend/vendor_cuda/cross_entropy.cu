@@ -142,7 +142,7 @@ struct Grad {
 };
 
 template <bool kBounded>
-__global__ void __launch_bounds__(kThreads) GradPieces(Grad<kBounded> op) {
+__global__ void __launch_bounds__(kThreads) GradPieces(const __grid_constant__ Grad<kBounded> op) {
   const std::int64_t begin = blockIdx.x * kPiece, end = begin + kPiece < op.n ? begin + kPiece : op.n;
   for (std::int64_t row = blockIdx.y; row < op.rows; row += gridDim.y) op.Row(row, begin, end);
 }

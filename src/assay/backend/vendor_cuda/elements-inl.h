@@ -71,8 +71,9 @@ __device__ __noinline__ void PutNear(Op op, const Sink& sink, std::int64_t i, Op
 
 // Op has kInputs, kBounds, T Value<T>(const float* operands) and, for kRough, double Rough(const float* operands, double y).
 template <class Op, bool kBounded>
-__global__ void __launch_bounds__(kElementThreads) Elements(const __grid_constant__ OperandPointers<Op::kInputs> in, Op op,
-                                                            std::int64_t elements, const __grid_constant__ Sink sink) {
+__global__ void __launch_bounds__(kElementThreads)
+    Elements(const __grid_constant__ OperandPointers<Op::kInputs> in, const __grid_constant__ Op op, std::int64_t elements,
+             const __grid_constant__ Sink sink) {
   ForEachElement(in, elements, [&](std::int64_t i, const Operands<Op::kInputs>& x) {
     if constexpr (!kBounded) {
       sink.Put(i, op.template Value<double>(x.at));

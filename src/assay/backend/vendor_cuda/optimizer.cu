@@ -15,8 +15,12 @@ struct Raw {
   __device__ T& get() { return *reinterpret_cast<T*>(bytes); }
 };
 
+// The least power of two that is certainly above a bound of so many units, which was computed in binary32.
+__device__ int ExponentOfUnits(float units) { return (__float_as_int(units) >> 23 & 0xff) - 127 + 2 - 53; }
+
 struct Sgd {
   static constexpr int kInputs = 3, kOutputs = 2;
+  static constexpr bool kQuick = false;
   template <class T>
   using Scalars = vendor::SgdScalars<T>;
   using Rough = vendor::RoughSgd;
@@ -50,9 +54,14 @@ struct Sgd {
 
 struct Adam {
   static constexpr int kInputs = 4, kOutputs = 3;
+  static constexpr bool kQuick = true;
   template <class T>
   using Scalars = vendor::AdamScalars<T>;
-  using Rough = double;
+  struct Rough {
+    double of_move;
+    float of_parameter;   // units of |p| + |p'|, where the first moment keeps 1/64 of its terms
+    float factor, decay;  // magnitudes
+  };
 
   vendor::AdamAttributes attributes;
   const float *lr, *factor;
@@ -62,11 +71,29 @@ struct Adam {
   __device__ Scalars<T> Prepare() const {
     return vendor::AdamScalarsOf<T>(attributes, *lr, *factor, *step);
   }
-  __device__ Rough PrepareRough(const Scalars<Near>& s) const { return vendor::RoughMove(s); }
+  // Of the parameter: 8 units of |p| + |p'|, and of the move what RoughMove says and 32 · 64 units for the moment's terms; the move is at most |p| |shrink| + |p'|.
+  __device__ Rough PrepareRough(const Scalars<Near>& s) const {
+    const double of_move = vendor::RoughMove(s);
+    const double of_parameter = 9 + (of_move / numerics::kUnit + 33 * 64) * (std::fabs(s.shrink.v) + 1);
+    return {of_move, static_cast<float>(of_parameter), static_cast<float>(std::fabs(s.factor.v)),
+            s.couples ? static_cast<float>(std::fabs(s.weight_decay.v)) : 0.0f};
+  }
+
+  // Whether the outputs are settled by bounds in binary32, a bit for each: those of rough_elements.h with what binary32 loses.
+  __device__ static unsigned Quick(const Rough& rough, const Operands<kInputs>& x, const double* y, const Sink* sinks) {
+    const float p = fabsf(x.at[0]), m = fabsf(x.at[2]), v = x.at[3];
+    const float g = fabsf(x.at[1]) * rough.factor + rough.decay * p, terms = m + g, squares = v + g * g;
+    const float moment = fabsf(static_cast<float>(y[1])), after = fabsf(static_cast<float>(y[0]));
+    unsigned settled = 0;
+    if (v >= 0 && terms <= 64 * moment && sinks[0].IsSettled(y[0], ExponentOfUnits(rough.of_parameter * (p + after))))
+      settled |= 1;
+    if (terms == 0 || sinks[1].IsSettled(y[1], ExponentOfUnits(17 * terms))) settled |= 2;
+    if (v >= 0 && (squares == 0 || sinks[2].IsSettled(y[2], ExponentOfUnits(17 * squares)))) settled |= 4;
+    return settled;
+  }
 
   template <bool kBounded>
-  __device__ static void Plain(const Scalars<double>& s, const Rough& of_move, const Operands<kInputs>& x, double* y,
-                               double* e) {
+  __device__ static void Plain(const Scalars<double>& s, const Rough& rough, const Operands<kInputs>& x, double* y, double* e) {
     const double p = x.at[0], m = x.at[2], v = x.at[3];
     const double g = vendor::AdamGradient(s, p, double{x.at[1]});
     vendor::AdamPlain after;
@@ -77,7 +104,7 @@ struct Adam {
     after.move = vendor::AdamMove(s, y[1], after.denominator);
     y[0] = after.p = vendor::AdamParameter(s, p, after.move);
     if constexpr (kBounded) {
-      e[0] = vendor::RoughParameter(of_move, s.lr1, p, m, v, after);
+      e[0] = vendor::RoughParameter(rough.of_move, s.lr1, p, m, v, after);
       e[1] = vendor::RoughFirstMoment(m, after.gradient);
       e[2] = vendor::RoughSecondMoment(v, after.gradient);
     }
@@ -92,10 +119,18 @@ struct Sinks {
   Sink of[n];
 };
 
+// An output by its rough bound, and in Near where that leaves the rounding open.
 template <class Op>
-__device__ __noinline__ void PutNearOutput(const typename Op::template Scalars<Near>& scalars, const Sink& sink, int output,
-                                           std::int64_t i, Operands<Op::kInputs> x) {
-  sink.Put(i, Op::Value(scalars, output, x));
+__device__ __noinline__ void PutCarefully(const typename Op::template Scalars<double>& plain,
+                                          const typename Op::template Scalars<Near>& scalars, const typename Op::Rough& rough,
+                                          const Sink& sink, int output, std::int64_t i, Operands<Op::kInputs> x) {
+  double y[Op::kOutputs], e[Op::kOutputs];
+  Op::template Plain<true>(plain, rough, x, y, e);
+  if (sink.Wants(i, y[output], e[output])) {
+    sink.Put(i, Op::Value(scalars, output, x));
+  } else {
+    sink.Put(i, y[output]);
+  }
 }
 
 template <class Op, bool kBounded>
@@ -115,13 +150,19 @@ __global__ void __launch_bounds__(kElementThreads)
   __syncthreads();
   ForEachElement(in, elements, [&](std::int64_t i, const Operands<Op::kInputs>& x) {
     double y[Op::kOutputs], e[Op::kOutputs];
-    Op::template Plain<kBounded>(plain.get(), rough.get(), x, y, e);
+    Op::template Plain<false>(plain.get(), rough.get(), x, y, e);
+    unsigned settled = 0;
+    if constexpr (kBounded && Op::kQuick) settled = Op::Quick(rough.get(), x, y, sinks.of);
 #pragma unroll
     for (int k = 0; k < Op::kOutputs; ++k) {
-      if (kBounded && sinks.of[k].Wants(i, y[k], e[k])) {
-        PutNearOutput<Op>(bounded.get(), sinks.of[k], k, i, x);
+      const Sink& sink = sinks.of[k];
+      const bool careful = kBounded && (sink.kind == Sink::Kind::kRecord   ? (settled >> k & 1) == 0
+                                        : sink.kind == Sink::Kind::kFollow ? sink.Flagged(i)
+                                                                           : false);
+      if (careful) {
+        PutCarefully<Op>(plain.get(), bounded.get(), rough.get(), sink, k, i, x);
       } else {
-        sinks.of[k].Put(i, y[k]);
+        sink.Put(i, y[k]);
       }
     }
   });

@@ -149,13 +149,13 @@ class BlockTeam : public Team<BlockTeam> {
 
 // Op: op(row, team) for each row.
 template <class Op>
-__global__ void __launch_bounds__(128) WarpRows(Op op, std::int64_t rows) {
+__global__ void __launch_bounds__(128) WarpRows(const __grid_constant__ Op op, std::int64_t rows) {
   const std::int64_t stride = cuda::GlobalThreads<std::int64_t>() / 32;
   for (std::int64_t row = cuda::GlobalThread<std::int64_t>() / 32; row < rows; row += stride) op(row, WarpTeam());
 }
 
 template <class Op>
-__global__ void __launch_bounds__(kMaxRowThreads) BlockRows(Op op, std::int64_t rows) {
+__global__ void __launch_bounds__(kMaxRowThreads) BlockRows(const __grid_constant__ Op op, std::int64_t rows) {
   __shared__ BlockMemory memory;
   const BlockTeam team(memory);
   for (std::int64_t row = blockIdx.x; row < rows; row += gridDim.x) op(row, team);

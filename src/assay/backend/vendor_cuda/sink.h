@@ -55,9 +55,23 @@ class Sink {
     }
   }
 
+  // Whether an element that is less than 2^exponent from the truth is certainly no decision, by integers alone: the bits of y that rounding drops are farther from one half than twice that. True only
+  // for values that are normal on the grid.
+  __device__ bool IsSettled(double y, int exponent) const {
+    const std::uint32_t high = static_cast<std::uint32_t>(__double2hiint(y));
+    const int own = static_cast<int>(high >> 20 & 0x7ff) - 1023;
+    const int dropped = 61 - grid.bits();  // bits of binary64
+    // Twice the bound and what it is widened by, in units of the last place of y.
+    const int shift = exponent + 2 - (own - 52);
+    if (own < -126 || own > 127 || shift >= dropped - 1) return false;
+    const std::int64_t low = __double_as_longlong(y) & ((std::int64_t{1} << dropped) - 1);
+    const std::int64_t off = low - (std::int64_t{1} << (dropped - 1));
+    return (off < 0 ? -off : off) > std::int64_t{1} << (shift > 0 ? shift : 0);
+  }
+
   // Whether the true bound of an element is wanted, if all that is known is that it is at most `rough`. Where not, Put(i, y) will do.
   __device__ bool Wants(std::int64_t i, double y, double rough) const {
-    if (kind == Kind::kRecord) return IsClose(y + 0.0, rough) || !(rough < __longlong_as_double(0x7ff0000000000000));
+    if (kind == Kind::kRecord) return IsClose(y + 0.0, rough);
     return kind == Kind::kFollow && Flagged(i);
   }
 
@@ -68,6 +82,8 @@ class Sink {
 
  private:
   __device__ bool IsClose(double y, double e) const {
+    // e < 2^exponent
+    if (IsSettled(y, static_cast<int>(static_cast<std::uint32_t>(__double2hiint(e)) >> 20 & 0x7ff) - 1022)) return false;
     const double d = rounding::Reach(e);
     if (!(d > 0) || !rounding::IsFinite(y)) return false;
     return __float_as_uint(Rounded(y - d)) != __float_as_uint(Rounded(y + d));
