@@ -27,7 +27,7 @@ target_compile_options(assay_options INTERFACE
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-error=array-bounds -Wno-error=restrict -Wno-error=stringop-overflow -Wno-error=stringop-overread
     -Wno-error=maybe-uninitialized>
   # fmt would do without constexpr under nvcc, which its own code does not survive.
-  $<$<COMPILE_LANGUAGE:CUDA>:--fmad=false --ftz=false --prec-div=true --prec-sqrt=true --expt-relaxed-constexpr -DFMT_USE_CONSTEXPR=1
+  $<$<COMPILE_LANGUAGE:CUDA>:--fmad=$<IF:$<BOOL:$<TARGET_PROPERTY:ASSAY_FUSED>>,true,false> --ftz=false --prec-div=true --prec-sqrt=true --expt-relaxed-constexpr -DFMT_USE_CONSTEXPR=1
     -Xcompiler=-ffp-contract=off,-Wall>)
 target_link_libraries(assay_options INTERFACE tl::expected fmt::fmt Threads::Threads)
 if(ASSAY_FUZZ)  # coverage for the fuzzer in everything that the targets reach

@@ -23,7 +23,7 @@ struct Workspace {
         q_norms(cut.Take<double>(x.heads * x.queries)),
         k_norms(cut.Take<double>(x.heads * x.keys)),
         v_norms(cut.Take<double>(x.heads * x.keys)),
-        v_squares(cut.Take<double>(bounded ? x.heads * x.keys * x.width : 0)),
+        v_squares(cut.Take<double>(bounded ? x.heads * PrefixesOf(x.keys) * x.width : 0)),
         scores(cut.Take<double>(x.width_parts * chunk * x.queries * x.keys)),
         parts(cut.Take<double>(x.key_parts * chunk * x.queries * x.width)),
         sums(cut.Take<double>(chunk * x.queries)),
@@ -33,7 +33,7 @@ struct Workspace {
         bytes(cut.used()) {}
 
   double *q, *k, *v, *q_norms, *k_norms, *v_norms;
-  double* v_squares;  // of the columns of v up to each key
+  double* v_squares;  // of the columns of v up to the ends of blocks of keys
   double *scores, *parts;
   double *sums, *of_column, *of_value;  // of each query
   int* not_finite;
@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(kThreads) RoundOutputs(const __grid_constant__
     const std::int64_t to = g.QueryRow(b, i, h) + c;
     if constexpr (kBounded) {
       const std::int64_t head = query / (g.group() * g.tq);
-      const double column = sqrt(a.work.v_squares[(head * g.tk + n - 1) * g.d + c]);
+      const double column = sqrt(a.work.v_squares[(head * PrefixesOf(g.tk) + (n - 1) / kPrefixRows) * g.d + c]);
       a.o.Put(to, o, vendor::WithFloor(a.work.of_column[row] * column + a.work.of_value[row] * std::fabs(o)));
     } else {
       a.o.Put(to, o);

@@ -34,7 +34,7 @@ struct Workspace {
         k_norms(cut.Take<double>(x.heads * x.keys)),
         v_norms(cut.Take<double>(x.heads * x.keys)),
         do_norms(cut.Take<double>(x.heads * x.queries)),
-        k_squares(cut.Take<double>(bounded ? x.heads * x.keys * x.width : 0)),
+        k_squares(cut.Take<double>(bounded ? x.heads * PrefixesOf(x.keys) * x.width : 0)),
         q_columns(cut.Take<double>(bounded ? x.heads * x.width : 0)),
         do_columns(cut.Take<double>(bounded ? x.heads * x.width : 0)),
         p(cut.Take<double>(x.width_parts * chunk * x.queries * x.keys)),
@@ -51,7 +51,7 @@ struct Workspace {
 
   double *q, *k, *v, *go;
   double *q_norms, *k_norms, *v_norms, *do_norms;
-  double* k_squares;               // of the columns of k up to each key
+  double* k_squares;               // of the columns of k up to the ends of blocks of keys
   double *q_columns, *do_columns;  // norms over the queries of a key head
   double *p, *ds;                  // scores and do·v at first
   double* undropped;               // p before dropout, for bounds
@@ -226,7 +226,7 @@ __global__ void __launch_bounds__(kThreads)
     const double y = AddKeyParts(a.work.parts + at, n, size);
     if constexpr (kBounded) {
       const std::int64_t head = query / (g.group() * g.tq);
-      const double column = sqrt(a.work.k_squares[(head * g.tk + n - 1) * g.d + c]);
+      const double column = sqrt(a.work.k_squares[(head * PrefixesOf(g.tk) + (n - 1) / kPrefixRows) * g.d + c]);
       dq.Put(to, y, vendor::WithFloor(a.work.of_dq[row] * column));
     } else {
       dq.Put(to, y);

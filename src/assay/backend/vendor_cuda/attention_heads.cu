@@ -51,23 +51,25 @@ __global__ void SetIfNonFinite(List<Floats> list, int* found) {
   if (!finite) *found = 1;
 }
 
-// A thread walks down a column.
+// A thread takes a column up to the end of a block of rows.
 __global__ void AddSquares(const double* __restrict__ matrices, std::int64_t count, std::int64_t rows, std::int64_t columns,
                            double* __restrict__ squares) {
   constexpr int kAhead = 8;
-  for (std::int64_t k = cuda::GlobalThread<std::int64_t>(); k < count * columns; k += cuda::GlobalThreads<std::int64_t>()) {
-    const std::int64_t first = k / columns * rows * columns + k % columns;
-    double sum = 0;
-    for (std::int64_t i = 0; i < rows; i += kAhead) {
-      double x[kAhead];
-#pragma unroll
-      for (int r = 0; r < kAhead; ++r) x[r] = i + r < rows ? matrices[first + (i + r) * columns] : 0.0;
+  const std::int64_t blocks = PrefixesOf(rows);
+  for (std::int64_t k = cuda::GlobalThread<std::int64_t>(); k < count * blocks * columns;
+       k += cuda::GlobalThreads<std::int64_t>()) {
+    const std::int64_t column = k % columns, block = k / columns % blocks, matrix = k / columns / blocks;
+    const double* from = matrices + matrix * rows * columns + column;
+    const std::int64_t end = (block + 1) * kPrefixRows < rows ? (block + 1) * kPrefixRows : rows;
+    double sums[kAhead] = {};
+    for (std::int64_t i = 0; i < end; i += kAhead) {
 #pragma unroll
       for (int r = 0; r < kAhead; ++r) {
-        sum += x[r] * x[r];
-        if (i + r < rows) squares[first + (i + r) * columns] = sum;
+        const double x = i + r < end ? from[(i + r) * columns] : 0.0;
+        sums[r] += x * x;
       }
     }
+    squares[k] = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
   }
 }
 
@@ -97,7 +99,8 @@ void FindNonFinite(std::span<const Floats> tensors, int* found, cudaStream_t str
 void SquaresOfPrefixes(const double* matrices, std::int64_t count, std::int64_t rows, std::int64_t columns, double* squares,
                        cudaStream_t stream) {
   constexpr int kFew = 64;  // threads, so that all multiprocessors have some
-  AddSquares<<<cuda::GridFor(count * columns, kFew), kFew, 0, stream>>>(matrices, count, rows, columns, squares);
+  AddSquares<<<cuda::GridFor(count * PrefixesOf(rows) * columns, kFew), kFew, 0, stream>>>(matrices, count, rows, columns,
+                                                                                           squares);
   cuda::CheckLaunch("AddSquares");
 }
 

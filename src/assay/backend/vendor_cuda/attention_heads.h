@@ -62,7 +62,10 @@ struct Floats {
 // *found becomes 1 if a value is infinite or not a number, otherwise 0.
 void FindNonFinite(std::span<const Floats> tensors, int* found, cudaStream_t stream);
 
-// Of each matrix [rows, columns]: squares[i, c] = the sum of the squares of column c in rows 0 ... i.
+// Rows that share a prefix, as queries do on the CPU.
+inline constexpr std::int64_t kPrefixRows = 64;
+ASSAY_HD constexpr std::int64_t PrefixesOf(std::int64_t rows) { return (rows + kPrefixRows - 1) / kPrefixRows; }
+// Of each matrix [rows, columns]: squares[b, c] = the sum of the squares of column c in the rows up to the end of block b.
 void SquaresOfPrefixes(const double* matrices, std::int64_t count, std::int64_t rows, std::int64_t columns, double* squares,
                        cudaStream_t stream);
 

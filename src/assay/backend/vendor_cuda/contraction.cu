@@ -167,9 +167,8 @@ __global__ void __launch_bounds__(kThreads)
       const std::int64_t product = p.batch == 1 ? 0 : (line + r) / rows, i = first + line + r - product * rows;
       const std::int64_t to = p.origin + (p.rows != nullptr ? p.rows[i] : product * p.m * p.n + i * p.row_stride) + j;
       if constexpr (kBounded) {
-        // Where a norm is not finite the result is not finite either, whatever the order.
-        const double e = factor * norms_a[product * p.m + i] * norms_b[product * p.n + j];
-        sink.Put(to, y[r], e < __longlong_as_double(0x7ff0000000000000) ? e : 0.0);
+        // A norm that is not finite says nothing; the result is not finite either, or it is open.
+        sink.Put(to, y[r], factor * norms_a[product * p.m + i] * norms_b[product * p.n + j]);
       } else {
         sink.Put(to, y[r]);
       }

@@ -37,7 +37,7 @@ template <class T>
 void RunProducts(const Products& products, const Lines<T>& a, const Lines<T>& b, const Sink& sink, void* scratch,
                  Context& context);
 
-// `count` lines of k places each, as they lie in memory without gaps between lines or places, become doubles; their norms are taken on the way. `squares` is room for ScratchOfNorms doubles.
+// `count` lines of k places each, as they lie in memory without gaps between lines or places, become doubles, unless `to` is null; their norms are taken on the way. `squares` is room for ScratchOfNorms doubles.
 struct DenseLines {
   const float* from = nullptr;
   std::int64_t batch = 1, count = 0, k = 0;

@@ -47,6 +47,43 @@ __global__ void Unfold(Windows windows, std::int64_t n, std::int64_t size, T* to
   }
 }
 
+// The squares of a group's channels of every pixel: a warp takes a pixel.
+__global__ void PixelSquares(Windows windows, std::int64_t pixels, double* squares) {
+  const std::int64_t pixel = (static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / 32;
+  if (pixel >= pixels) return;
+  double sum = 0;
+  for (std::int64_t c = threadIdx.x % 32; c < windows.channels; c += 32) {
+    const double x = windows.image[pixel * windows.pixel + c];
+    sum += x * x;
+  }
+  for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
+  if (threadIdx.x % 32 == 0) squares[pixel] = sum;
+}
+
+// The norms of windows from those.
+__global__ void WindowNorms(Windows windows, std::int64_t count, const double* squares, double* norms) {
+  const std::int64_t window = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (window >= count) return;
+  const std::int64_t column = window % windows.columns, row = window / windows.columns % windows.rows;
+  const std::int64_t image = window / windows.columns / windows.rows;
+  double sum = 0;
+  for (std::int64_t t = 0; t < windows.h.count; ++t) {
+    const std::int64_t h = row * windows.step + windows.h.first + t * windows.h.direction;
+    if (h < 0 || h >= windows.height) continue;
+    for (std::int64_t u = 0; u < windows.w.count; ++u) {
+      const std::int64_t w = column * windows.step + windows.w.first + u * windows.w.direction;
+      if (w >= 0 && w < windows.width) sum += squares[(image * windows.height + h) * windows.width + w];
+    }
+  }
+  norms[window] = sqrt(sum);
+}
+
+// norms[tap, c] = of_channel[c]: a tap of windows that lie a pixel apart sees every pixel at most once.
+__global__ void RepeatNorms(const double* of_channel, std::int64_t channels, std::int64_t n, double* norms) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < n) norms[i] = of_channel[i % channels];
+}
+
 // Weights [o, kh, kw, c] of a group as to[tap h, tap w, o][c], for the taps first + t * stride of each axis.
 struct WeightTaps {
   const float* weights = nullptr;
@@ -146,6 +183,45 @@ class Operands {
     }
     return to;
   }
+  // As Whole, with the norms of its lines where they are wanted. All of it is lines.
+  const T* WholeWithNorms(const DenseLines& lines, bool wanted, const double** norms, bool run) {
+    if constexpr (sizeof(T) == sizeof(double)) {
+      if (wanted) {
+        T* to = cut_.template Take<T>(lines.count * lines.k);
+        double* squares = cut_.Take<double>(ScratchOfNorms(1, lines.count));
+        double* of_lines = cut_.Take<double>(lines.count);
+        if (run) WidenWithNorms(lines, to, squares, of_lines, stream_);
+        *norms = of_lines;
+        return to;
+      }
+    }
+    return Whole(lines.from, lines.count * lines.k, run);
+  }
+  // Of windows as lines.
+  const double* NormsOf(const Windows& windows, bool run) {
+    const std::int64_t pixels = windows.images * windows.height * windows.width, count = windows.count();
+    double* squares = cut_.Take<double>(pixels);
+    double* norms = cut_.Take<double>(count);
+    if (run && count > 0) {
+      PixelSquares<<<cuda::GridFor(pixels, kThreads / 32), kThreads, 0, stream_>>>(windows, pixels, squares);
+      WindowNorms<<<cuda::GridFor(count, kThreads), kThreads, 0, stream_>>>(windows, count, squares, norms);
+      cuda::CheckLaunch("NormsOf");
+    }
+    return norms;
+  }
+  // Of the taps of windows as lines, or a little more: those of whole channels. For windows that lie a pixel apart, all channels in one group.
+  const double* NormsOfTaps(const Windows& windows, bool run) {
+    const std::int64_t pixels = windows.images * windows.height * windows.width, n = windows.size();
+    double* squares = cut_.Take<double>(ScratchOfNorms(1, windows.channels));
+    double* of_channel = cut_.Take<double>(windows.channels);
+    double* norms = cut_.Take<double>(n);
+    if (run && n > 0) {
+      WidenWithNorms({windows.image, 1, windows.channels, pixels, false}, nullptr, squares, of_channel, stream_);
+      RepeatNorms<<<cuda::GridFor(n, kThreads), kThreads, 0, stream_>>>(of_channel, windows.channels, n, norms);
+      cuda::CheckLaunch("NormsOfTaps");
+    }
+    return norms;
+  }
   void* Rest(std::size_t bytes) { return cut_.Take<char>(static_cast<std::int64_t>(bytes)); }
 
  private:
@@ -168,11 +244,23 @@ void Forward(const KernelArgs& args, const Sink& sink, Context& context) {
   const Geometry g = ops::GeometryOfConv2d(args.attrs(), args.in_type(0).shape, args.in_type(1).shape);
   const std::int64_t depth = g.kh * g.kw * g.group_c();
   WithScratch<T>(context, [&](Operands<T>& operands, bool run) {
-    const T* weights = operands.Whole(args.In<float>(1), args.in_type(1).elements(), run);
-    const T* image = IsPlain(g) ? operands.Whole(args.In<float>(0), args.in_type(0).elements(), run) : nullptr;
+    const bool norms = sink.bounded() && g.groups == 1;
+    const double *norms_a = nullptr, *norms_b = nullptr;
+    const T* weights = operands.WholeWithNorms({args.In<float>(1), 1, g.o, depth, true}, norms, &norms_b, run);
+    const T* image = nullptr;
+    if (IsPlain(g)) {
+      image = operands.WholeWithNorms({args.In<float>(0), 1, g.n * g.h * g.w, g.c, true}, norms, &norms_a, run);
+    } else if (norms) {
+      norms_a = operands.NormsOf(ForwardWindows(g, args.In<float>(0)), run);
+    }
     for (std::int64_t group = 0; group < g.groups; ++group) {
-      const Products products{
-          .m = g.n * g.oh * g.ow, .n = g.group_o(), .k = depth, .origin = group * g.group_o(), .row_stride = g.o};
+      const Products products{.m = g.n * g.oh * g.ow,
+                              .n = g.group_o(),
+                              .k = depth,
+                              .origin = group * g.group_o(),
+                              .row_stride = g.o,
+                              .norms_a = norms_a,
+                              .norms_b = norms_b};
       const std::int64_t channel = group * g.group_c();
       const T* lines = IsPlain(g) ? image + channel : operands.Unfolded(ForwardWindows(g, args.In<float>(0) + channel), run);
       void* rest = operands.Rest(ScratchOfProducts<T>(products, sink.bounded()));
@@ -188,7 +276,12 @@ void GradX(const KernelArgs& args, const Sink& sink, Context& context) {
   const Geometry g = ops::GeometryOfConv2dGradX(args.attrs(), args.in_type(0).shape, args.in_type(1).shape);
   const bool plain = IsPlain(g);
   WithScratch<T>(context, [&](Operands<T>& operands, bool run) {
-    const T* image = plain ? operands.Whole(args.In<float>(0), args.in_type(0).elements(), run) : nullptr;
+    const double* norms_a = nullptr;
+    const T* image = nullptr;
+    if (plain) {
+      image = operands.WholeWithNorms({args.In<float>(0), 1, g.n * g.h * g.w, g.o, true}, sink.bounded() && g.groups == 1,
+                                      &norms_a, run);
+    }
     for (std::int64_t group = 0; group < g.groups; ++group) {
       const std::int64_t channel = group * g.group_o();
       for (std::int64_t residue_h = 0; residue_h < std::min(g.stride, g.h); ++residue_h) {
@@ -218,6 +311,8 @@ void GradX(const KernelArgs& args, const Sink& sink, Context& context) {
               .m = windows.count(), .n = g.group_c(), .k = windows.size(), .origin = group * g.group_c(), .row_stride = g.c};
           const T* lines = plain ? image + channel : operands.Unfolded(windows, run);
           const T* weights = operands.Gathered(taps, products.k * products.n, run);
+          products.norms_a = norms_a;
+          if (sink.bounded() && !plain) products.norms_a = operands.NormsOf(windows, run);
           if (g.stride > 1) products.rows = operands.Rows(g, residue_h, residue_w, h, w, run);
           void* rest = operands.Rest(ScratchOfProducts<T>(products, sink.bounded()));
           if (run)
@@ -234,11 +329,24 @@ void GradW(const KernelArgs& args, const Sink& sink, Context& context) {
   const Geometry g = ops::GeometryOfConv2dGradW(args.attrs(), args.in_type(0).shape, args.in_type(1).shape);
   const std::int64_t window = g.kh * g.kw * g.group_c();
   WithScratch<T>(context, [&](Operands<T>& operands, bool run) {
-    const T* dy = operands.Whole(args.In<float>(1), args.in_type(1).elements(), run);
-    const T* image = IsPlain(g) ? operands.Whole(args.In<float>(0), args.in_type(0).elements(), run) : nullptr;
+    const bool norms = sink.bounded() && g.groups == 1;
+    const double *norms_a = nullptr, *norms_b = nullptr;
+    const std::int64_t pixels = g.n * g.oh * g.ow;
+    const T* dy = operands.WholeWithNorms({args.In<float>(1), 1, g.o, pixels, false}, norms, &norms_a, run);
+    const T* image = nullptr;
+    if (IsPlain(g)) {
+      image = operands.WholeWithNorms({args.In<float>(0), 1, g.c, pixels, false}, norms, &norms_b, run);
+    } else if (norms && g.stride == 1) {
+      norms_b = operands.NormsOfTaps(ForwardWindows(g, args.In<float>(0)), run);
+    }
     for (std::int64_t group = 0; group < g.groups; ++group) {
-      const Products products{
-          .m = g.group_o(), .n = window, .k = g.n * g.oh * g.ow, .origin = group * g.group_o() * window, .row_stride = window};
+      const Products products{.m = g.group_o(),
+                              .n = window,
+                              .k = pixels,
+                              .origin = group * g.group_o() * window,
+                              .row_stride = window,
+                              .norms_a = norms_a,
+                              .norms_b = norms_b};
       const std::int64_t channel = group * g.group_c();
       const T* taps = IsPlain(g) ? image + channel : operands.Unfolded(ForwardWindows(g, args.In<float>(0) + channel), run);
       void* rest = operands.Rest(ScratchOfProducts<T>(products, sink.bounded()));
