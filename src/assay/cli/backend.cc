@@ -29,14 +29,14 @@ namespace {
 
 #ifdef ASSAY_HAVE_CUDA_BACKEND
 Result<std::unique_ptr<Backend>> MakeCuda() { return cuda::MakeCudaBackend(); }
-Result<std::unique_ptr<Backend>> MakeVendorCuda(const vendor::Options& options) {
-  return vendor_cuda::MakeVendorCudaBackend(options);
+Result<std::unique_ptr<Backend>> MakeVendorCuda(const vendor::Options& options, ThreadPool& pool) {
+  return vendor_cuda::MakeVendorCudaBackend(options, pool);
 }
 #else
 Result<std::unique_ptr<Backend>> MakeCuda() {
   return Err("--device cuda: this build has no CUDA backend; build it where nvcc is installed, or use --device cpu");
 }
-Result<std::unique_ptr<Backend>> MakeVendorCuda(const vendor::Options&) { return MakeCuda(); }
+Result<std::unique_ptr<Backend>> MakeVendorCuda(const vendor::Options&, ThreadPool&) { return MakeCuda(); }
 #endif
 
 }  // namespace
@@ -64,7 +64,7 @@ Result<std::unique_ptr<Backend>> MakeVendorBackend(std::string_view device, cons
       .precision = job.precision == Precision::kFp32Vendor ? vendor::Precision::kFp32 : vendor::Precision::kFp64Rounded,
       .bits = static_cast<int>(job.round_bits),
       .rule = job.round_rule == RoundRule::kPaper ? rounding::Rule::kPaper : rounding::Rule::kBound};
-  if (device == "cuda") return MakeVendorCuda(options);
+  if (device == "cuda") return MakeVendorCuda(options, pool);
   return vendor::MakeVendorBackend(options, pool);
 }
 

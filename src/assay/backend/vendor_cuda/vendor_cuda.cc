@@ -97,12 +97,14 @@ Kernel KernelOf(OpIndex op) {
 
 class VendorCudaBackend final : public Backend {
  public:
-  VendorCudaBackend(const vendor::Options& options, std::unique_ptr<Backend> device, Cublas blas)
+  VendorCudaBackend(const vendor::Options& options, std::unique_ptr<Backend> device, Cublas blas, ThreadPool& pool)
       : rounds_(options.precision == vendor::Precision::kFp64Rounded),
         device_(std::move(device)),
         rounder_(rounds_ ? options.bits : numerics::Grid::kMaxBits),
         context_(cuda::ContextOf(*device_), std::move(blas), !rounds_),
-        sinks_(rounder_, device_->memory(), context_.stream()) {}
+        sinks_(rounder_, device_->memory(), context_.stream()) {
+    rounder_.set_pool(&pool);
+  }
 
   std::string_view name() const override { return "cublas"; }
   MemorySpace& memory() override { return device_->memory(); }
@@ -171,11 +173,11 @@ class VendorCudaBackend final : public Backend {
 
 bool HasKernel(OpIndex op) { return Moves(op) || KernelOf(op) != nullptr; }
 
-Result<std::unique_ptr<Backend>> MakeVendorCudaBackend(const vendor::Options& options) {
+Result<std::unique_ptr<Backend>> MakeVendorCudaBackend(const vendor::Options& options, ThreadPool& pool) {
   if (options.rule != rounding::Rule::kBound) return Err("--device cuda: round_rule \"paper\" runs on the CPU alone");
   ASSAY_ASSIGN(std::unique_ptr<Backend> device, cuda::MakeCudaBackend());
   ASSAY_ASSIGN(Cublas blas, Cublas::Load(cuda::ContextOf(*device).stream()));
-  return std::make_unique<VendorCudaBackend>(options, std::move(device), std::move(blas));
+  return std::make_unique<VendorCudaBackend>(options, std::move(device), std::move(blas), pool);
 }
 
 }  // namespace assay::vendor_cuda

@@ -20,7 +20,7 @@ struct Pair {
     auto made = vendor::MakeVendorBackend({.bits = bits}, pool);
     if (!made) return;
     host = std::move(*made);
-    if (auto found = MakeVendorCudaBackend({.bits = bits})) device = std::move(*found);
+    if (auto found = MakeVendorCudaBackend({.bits = bits}, pool)) device = std::move(*found);
   }
   ThreadPool pool;
   std::unique_ptr<HostBackend> host;
