@@ -192,7 +192,7 @@ StepReport Rounder::End() {
     if (mode_ == Mode::kRecord) report.log = EncodePaperLog(symbols_);
     if (mode_ == Mode::kFollow) report.log = std::move(log_);
   } else if (mode_ == Mode::kRecord) {
-    SortByPosition(decisions_);
+    SortByPosition(decisions_, scratch_, pool_);
     report.decisions = decisions_.size();
     report.log = EncodeDecisions(decisions_, next_, pool_);
   } else if (mode_ == Mode::kFollow) {

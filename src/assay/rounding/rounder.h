@@ -125,6 +125,7 @@ class Rounder {
 
   std::mutex mutex_;                 // of what follows while a step is recorded or followed
   std::vector<Decision> decisions_;  // only read while they are followed
+  std::vector<Decision> scratch_;
   std::uint64_t followed_ = 0;
   std::uint64_t corrections_ = 0;
   std::optional<Decision> inadmissible_;  // the first by position

@@ -1,58 +1,43 @@
 #include "assay/rounding/sort_decisions.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstdint>
 
 namespace assay::rounding {
 namespace {
 
-constexpr int kDigit = 11;  // bits of a position that a pass sorts by
 constexpr std::size_t kFew = 512;
+constexpr int kBucketBits = 10;  // of a position, counted from the highest that is used
 
-struct Place {
-  std::uint64_t position;
-  std::size_t index;
-};
-
-// Sorts by the digit at `shift`, stably.
-void Pass(const std::vector<Place>& from, int shift, std::vector<Place>& to) {
-  constexpr std::uint64_t kMask = (std::uint64_t{1} << kDigit) - 1;
-  std::array<std::size_t, std::size_t{1} << kDigit> at{};
-  for (const Place& place : from) ++at[(place.position >> shift) & kMask];
-  std::size_t sum = 0;
-  for (std::size_t& start : at) {
-    const std::size_t count = start;
-    start = sum;
-    sum += count;
-  }
-  for (const Place& place : from) to[at[(place.position >> shift) & kMask]++] = place;
+void SortRange(std::vector<Decision>& decisions, std::size_t begin, std::size_t end) {
+  const auto first = decisions.begin() + static_cast<std::ptrdiff_t>(begin);
+  std::ranges::sort(first, decisions.begin() + static_cast<std::ptrdiff_t>(end), {}, &Decision::position);
 }
 
 }  // namespace
 
-void SortByPosition(std::vector<Decision>& decisions) {
+// Into buckets by their highest bits, then bucket by bucket.
+void SortByPosition(std::vector<Decision>& decisions, std::vector<Decision>& scratch, ThreadPool* pool) {
   if (std::ranges::is_sorted(decisions, {}, &Decision::position)) return;
-  if (decisions.size() < kFew) {
-    std::ranges::stable_sort(decisions, {}, &Decision::position);
-    return;
-  }
-  std::vector<Place> places(decisions.size());
+  if (decisions.size() < kFew) return SortRange(decisions, 0, decisions.size());
   std::uint64_t all = 0;
-  for (std::size_t i = 0; i < decisions.size(); ++i) {
-    places[i] = {decisions[i].position, i};
-    all |= decisions[i].position;
-  }
-  std::vector<Place> sorted(decisions.size());
-  for (int shift = 0; shift < static_cast<int>(std::bit_width(all)); shift += kDigit) {
-    Pass(places, shift, sorted);
-    places.swap(sorted);
-  }
-  std::vector<Decision> result;
-  result.reserve(decisions.size());
-  for (const Place& place : places) result.push_back(decisions[place.index]);
-  decisions.swap(result);
+  for (const Decision& decision : decisions) all |= decision.position;
+  const int shift = std::max(0, static_cast<int>(std::bit_width(all)) - kBucketBits);
+  constexpr std::size_t kBuckets = std::size_t{1} << kBucketBits;
+  std::vector<std::size_t> ends(kBuckets + 1);  // of bucket b - 1
+  for (const Decision& decision : decisions) ++ends[(decision.position >> shift) + 1];
+  for (std::size_t b = 1; b <= kBuckets; ++b) ends[b] += ends[b - 1];
+  scratch.resize(decisions.size());
+  std::vector<std::size_t> next(ends.begin(), ends.end() - 1);
+  for (const Decision& decision : decisions) scratch[next[decision.position >> shift]++] = decision;
+  decisions.swap(scratch);
+  const auto sort = [&](std::int64_t begin, std::int64_t end, int) {
+    for (auto b = static_cast<std::size_t>(begin); b < static_cast<std::size_t>(end); ++b)
+      SortRange(decisions, ends[b], ends[b + 1]);
+  };
+  if (pool == nullptr) return sort(0, kBuckets, 0);
+  pool->ParallelFor(kBuckets, 8, sort);
 }
 
 }  // namespace assay::rounding

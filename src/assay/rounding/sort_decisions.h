@@ -1,13 +1,14 @@
-// Decisions in the order of their positions, as a log has them. Pure function.
+// Decisions in the order of their positions, as a log has them.
 #pragma once
 
 #include <vector>
 
+#include "assay/base/thread_pool.h"
 #include "assay/rounding/follow.h"
 
 namespace assay::rounding {
 
-// Stable. What is in order already, or nearly nothing, costs little; everything else a few passes over the decisions.
-void SortByPosition(std::vector<Decision>& decisions);
+// Positions differ. What is in order already costs one look at it. `scratch` is memory that is kept from call to call; the pool may be null.
+void SortByPosition(std::vector<Decision>& decisions, std::vector<Decision>& scratch, ThreadPool* pool);
 
 }  // namespace assay::rounding

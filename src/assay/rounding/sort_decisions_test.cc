@@ -8,31 +8,35 @@
 namespace assay::rounding {
 namespace {
 
-// Residues tell where a decision was, so that equal positions show whether the sort is stable.
-std::vector<Decision> Random(std::mt19937_64& random, std::size_t count, std::uint64_t positions) {
+// Ascending, at most `gap` apart.
+std::vector<Decision> Ascending(std::mt19937_64& random, std::size_t count, std::uint64_t gap) {
   std::vector<Decision> decisions(count);
+  std::uint64_t position = random() % gap;
   for (std::size_t i = 0; i < count; ++i) {
-    decisions[i] = {.position = random() % positions, .wide = true, .modulus = 3, .residue = static_cast<std::uint32_t>(i)};
+    decisions[i] = {.position = position, .wide = true, .modulus = 3, .residue = static_cast<std::uint32_t>(i)};
+    position += 1 + random() % gap;
   }
   return decisions;
 }
 
-TEST(SortByPosition, IsAStableSort) {
+TEST(SortByPosition, Sorts) {
   std::mt19937_64 random(1);
+  ThreadPool threads(3);
+  std::vector<Decision> scratch;
   for (const std::size_t count : {0, 1, 2, 100, 511, 512, 513, 5000}) {
-    for (const std::uint64_t positions : {1ull, 2ull, 2048ull, 2049ull, 1ull << 22, 1ull << 40, 1ull << 56, ~0ull}) {
-      std::vector<Decision> decisions = Random(random, count, positions);
-      std::vector<Decision> expected = decisions;
-      std::ranges::stable_sort(expected, {}, &Decision::position);
-      SortByPosition(decisions);
-      EXPECT_EQ(decisions, expected) << count << " of " << positions;
-      SortByPosition(decisions);
-      EXPECT_EQ(decisions, expected);
-      std::ranges::reverse(decisions);
-      std::ranges::stable_sort(expected, std::greater(), &Decision::residue);
-      std::ranges::stable_sort(expected, {}, &Decision::position);
-      SortByPosition(decisions);
-      EXPECT_EQ(decisions, expected);
+    for (const std::uint64_t gap : {1ull, 2ull, 1000ull, 1ull << 40}) {
+      const std::vector<Decision> expected = Ascending(random, count, gap);
+      for (ThreadPool* pool : {static_cast<ThreadPool*>(nullptr), &threads}) {
+        std::vector<Decision> decisions = expected;
+        SortByPosition(decisions, scratch, pool);
+        EXPECT_EQ(decisions, expected);
+        std::ranges::reverse(decisions);
+        SortByPosition(decisions, scratch, pool);
+        EXPECT_EQ(decisions, expected) << count << " at most " << gap << " apart";
+        std::ranges::shuffle(decisions, random);
+        SortByPosition(decisions, scratch, pool);
+        EXPECT_EQ(decisions, expected) << count << " at most " << gap << " apart";
+      }
     }
   }
 }

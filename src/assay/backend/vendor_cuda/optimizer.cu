@@ -59,8 +59,8 @@ struct Adam {
   using Scalars = vendor::AdamScalars<T>;
   struct Rough {
     double of_move;
-    float of_parameter;   // units of |p| + |p'|, where the first moment keeps 1/64 of its terms
-    float factor, decay;  // magnitudes
+    float of_move_units, shrink;  // the same in units
+    float factor, decay;          // magnitudes
   };
 
   vendor::AdamAttributes attributes;
@@ -71,22 +71,24 @@ struct Adam {
   __device__ Scalars<T> Prepare() const {
     return vendor::AdamScalarsOf<T>(attributes, *lr, *factor, *step);
   }
-  // Of the parameter: 8 units of |p| + |p'|, and of the move what RoughMove says and 32 · 64 units for the moment's terms; the move is at most |p| |shrink| + |p'|.
   __device__ Rough PrepareRough(const Scalars<Near>& s) const {
+    const auto more = [](double x) { return static_cast<float>(std::fabs(x) * (1 + 0x1p-20)); };
     const double of_move = vendor::RoughMove(s);
-    const double of_parameter = 9 + (of_move / numerics::kUnit + 33 * 64) * (std::fabs(s.shrink.v) + 1);
-    return {of_move, static_cast<float>(of_parameter), static_cast<float>(std::fabs(s.factor.v)),
-            s.couples ? static_cast<float>(std::fabs(s.weight_decay.v)) : 0.0f};
+    return {of_move, more(of_move / numerics::kUnit), s.shrinks ? static_cast<float>(s.shrink.v) : 1.0f, more(s.factor.v),
+            s.couples ? more(s.weight_decay.v) : 0.0f};
   }
 
-  // Whether the outputs are settled by bounds in binary32, a bit for each: those of rough_elements.h with what binary32 loses.
+  // Whether the outputs are settled by bounds in binary32, a bit for each: those of rough_elements.h, each constant raised for what binary32 loses. The move is p · shrink - p' but for 2^-21 of both, and
+  // lr1 / denominator is the move over the first moment.
   __device__ static unsigned Quick(const Rough& rough, const Operands<kInputs>& x, const double* y, const Sink* sinks) {
     const float p = fabsf(x.at[0]), m = fabsf(x.at[2]), v = x.at[3];
     const float g = fabsf(x.at[1]) * rough.factor + rough.decay * p, terms = m + g, squares = v + g * g;
-    const float moment = fabsf(static_cast<float>(y[1])), after = fabsf(static_cast<float>(y[0]));
+    const float after = static_cast<float>(y[0]), both = p + fabsf(after);
+    const float move = fabsf(x.at[0] * rough.shrink - after) + 0x1p-21f * both;
+    const float lost = terms == 0 ? 0.0f : terms / fabsf(static_cast<float>(y[1]));
+    const float of_parameter = 9 * both + move * (1.01f * rough.of_move_units + 34 * lost);
     unsigned settled = 0;
-    if (v >= 0 && terms <= 64 * moment && sinks[0].IsSettled(y[0], ExponentOfUnits(rough.of_parameter * (p + after))))
-      settled |= 1;
+    if (v >= 0 && sinks[0].IsSettled(y[0], ExponentOfUnits(of_parameter))) settled |= 1;
     if (terms == 0 || sinks[1].IsSettled(y[1], ExponentOfUnits(17 * terms))) settled |= 2;
     if (v >= 0 && (squares == 0 || sinks[2].IsSettled(y[2], ExponentOfUnits(17 * squares)))) settled |= 4;
     return settled;
