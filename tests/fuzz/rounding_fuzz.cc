@@ -40,8 +40,11 @@ std::vector<Bytes> RoundingSeeds() {
                          .up = i % 7 != 3 && i % 2 == 0,
                          .value = i % 7 == 3 ? 0.25f * static_cast<float>(i) : 0});
   }
+  // More than a segment.
+  std::vector<rounding::Decision> many;
+  for (std::uint64_t i = 0; i < rounding::kSegment + 10; ++i) many.push_back({.position = i + i / 100, .up = i % 3 == 0});
   return {rounding::EncodeDecisions({}, 0), rounding::EncodeDecisions(decisions, 100000),
-          rounding::EncodeDecisions(std::span(decisions).first(1), 1)};
+          rounding::EncodeDecisions(std::span(decisions).first(1), 1), rounding::EncodeDecisions(many, 5000)};
 }
 
 std::vector<Bytes> PaperLogSeeds() {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <memory>
 
 #include "assay/base/check.h"
 #include "assay/rounding/range_coder.h"
@@ -11,7 +10,7 @@
 namespace assay::rounding {
 namespace {
 
-constexpr std::string_view kTag = "assay/rounding/1";
+constexpr std::string_view kTag = "assay/rounding/2";
 
 // Symbols of `Bits` bits, the highest first; each bit has a model for each beginning.
 template <int Bits>
@@ -35,7 +34,7 @@ class Tree {
   std::array<BitModel, 1u << Bits> models_;
 };
 
-// The models of a log; encoder and decoder do the same with them.
+// The models of a segment; encoder and decoder do the same with them.
 struct Models {
   static constexpr int kTop = 2;  // bits below a gap's leading one that are learned
   static constexpr int kLow = 8;  // last mantissa bits, zero on coarse grids
@@ -89,40 +88,138 @@ float DecodeValue(BitDecoder& coder, Models& models) {
   return std::bit_cast<float>(bits);
 }
 
+void EncodeDecision(BitEncoder& coder, Models& models, const Decision& decision) {
+  coder.Bit(models.wide, decision.wide);
+  if (!decision.wide) return coder.Raw(decision.up ? 1 : 0, 1);
+  ASSAY_CHECK(decision.modulus <= kMaxModulus);
+  models.modulus.Encode(coder, decision.modulus);
+  if (decision.modulus == 0) return EncodeValue(coder, models, decision.value);
+  coder.Raw(decision.residue, decision.modulus);
+}
+
+// False for a modulus that there is not.
+bool DecodeDecision(BitDecoder& coder, Models& models, Decision& decision) {
+  decision.wide = coder.Bit(models.wide);
+  if (!decision.wide) {
+    decision.up = coder.Raw(1) != 0;
+    return true;
+  }
+  decision.modulus = static_cast<std::uint8_t>(models.modulus.Decode(coder));
+  if (decision.modulus > kMaxModulus) return false;
+  if (decision.modulus == 0) {
+    decision.value = DecodeValue(coder, models);
+  } else {
+    decision.residue = static_cast<std::uint32_t>(coder.Raw(decision.modulus));
+  }
+  return true;
+}
+
+std::size_t SegmentsOf(std::uint64_t count) { return static_cast<std::size_t>((count + kSegment - 1) / kSegment); }
+
+// The decisions of segment i.
+template <class T>
+std::span<T> SegmentAt(std::span<T> decisions, std::size_t i) {
+  return decisions.subspan(i * kSegment, std::min(kSegment, decisions.size() - i * kSegment));
+}
+
+// Calls body(i) for every segment.
+template <class Body>
+void ForSegments(std::size_t segments, ThreadPool* pool, const Body& body) {
+  if (pool == nullptr) {
+    for (std::size_t i = 0; i < segments; ++i) body(i);
+    return;
+  }
+  pool->ParallelFor(static_cast<std::int64_t>(segments), 1, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t i = begin; i < end; ++i) body(static_cast<std::size_t>(i));
+  });
+}
+
+// The position of the first is not coded.
+Bytes EncodeSegment(std::span<const Decision> decisions) {
+  BitEncoder coder(4 * decisions.size());
+  Models models;
+  std::uint64_t next = decisions.front().position;
+  for (std::size_t i = 0; i < decisions.size(); ++i) {
+    const std::uint64_t position = decisions[i].position;
+    ASSAY_CHECK(position >= next);
+    if (i > 0) EncodeGap(coder, models, position - next);
+    next = position + 1;
+    EncodeDecision(coder, models, decisions[i]);
+  }
+  return coder.Finish();
+}
+
+// Decisions about elements of [begin, end), the first about `begin`.
+Status DecodeSegment(ByteSpan coded, std::uint64_t begin, std::uint64_t end, std::span<Decision> decisions) {
+  BitDecoder coder(coded);
+  Models models;
+  std::uint64_t next = begin;
+  for (std::size_t i = 0; i < decisions.size(); ++i) {
+    const std::uint64_t gap = i == 0 ? 0 : DecodeGap(coder, models);
+    if (gap >= end - next) return Err("decision {} is not about one of elements {} to {}", i, begin, end);
+    decisions[i].position = next + gap;
+    next += gap + 1;
+    if (!DecodeDecision(coder, models, decisions[i]))
+      return Err("decision {} has a modulus of {} bits", i, decisions[i].modulus);
+  }
+  if (!coder.Whole()) return Err("cut off, or not the form in which its decisions are written");
+  return {};
+}
+
+// What a log says about a segment.
+struct SegmentEntry {
+  std::uint32_t bytes = 0;
+  std::uint64_t first = 0;  // position of its first decision
+};
+constexpr std::size_t kEntryBytes = 12;
+
+Result<std::vector<SegmentEntry>> ReadEntries(ByteReader& in, std::uint64_t count, std::uint64_t elements,
+                                              std::string_view what) {
+  if (SegmentsOf(count) > in.remaining() / kEntryBytes)
+    return Err("{}: {} bytes cannot hold {} decisions", what, in.remaining(), count);
+  std::vector<SegmentEntry> entries(SegmentsOf(count));
+  std::uint64_t sum = 0;
+  std::uint64_t next = 0;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    ASSAY_ASSIGN(entries[i].bytes, in.U32());
+    ASSAY_ASSIGN(entries[i].first, in.U64());
+    if (entries[i].first < next || entries[i].first >= elements) {
+      return Err("{}: segment {} starts at element {} of {}, after {}", what, i, entries[i].first, elements, next);
+    }
+    next = entries[i].first + 1;
+    const std::uint64_t decisions = std::min<std::uint64_t>(kSegment, count - i * kSegment);
+    // Every decision has at least one bit of even odds.
+    if (decisions > 8 * std::uint64_t{entries[i].bytes}) {
+      return Err("{}: {} bytes cannot hold the {} decisions of segment {}", what, entries[i].bytes, decisions, i);
+    }
+    sum += entries[i].bytes;
+  }
+  if (sum != in.remaining()) return Err("{}: segments of {} bytes in {}", what, sum, in.remaining());
+  return entries;
+}
+
 }  // namespace
 
-Bytes EncodeDecisions(std::span<const Decision> decisions, std::uint64_t elements) {
+Bytes EncodeDecisions(std::span<const Decision> decisions, std::uint64_t elements, ThreadPool* pool) {
   ASSAY_CHECK(elements <= kMaxElements);
+  ASSAY_CHECK(decisions.empty() || decisions.back().position < elements);
+  std::vector<Bytes> coded(SegmentsOf(decisions.size()));
+  ForSegments(coded.size(), pool, [&](std::size_t i) { coded[i] = EncodeSegment(SegmentAt(decisions, i)); });
   ByteWriter out;
   out.String(kTag);
   out.U64(elements);
   out.U64(decisions.size());
-  if (decisions.empty()) return out.Take();
-  BitEncoder coder;
-  auto models = std::make_unique<Models>();
-  std::uint64_t next = 0;
-  for (const Decision& decision : decisions) {
-    ASSAY_CHECK(decision.position >= next && decision.position < elements);
-    EncodeGap(coder, *models, decision.position - next);
-    next = decision.position + 1;
-    coder.Bit(models->wide, decision.wide);
-    if (decision.wide) {
-      ASSAY_CHECK(decision.modulus <= kMaxModulus);
-      models->modulus.Encode(coder, decision.modulus);
-      if (decision.modulus == 0) {
-        EncodeValue(coder, *models, decision.value);
-      } else {
-        coder.Raw(decision.residue, decision.modulus);
-      }
-    } else {
-      coder.Raw(decision.up ? 1 : 0, 1);
-    }
+  for (std::size_t i = 0; i < coded.size(); ++i) {
+    const std::uint64_t first = decisions[i * kSegment].position;
+    ASSAY_CHECK(i == 0 || decisions[i * kSegment - 1].position < first);
+    out.U32(static_cast<std::uint32_t>(coded[i].size()));
+    out.U64(first);
   }
-  out.Raw(coder.Finish());
+  for (const Bytes& segment : coded) out.Raw(segment);
   return out.Take();
 }
 
-Result<DecisionLog> DecodeDecisions(ByteSpan bytes, std::string_view what) {
+Result<DecisionLog> DecodeDecisions(ByteSpan bytes, std::string_view what, ThreadPool* pool) {
   ByteReader in(bytes, what);
   ASSAY_ASSIGN(const std::string tag, in.String());
   if (tag != kTag) return Err("{}: not a log of roundings (expected {})", what, kTag);
@@ -130,40 +227,22 @@ Result<DecisionLog> DecodeDecisions(ByteSpan bytes, std::string_view what) {
   ASSAY_ASSIGN(log.elements, in.U64());
   ASSAY_ASSIGN(const std::uint64_t count, in.U64());
   if (log.elements > kMaxElements) return Err("{}: {} elements are more than a step can have", what, log.elements);
-  // Every decision has at least one bit of even odds.
-  if (count > 8 * std::uint64_t{in.remaining()} || count > log.elements) {
-    return Err("{}: {} bytes cannot hold {} decisions about {} elements", what, in.remaining(), count, log.elements);
+  if (count > log.elements) return Err("{}: {} decisions about {} elements", what, count, log.elements);
+  ASSAY_ASSIGN(const std::vector<SegmentEntry> entries, ReadEntries(in, count, log.elements, what));
+  std::vector<ByteSpan> coded;
+  for (const SegmentEntry& entry : entries) {
+    ASSAY_ASSIGN(const ByteSpan segment, in.Raw(entry.bytes));
+    coded.push_back(segment);
   }
-  ASSAY_ASSIGN(const ByteSpan coded, in.Raw(in.remaining()));
-  BitDecoder coder(coded);
-  auto models = std::make_unique<Models>();
-  std::uint64_t next = 0;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    Decision decision;
-    const std::uint64_t gap = DecodeGap(coder, *models);
-    if (coder.exhausted() || gap >= log.elements - next) {
-      return Err("{}: decision {} of {} is cut off or not about one of {} elements", what, i, count, log.elements);
-    }
-    decision.position = next + gap;
-    next = decision.position + 1;
-    decision.wide = coder.Bit(models->wide);
-    if (decision.wide) {
-      const std::uint32_t modulus = models->modulus.Decode(coder);
-      if (modulus > kMaxModulus) return Err("{}: decision {} of {} has a modulus of {} bits", what, i, count, modulus);
-      decision.modulus = static_cast<std::uint8_t>(modulus);
-      if (modulus == 0) {
-        decision.value = DecodeValue(coder, *models);
-      } else {
-        decision.residue = static_cast<std::uint32_t>(coder.Raw(static_cast<int>(modulus)));
-      }
-    } else {
-      decision.up = coder.Raw(1) != 0;
-    }
-    log.decisions.push_back(decision);
+  log.decisions.resize(count);
+  std::vector<Status> statuses(entries.size());
+  ForSegments(entries.size(), pool, [&](std::size_t i) {
+    const std::uint64_t end = i + 1 < entries.size() ? entries[i + 1].first : log.elements;
+    statuses[i] = DecodeSegment(coded[i], entries[i].first, end, SegmentAt(std::span(log.decisions), i));
+  });
+  for (std::size_t i = 0; i < statuses.size(); ++i) {
+    if (!statuses[i]) return Err("{}: segment {} of {}: {}", what, i, statuses.size(), statuses[i].error().message);
   }
-  // One list of decisions has one form.
-  const Bytes again = EncodeDecisions(log.decisions, log.elements);
-  if (!std::ranges::equal(again, bytes)) return Err("{}: not the form in which {} decisions are written", what, count);
   return log;
 }
 

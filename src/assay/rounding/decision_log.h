@@ -1,4 +1,6 @@
-// The log of a step's decisions as bytes: gaps between positions and the decisions themselves, entropy-coded (docs/formats/rounding.md). Pure functions.
+// The log of a step's decisions as bytes: gaps between positions and the decisions themselves, entropy-coded in segments (docs/formats/rounding.md). Pure functions.
+//
+// Segments are coded and decoded on the threads of a pool, if there is one; what comes of it is the same.
 #pragma once
 
 #include <cstdint>
@@ -8,20 +10,22 @@
 
 #include "assay/base/bytes.h"
 #include "assay/base/result.h"
+#include "assay/base/thread_pool.h"
 #include "assay/rounding/decision.h"
 
 namespace assay::rounding {
 
 inline constexpr std::uint64_t kMaxElements = std::uint64_t{1} << 56;
+inline constexpr std::size_t kSegment = 4096;  // decisions
 
 // `decisions` ascend by position, all below `elements`, which is at most kMaxElements.
-Bytes EncodeDecisions(std::span<const Decision> decisions, std::uint64_t elements);
+Bytes EncodeDecisions(std::span<const Decision> decisions, std::uint64_t elements, ThreadPool* pool = nullptr);
 
 struct DecisionLog {
   std::uint64_t elements = 0;  // with a bound, in the whole step
   std::vector<Decision> decisions;
 };
 // Accepts exactly what EncodeDecisions writes. Bytes may come from anyone: memory is at most some hundred times their number (a decision takes at least a bit).
-Result<DecisionLog> DecodeDecisions(ByteSpan bytes, std::string_view what);
+Result<DecisionLog> DecodeDecisions(ByteSpan bytes, std::string_view what, ThreadPool* pool = nullptr);
 
 }  // namespace assay::rounding
