@@ -5,6 +5,7 @@
 #include "assay/base/check.h"
 #include "assay/rounding/paper_log.h"
 #include "assay/rounding/round_values.h"
+#include "assay/rounding/sort_decisions.h"
 
 namespace assay::rounding {
 
@@ -42,8 +43,9 @@ void Rounder::BeginFollow(DecisionLog log) {
 
 Status Rounder::BeginFollow(ByteSpan log, std::string_view what) {
   if (rule_ == Rule::kBound) {
-    ASSAY_ASSIGN(DecisionLog decoded, DecodeDecisions(log, what));
+    ASSAY_ASSIGN(DecisionLog decoded, DecodeDecisions(log, what, pool_));
     BeginFollow(std::move(decoded));
+    log_.assign(log.begin(), log.end());
     return {};
   }
   ASSAY_ASSIGN(std::vector<std::uint8_t> symbols, DecodePaperLog(log, what));
@@ -191,10 +193,13 @@ StepReport Rounder::End() {
         static_cast<std::uint64_t>(std::ranges::count_if(symbols_, [](std::uint8_t s) { return s != kNotClose; }));
     if (mode_ == Mode::kRecord) report.log = EncodePaperLog(symbols_);
     if (mode_ == Mode::kFollow) report.log = std::move(log_);
-  } else if (mode_ != Mode::kPlain) {
-    std::ranges::sort(decisions_, {}, &Decision::position);
-    report.decisions = mode_ == Mode::kFollow ? followed_ : decisions_.size();
-    report.log = EncodeDecisions(decisions_, mode_ == Mode::kFollow ? expected_ : next_);
+  } else if (mode_ == Mode::kRecord) {
+    SortByPosition(decisions_);
+    report.decisions = decisions_.size();
+    report.log = EncodeDecisions(decisions_, next_, pool_);
+  } else if (mode_ == Mode::kFollow) {
+    report.decisions = followed_;
+    report.log = log_.empty() ? EncodeDecisions(decisions_, expected_, pool_) : std::move(log_);
   }
   Begin(Mode::kPlain);
   return report;

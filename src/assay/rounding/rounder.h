@@ -57,9 +57,12 @@ class Rounder {
   const numerics::Grid& grid() const { return grid_; }
   Rule rule() const { return rule_; }
 
+  // Logs are coded on its threads. Begin... and End are then called where the pool's ParallelFor may be. It must outlive the rounder, or be taken away by null.
+  void set_pool(ThreadPool* pool) { pool_ = pool; }
+
   void BeginPlain();
   void BeginRecord();
-  void BeginFollow(DecisionLog log);  // kBound
+  void BeginFollow(DecisionLog log);  // kBound; decisions ascend by position
   // What End of a recorded step gave, by the rule. An error leaves the rounder as it was.
   Status BeginFollow(ByteSpan log, std::string_view what);
   StepReport End();
@@ -111,11 +114,12 @@ class Rounder {
   Mode mode_ = Mode::kPlain;
   std::uint64_t steps_ = 0;
   RoundedElsewhere* elsewhere_ = nullptr;
+  ThreadPool* pool_ = nullptr;
   std::uint64_t next_ = 0;
   std::uint64_t expected_ = 0;          // elements of the step, by the log that is followed
   std::vector<std::uint64_t> results_;  // first positions
   std::vector<std::uint8_t> symbols_;   // kPaper
-  Bytes log_;                           // kPaper, followed
+  Bytes log_;                           // that is followed, where it was given as bytes
 
   std::mutex mutex_;                 // of what follows while a step is recorded or followed
   std::vector<Decision> decisions_;  // only read while they are followed

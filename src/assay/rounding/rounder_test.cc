@@ -172,6 +172,30 @@ TEST(Rounder, FollowersTakeTheRecordersValues) {
   EXPECT_GT(corrections, 100u);
 }
 
+// With a pool and without, whether decisions or bytes are followed, a log has the same bytes.
+TEST(Rounder, CodesLogsOnThreads) {
+  std::mt19937_64 random(6);
+  const Step step = RandomStep(random, 0x1p-20);
+  ThreadPool pool(3);
+  std::vector<Bytes> logs;
+  for (ThreadPool* threads : {static_cast<ThreadPool*>(nullptr), &pool}) {
+    Rounder rounder(26);
+    rounder.set_pool(threads);
+    rounder.BeginRecord();
+    RunStep(rounder, step.y, step.e, 96, 3);
+    const StepReport record = rounder.End();
+    EXPECT_GT(record.decisions, kSegment);
+    logs.push_back(record.log);
+    ASSERT_TRUE(rounder.BeginFollow(record.log, "log"));
+    RunStep(rounder, step.other, step.e, 50, 2);
+    logs.push_back(rounder.End().log);
+    rounder.BeginFollow(*DecodeDecisions(record.log, "log"));
+    RunStep(rounder, step.other, step.e, 50, 2);
+    logs.push_back(rounder.End().log);
+  }
+  for (const Bytes& log : logs) EXPECT_EQ(log, logs.front());
+}
+
 TEST(Rounder, ReportsTheFirstInadmissibleDecision) {
   std::mt19937_64 random(4);
   const Step step = RandomStep(random, 0x1p-40);

@@ -34,7 +34,9 @@ class VendorBackend final : public HostBackend {
         rounds_(options.precision == Precision::kFp64Rounded),
         hooks_(options.hooks),
         rounder_(rounds_ ? options.bits : numerics::Grid::kMaxBits, options.rule, std::ldexp(0.25, 9 - options.bits)),
-        context_(pool, std::move(blas), !rounds_) {}
+        context_(pool, std::move(blas), !rounds_) {
+    rounder_.set_pool(&pool);
+  }
 
   std::string_view name() const override { return "openblas"; }
   rounding::Rounder* rounder() override { return rounds_ ? &rounder_ : nullptr; }
