@@ -198,25 +198,52 @@ Result<std::vector<SegmentEntry>> ReadEntries(ByteReader& in, std::uint64_t coun
   return entries;
 }
 
-}  // namespace
-
-Bytes EncodeDecisions(std::span<const Decision> decisions, std::uint64_t elements, ThreadPool* pool) {
+Bytes Joined(const std::vector<Bytes>& coded, const std::vector<std::uint64_t>& firsts, std::uint64_t count,
+             std::uint64_t elements) {
   ASSAY_CHECK(elements <= kMaxElements);
-  ASSAY_CHECK(decisions.empty() || decisions.back().position < elements);
-  std::vector<Bytes> coded(SegmentsOf(decisions.size()));
-  ForSegments(coded.size(), pool, [&](std::size_t i) { coded[i] = EncodeSegment(SegmentAt(decisions, i)); });
   ByteWriter out;
   out.String(kTag);
   out.U64(elements);
-  out.U64(decisions.size());
+  out.U64(count);
   for (std::size_t i = 0; i < coded.size(); ++i) {
-    const std::uint64_t first = decisions[i * kSegment].position;
-    ASSAY_CHECK(i == 0 || decisions[i * kSegment - 1].position < first);
     out.U32(static_cast<std::uint32_t>(coded[i].size()));
-    out.U64(first);
+    out.U64(firsts[i]);
   }
   for (const Bytes& segment : coded) out.Raw(segment);
   return out.Take();
+}
+
+}  // namespace
+
+Bytes EncodeDecisions(std::span<const Decision> decisions, std::uint64_t elements, ThreadPool* pool) {
+  ASSAY_CHECK(decisions.empty() || decisions.back().position < elements);
+  std::vector<Bytes> coded(SegmentsOf(decisions.size()));
+  ForSegments(coded.size(), pool, [&](std::size_t i) { coded[i] = EncodeSegment(SegmentAt(decisions, i)); });
+  std::vector<std::uint64_t> firsts;
+  for (std::size_t i = 0; i < coded.size(); ++i) {
+    firsts.push_back(decisions[i * kSegment].position);
+    ASSAY_CHECK(i == 0 || decisions[i * kSegment - 1].position < firsts.back());
+  }
+  return Joined(coded, firsts, decisions.size(), elements);
+}
+
+void DecisionLogWriter::Add(std::span<const Decision> decisions) {
+  count_ += decisions.size();
+  pending_.insert(pending_.end(), decisions.begin(), decisions.end());
+  while (pending_.size() > kSegment) CodeFirst(kSegment);  // the one after it is known, so that it is no longer the last
+}
+
+void DecisionLogWriter::CodeFirst(std::size_t size) {
+  firsts_.push_back(pending_.front().position);
+  coded_.push_back(EncodeSegment(std::span(pending_).first(size)));
+  ASSAY_CHECK(size == pending_.size() || pending_[size - 1].position < pending_[size].position);
+  pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(size));
+}
+
+Bytes DecisionLogWriter::Finish(std::uint64_t elements) {
+  ASSAY_CHECK(pending_.empty() || pending_.back().position < elements);
+  if (!pending_.empty()) CodeFirst(pending_.size());
+  return Joined(coded_, firsts_, count_, elements);
 }
 
 Result<DecisionLog> DecodeDecisions(ByteSpan bytes, std::string_view what, ThreadPool* pool) {

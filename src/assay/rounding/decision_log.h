@@ -21,6 +21,24 @@ inline constexpr std::size_t kSegment = 4096;  // decisions
 // `decisions` ascend by position, all below `elements`, which is at most kMaxElements.
 Bytes EncodeDecisions(std::span<const Decision> decisions, std::uint64_t elements, ThreadPool* pool = nullptr);
 
+// The same for decisions that come a few at a time: what fills a segment is coded at once.
+class DecisionLogWriter {
+ public:
+  // They ascend, and beyond those before.
+  void Add(std::span<const Decision> decisions);
+  std::uint64_t count() const { return count_; }
+  // What EncodeDecisions gives for all of them. Nothing can be added then.
+  Bytes Finish(std::uint64_t elements);
+
+ private:
+  void CodeFirst(std::size_t size);
+
+  std::vector<Bytes> coded_;
+  std::vector<std::uint64_t> firsts_;  // positions
+  std::vector<Decision> pending_;      // not coded yet
+  std::uint64_t count_ = 0;
+};
+
 struct DecisionLog {
   std::uint64_t elements = 0;  // with a bound, in the whole step
   std::vector<Decision> decisions;

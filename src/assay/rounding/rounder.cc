@@ -29,6 +29,7 @@ void Rounder::Begin(Mode mode) {
   followed_ = 0;
   corrections_ = 0;
   inadmissible_.reset();
+  elsewhere_decided_.reset();
 }
 
 void Rounder::BeginPlain() { Begin(Mode::kPlain); }
@@ -99,11 +100,6 @@ void Rounder::Record(const double* y, const double* e, std::int64_t n, std::uint
   if (found.empty()) return;
   const std::lock_guard lock(mutex_);
   decisions_.insert(decisions_.end(), found.begin(), found.end());
-}
-
-void Rounder::AddDecisions(std::span<const Decision> decisions) {
-  const std::lock_guard lock(mutex_);
-  decisions_.insert(decisions_.end(), decisions.begin(), decisions.end());
 }
 
 void Rounder::AddFollowed(std::uint64_t followed, std::uint64_t corrections, std::optional<std::uint64_t> refused) {
@@ -191,6 +187,10 @@ StepReport Rounder::End() {
         static_cast<std::uint64_t>(std::ranges::count_if(symbols_, [](std::uint8_t s) { return s != kNotClose; }));
     if (mode_ == Mode::kRecord) report.log = EncodePaperLog(symbols_);
     if (mode_ == Mode::kFollow) report.log = std::move(log_);
+  } else if (mode_ == Mode::kRecord && elsewhere_decided_) {
+    ASSAY_CHECK(decisions_.empty());
+    report.decisions = elsewhere_decided_->count();
+    report.log = elsewhere_decided_->Finish(next_);
   } else if (mode_ == Mode::kRecord) {
     SortByPosition(decisions_, scratch_, pool_);
     report.decisions = decisions_.size();

@@ -38,7 +38,7 @@ struct StepReport {
 
 class Rounder;
 
-// Results that are rounded where the host does not see them, on a device: what came of it is handed over by AddDecisions or AddFollowed before a step ends.
+// Results that are rounded where the host does not see them, on a device: what came of it is handed over by SetDecisions or AddFollowed before a step ends.
 class RoundedElsewhere {
  public:
   virtual ~RoundedElsewhere() = default;
@@ -80,8 +80,8 @@ class Rounder {
   std::span<const Decision> decisions() const { return decisions_; }  // all that are followed, by position
   // Those about [begin, end).
   std::span<const Decision> DecisionsIn(std::uint64_t begin, std::uint64_t end) const;
-  // Those of a step that is recorded, in any order.
-  void AddDecisions(std::span<const Decision> decisions);
+  // All decisions of a step that is recorded.
+  void SetDecisions(DecisionLogWriter decisions) { elsewhere_decided_ = std::move(decisions); }
   // So many decisions were followed, so many of them corrected a value; `refused` is the position of the first that is inadmissible.
   void AddFollowed(std::uint64_t followed, std::uint64_t corrections, std::optional<std::uint64_t> refused);
 
@@ -126,6 +126,7 @@ class Rounder {
   std::mutex mutex_;                 // of what follows while a step is recorded or followed
   std::vector<Decision> decisions_;  // only read while they are followed
   std::vector<Decision> scratch_;
+  std::optional<DecisionLogWriter> elsewhere_decided_;
   std::uint64_t followed_ = 0;
   std::uint64_t corrections_ = 0;
   std::optional<Decision> inadmissible_;  // the first by position

@@ -175,7 +175,7 @@ TEST(Rounder, FollowersTakeTheRecordersValues) {
 // With a pool and without, whether decisions or bytes are followed, a log has the same bytes.
 TEST(Rounder, CodesLogsOnThreads) {
   std::mt19937_64 random(6);
-  const Step step = RandomStep(random, 0x1p-28);
+  const Step step = RandomStep(random, 0x1p-20);
   ThreadPool pool(3);
   std::vector<Bytes> logs;
   for (ThreadPool* threads : {static_cast<ThreadPool*>(nullptr), &pool}) {

@@ -11,6 +11,7 @@ namespace {
 constexpr std::size_t kRoom = std::size_t{1} << 22;              // decisions of a step, 100 MB
 constexpr std::uint64_t kMostFollowed = std::uint64_t{1} << 36;  // elements of a step that is followed: 8 GB of flags
 constexpr std::int64_t kThreads = 256;
+constexpr std::int64_t kOpsOfMark = 48;
 
 __global__ void SetFlags(const rounding::Decision* decisions, std::int64_t count, std::uint32_t* flags) {
   const std::int64_t k = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -30,7 +31,8 @@ DeviceRounder::DeviceRounder(rounding::Rounder& rounder, MemorySpace& memory, cu
     : rounder_(rounder),
       memory_(memory),
       stream_(stream),
-      staged_(nullptr, [](void* data) { static_cast<void>(cudaFreeHost(data)); }) {
+      staged_(nullptr, [](void* data) { static_cast<void>(cudaFreeHost(data)); }),
+      fetcher_(stream) {
   rounder_.set_elsewhere(this);
 }
 
@@ -53,7 +55,12 @@ void DeviceRounder::BeginStep() {
   const Tally none;
   if (tally_.bytes() == 0) tally_ = Allocation(memory_, sizeof(Tally));
   memory_.CopyIn(tally_.data(), &none, sizeof none);
-  if (rounder_.records() && taken_.bytes() == 0) taken_ = Allocation(memory_, kRoom * sizeof(rounding::Decision));
+  ops_ = 0;
+  if (rounder_.records()) {
+    if (taken_.bytes() == 0) taken_ = Allocation(memory_, kRoom * sizeof(rounding::Decision));
+    fetcher_.Begin(&static_cast<const Tally*>(tally_.data())->decisions, static_cast<const rounding::Decision*>(taken_.data()),
+                   kRoom);
+  }
   if (rounder_.follows()) BeginFollow();
 }
 
@@ -83,6 +90,7 @@ void DeviceRounder::BeginFollow() {
 
 std::vector<Sink> DeviceRounder::SinksFor(const KernelArgs& args, bool rounds) {
   if (step_ != rounder_.steps()) BeginStep();
+  if (rounder_.records() && ++ops_ % kOpsOfMark == 0) fetcher_.Mark();
   const bool exact = vendor::IsExact(args.op->def->index);
   std::vector<Sink> sinks(args.out.size());
   for (std::size_t k = 0; k < sinks.size(); ++k) {
@@ -119,17 +127,9 @@ void DeviceRounder::Follow(Sink& sink, std::int64_t elements) const {
 
 void DeviceRounder::Finish(rounding::Rounder& rounder) {
   if (step_ != rounder.steps()) return;  // nothing ran on the device
+  if (rounder.records()) return rounder.SetDecisions(fetcher_.Finish());
   Tally tally;
   memory_.CopyOut(&tally, tally_.data(), sizeof tally);
-  if (tally.decisions > kRoom) {
-    throw cuda::DeviceError(
-        fmt::format("GPU: {} roundings of a step are close calls; there is room for {}", tally.decisions, kRoom));
-  }
-  if (tally.decisions > 0) {
-    rounding::Decision* staged = Staged(tally.decisions);
-    memory_.CopyOut(staged, taken_.data(), tally.decisions * sizeof(rounding::Decision));
-    rounder.AddDecisions({staged, tally.decisions});
-  }
   if (tally.followed > 0) {
     rounder.AddFollowed(tally.followed, tally.corrections,
                         tally.refused == ~0ull ? std::nullopt : std::optional<std::uint64_t>(tally.refused));

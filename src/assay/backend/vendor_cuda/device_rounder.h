@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "assay/backend/vendor_cuda/decision_fetcher.h"
 #include "assay/backend/vendor_cuda/kernels.h"
 #include "assay/rounding/rounder.h"
 #include "assay/tensor/memory_space.h"
@@ -35,9 +36,11 @@ class DeviceRounder final : public rounding::RoundedElsewhere {
   MemorySpace& memory_;
   cudaStream_t stream_;
   std::uint64_t step_ = 0;  // of the rounder, for which the memory below is prepared
+  std::int64_t ops_ = 0;    // of the step so far
   Allocation tally_, taken_, decisions_, flags_;
   std::unique_ptr<rounding::Decision, void (*)(void*)> staged_;
   std::size_t staged_count_ = 0;
+  DecisionFetcher fetcher_;  // of a step that is recorded
 };
 
 // values[i] = grid.Round(values[i]), on the device.

@@ -64,6 +64,10 @@ class Sink {
     // Twice the bound and what it is widened by, in units of the last place of y.
     const int shift = exponent + 2 - (own - 52);
     if (own < -126 || own > 127 || shift >= dropped - 1) return false;
+    if (dropped < 32) {
+      const int off = (__double2loint(y) & ((1 << dropped) - 1)) - (1 << (dropped - 1));
+      return abs(off) > 1 << max(shift, 0);
+    }
     const std::int64_t low = __double_as_longlong(y) & ((std::int64_t{1} << dropped) - 1);
     const std::int64_t off = low - (std::int64_t{1} << (dropped - 1));
     return (off < 0 ? -off : off) > std::int64_t{1} << (shift > 0 ? shift : 0);
