@@ -13,14 +13,12 @@ constexpr std::size_t kStaged = 1 << 16;  // decisions copied at a time
 }  // namespace
 
 DecisionFetcher::DecisionFetcher(cudaStream_t stream) : stream_(stream), slots_(kMarks) {
-  cuda::Check(cudaStreamCreateWithFlags(&counts_, cudaStreamNonBlocking), "creating a stream");
   cuda::Check(cudaStreamCreateWithFlags(&lists_, cudaStreamNonBlocking), "creating a stream");
   void* memory = nullptr;
   cuda::Check(cudaMallocHost(&memory, kStaged * sizeof(rounding::Decision)), "allocating memory for decisions");
   staged_ = static_cast<rounding::Decision*>(memory);
   for (Slot& slot : slots_) {
-    cuda::Check(cudaEventCreateWithFlags(&slot.reached, cudaEventDisableTiming), "creating an event");
-    cuda::Check(cudaEventCreateWithFlags(&slot.copied, cudaEventDisableTiming | cudaEventBlockingSync), "creating an event");
+    cuda::Check(cudaEventCreateWithFlags(&slot.told, cudaEventDisableTiming | cudaEventBlockingSync), "creating an event");
     cuda::Check(cudaMallocHost(&memory, sizeof(unsigned long long)), "allocating memory for decisions");
     slot.count = static_cast<unsigned long long*>(memory);
   }
@@ -35,12 +33,10 @@ DecisionFetcher::~DecisionFetcher() {
   changed_.notify_all();
   thread_.join();
   for (const Slot& slot : slots_) {
-    static_cast<void>(cudaEventDestroy(slot.reached));
-    static_cast<void>(cudaEventDestroy(slot.copied));
+    static_cast<void>(cudaEventDestroy(slot.told));
     static_cast<void>(cudaFreeHost(slot.count));
   }
   static_cast<void>(cudaFreeHost(staged_));
-  static_cast<void>(cudaStreamDestroy(counts_));
   static_cast<void>(cudaStreamDestroy(lists_));
 }
 
@@ -65,10 +61,8 @@ void DecisionFetcher::Mark() {
 
 void DecisionFetcher::Put(std::size_t index) {
   const Slot& slot = slots_[index];
-  cuda::Check(cudaEventRecord(slot.reached, stream_), "marking decisions");
-  cuda::Check(cudaStreamWaitEvent(counts_, slot.reached, 0), "marking decisions");
-  cuda::Check(cudaMemcpyAsync(slot.count, count_, sizeof *slot.count, cudaMemcpyDeviceToHost, counts_), "copying from the GPU");
-  cuda::Check(cudaEventRecord(slot.copied, counts_), "marking decisions");
+  TellCount(count_, slot.count, stream_);
+  cuda::Check(cudaEventRecord(slot.told, stream_), "marking decisions");
   {
     const std::lock_guard lock(mutex_);
     marks_.push_back(index);
@@ -107,7 +101,7 @@ void DecisionFetcher::Work() {
 }
 
 void DecisionFetcher::Fetch(const Slot& slot) {
-  cuda::Check(cudaEventSynchronize(slot.copied), "computing on the GPU");
+  cuda::Check(cudaEventSynchronize(slot.told), "computing on the GPU");
   if (*slot.count > room_) {
     throw cuda::DeviceError(
         fmt::format("GPU: {} roundings of a step are close calls; there is room for {}", *slot.count, room_));

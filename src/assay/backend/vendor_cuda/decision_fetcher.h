@@ -1,7 +1,7 @@
 // DecisionFetcher: takes the decisions of a step that is recorded from the device, and codes them, while the step goes on.
 //
-// Kernels list decisions as they take them; those of an op stand before those of the next. At a mark, how many there are by then is copied to the host behind the kernels asked for so far;
-// a thread waits for it, fetches what is new, sorts it and codes it.
+// Kernels list decisions as they take them; those of an op stand before those of the next. At a mark, between two ops, the device tells the host how many there are; a thread waits for
+// that, fetches what is new, sorts it and codes it.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -37,8 +37,7 @@ class DecisionFetcher {
   static constexpr std::size_t kMarks = 64;  // that wait at one time; more are left out
 
   struct Slot {
-    cudaEvent_t reached = nullptr;  // by the kernels
-    cudaEvent_t copied = nullptr;
+    cudaEvent_t told = nullptr;
     unsigned long long* count = nullptr;  // on the host
   };
 
@@ -46,7 +45,7 @@ class DecisionFetcher {
   void Fetch(const Slot& slot);
   void Put(std::size_t slot);
 
-  cudaStream_t stream_, counts_ = nullptr, lists_ = nullptr;
+  cudaStream_t stream_, lists_ = nullptr;
   std::vector<Slot> slots_;
   rounding::Decision* staged_ = nullptr;  // kStaged of them
 
@@ -66,5 +65,8 @@ class DecisionFetcher {
 
   std::thread thread_;
 };
+
+// Enqueues *to = *count, where `to` is memory of the host that the device can write.
+void TellCount(const unsigned long long* count, unsigned long long* to, cudaStream_t stream);
 
 }  // namespace assay::vendor_cuda
