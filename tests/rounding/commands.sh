@@ -76,3 +76,7 @@ expect verdict both
 python3 "$(dirname "$0")/replicate.py" "$assay" --steps 20 --job mlp --job gpt2-tiny --pairs ring --kernels Haswell,Prescott >"$work/out" 2>"$work/err" ||
   fail "replicate: $(cat "$work/out" "$work/err")"
 tail -n1 "$work/out"
+
+python3 scripts/loss_curves.py "$assay" --steps 3 --job mlp --out "$work" >"$work/out" 2>"$work/err" || fail "loss_curves: $(cat "$work/out" "$work/err")"
+grep -q 'within the noise' "$work/loss-curves.md" || fail "loss_curves: $(cat "$work/loss-curves.md")"
+grep -q '</svg>' "$work/loss-curves.svg" || fail "loss_curves: no plot"
