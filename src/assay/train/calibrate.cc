@@ -11,11 +11,11 @@
 namespace assay {
 namespace {
 
-// Rounded down to what a job can hold.
+// The next below that a job can hold: the search takes a sample at the threshold itself for close, the rule does not, and where large terms cancel distances are such round numbers.
 float Threshold(const numerics::Grid& grid, std::span<const rounding::TauSample> samples) {
   const double tau = rounding::FindTau(grid.bits(), samples) / grid.Spacing(1);
   const auto nearest = static_cast<float>(tau);
-  return double{nearest} <= tau ? nearest : std::nextafter(nearest, 0.0f);
+  return double{nearest} < tau ? nearest : std::nextafter(nearest, 0.0f);
 }
 
 }  // namespace
