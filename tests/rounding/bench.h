@@ -10,6 +10,7 @@
 
 #include "assay/backend/vendor/output.h"
 #include "assay/backend/vendor/vendor.h"
+#include "assay/ops/table.h"
 #include "assay/train/audit.h"
 #include "assay/train/trainer.h"
 
@@ -52,8 +53,20 @@ struct Machine {
     vendor::Options options;
     options.bits = static_cast<int>(bits);
     options.hooks = &hooks;
-    backend = vendor::MakeVendorBackend(options, pool).value();
+    Load(options);
   }
+  // By the published rule.
+  Machine(const Job& job, int threads, double perturbation, std::uint32_t seed) : pool(threads) {
+    hooks.perturbation = perturbation;
+    hooks.seed = seed;
+    vendor::Options options;
+    options.bits = static_cast<int>(job.round_bits);
+    options.rule = rounding::Rule::kPaper;
+    for (const auto& [op, spacings] : job.round_tau) options.tau[Ops().FindName(op).value()] = double{spacings};
+    options.hooks = &hooks;
+    Load(options);
+  }
+  void Load(const vendor::Options& options) { backend = vendor::MakeVendorBackend(options, pool).value(); }
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 

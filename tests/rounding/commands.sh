@@ -1,6 +1,7 @@
 # Rounded training as people run it: train, audit, fsck, roundings, trace, and a dispute with a cheat who followed the honest trainer's rounding log.
 . "$(dirname "$0")/../e2e/lib.sh"
 cheat=$2
+reversed=$3
 job=examples/gpt2-tiny-rounded.toml
 for who in honest liar; do "$assay" keygen --out "$work/$who.key" --name "$who" >"$work/out" || fail "keygen"; done
 last() { tail -n1 "$work/out"; }
@@ -72,7 +73,32 @@ done
 "$assay" dispute "$work/honest" "$work/honest" --json --quiet >"$work/out" 2>"$work/err" || fail "dispute with itself: $(cat "$work/err")"
 expect verdict both
 
+# The published rule: thresholds from a run by bounds that another machine repeats, then a run by the rule that others repeat.
+cp "$job" "$work/bound.toml"
+sed -i 's/^round_bits = .*/round_bits = 24/' "$work/bound.toml"
+"$assay" train "$work/bound.toml" --steps 5 --out "$work/bound" --quiet >"$work/out" 2>"$work/err" </dev/null || fail "train: $(cat "$work/err")"
+LD_LIBRARY_PATH=$reversed "$assay" calibrate "$work/bound" >"$work/tau" 2>"$work/err" || fail "calibrate: $(cat "$work/err")"
+grep -q '^\[round_tau\]$' "$work/tau" || fail "calibrate: $(cat "$work/tau")"
+grep -q '^# *matmul = 0\.49999997  # differed 0 times\|^matmul = 0\.[0-9]*  # differed' "$work/tau" || fail "calibrate: $(cat "$work/tau")"
+for table in quarter tau; do
+  sed 's/^round_bits/round_rule = "paper"\nround_bits/' "$work/bound.toml" >"$work/$table.toml"
+  [ "$table" = quarter ] || sed 's/^# \([a-z0-9_]* = \)/\1/' "$work/tau" >>"$work/$table.toml"
+  OPENBLAS_CORETYPE=Haswell "$assay" train "$work/$table.toml" --steps 5 --out "$work/paper-$table" --quiet >"$work/out" 2>"$work/err" </dev/null ||
+    fail "train by the published rule: $(cat "$work/err")"
+  OPENBLAS_CORETYPE=Prescott "$assay" audit "$work/paper-$table" --json --quiet >"$work/out" 2>"$work/err" || fail "audit by the published rule: $(cat "$work/out" "$work/err")"
+  expect verdict verified
+  LD_LIBRARY_PATH=$reversed "$assay" audit "$work/paper-$table" --json --quiet >"$work/out" 2>"$work/err" || fail "audit by the published rule: $(cat "$work/out" "$work/err")"
+  expect verdict verified
+  last | field decisions >"$work/$table.decisions"
+done
+[ "$(cat "$work/quarter.decisions")" -gt $((10 * $(cat "$work/tau.decisions"))) ] || fail "thresholds have no effect: $(cat "$work/quarter.decisions" "$work/tau.decisions")"
+refuses 'round_rule = "bound"' "$assay" calibrate "$work/paper-tau"
+
 # Other kernels of OpenBLAS, where this processor has them.
 python3 "$(dirname "$0")/replicate.py" "$assay" --steps 20 --job mlp --job gpt2-tiny --pairs ring --kernels Haswell,Prescott >"$work/out" 2>"$work/err" ||
   fail "replicate: $(cat "$work/out" "$work/err")"
 tail -n1 "$work/out"
+
+python3 scripts/loss_curves.py "$assay" --steps 3 --job mlp --out "$work" >"$work/out" 2>"$work/err" || fail "loss_curves: $(cat "$work/out" "$work/err")"
+grep -q 'within the noise' "$work/loss-curves.md" || fail "loss_curves: $(cat "$work/loss-curves.md")"
+grep -q '</svg>' "$work/loss-curves.svg" || fail "loss_curves: no plot"

@@ -86,6 +86,7 @@ int Main(int argc, char** argv) {
   AddLog(app, command);
   AddFsck(app, command);
   AddRoundings(app, command);
+  AddCalibrate(app, command);
   AddKeygen(app, command);
   AddVersion(app, command);
   if (const auto status = app.Parse(argc, argv)) return *status;

@@ -6,6 +6,7 @@
 
 #include "assay/backend/ref/ref.h"
 #include "assay/backend/vendor/vendor.h"
+#include "assay/ops/table.h"
 #ifdef ASSAY_HAVE_CPU_BACKEND
 #include "assay/backend/cpu/cpu.h"
 #endif
@@ -60,10 +61,13 @@ Result<std::unique_ptr<Backend>> MakeBackend(std::string_view device, std::strin
 }
 
 Result<std::unique_ptr<Backend>> MakeVendorBackend(std::string_view device, const Job& job, ThreadPool& pool) {
+  std::map<OpIndex, double> tau;
+  for (const auto& [name, spacings] : job.round_tau) tau[Ops().FindName(name).value()] = double{spacings};
   const vendor::Options options{
       .precision = job.precision == Precision::kFp32Vendor ? vendor::Precision::kFp32 : vendor::Precision::kFp64Rounded,
       .bits = static_cast<int>(job.round_bits),
-      .rule = job.round_rule == RoundRule::kPaper ? rounding::Rule::kPaper : rounding::Rule::kBound};
+      .rule = job.round_rule == RoundRule::kPaper ? rounding::Rule::kPaper : rounding::Rule::kBound,
+      .tau = std::move(tau)};
   if (device == "cuda") return MakeVendorCuda(options, pool);
   return vendor::MakeVendorBackend(options, pool);
 }

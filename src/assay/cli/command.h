@@ -34,6 +34,7 @@ void AddBench(Arguments& app, Command& command);
 void AddLog(Arguments& app, Command& command);
 void AddFsck(Arguments& app, Command& command);
 void AddRoundings(Arguments& app, Command& command);
+void AddCalibrate(Arguments& app, Command& command);
 void AddKeygen(Arguments& app, Command& command);
 void AddVersion(Arguments& app, Command& command);
 

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "assay/job/fields.h"
+#include "assay/ops/table.h"
 
 namespace assay {
 namespace {
@@ -59,6 +60,19 @@ class Decoder : public job::FieldVisitor {
       const auto value = in_.I64();
       if (!value || *value < low || *value > high) return Fail(key);
       v.push_back(*value);
+    }
+  }
+  void OpNumbers(std::string_view key, std::map<std::string, float>& v, job::FloatRange range) override {
+    ByteReader ahead = in_;
+    const auto next = ahead.String();
+    if (!next || *next != key || !Begin(key, 6)) return;
+    const auto count = in_.U64();
+    if (!count || *count > Ops().size()) return Fail(key);
+    for (std::uint64_t i = 0; i < *count; ++i) {
+      const auto op = in_.String();
+      const auto number = in_.F32();
+      if (!op || !number || !Ops().FindName(*op) || !range.Contains(*number)) return Fail(key);
+      v[*op] = *number;
     }
   }
 

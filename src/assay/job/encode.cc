@@ -32,6 +32,14 @@ class Encoder : public job::FieldVisitor {
     out_.U64(v.size());
     for (std::int64_t i : v) out_.I64(i);
   }
+  void OpNumbers(std::string_view key, std::map<std::string, float>& v, job::FloatRange) override {
+    if (v.empty() || !Begin(key, 6)) return;
+    out_.U64(v.size());
+    for (const auto& [op, number] : v) {
+      out_.String(op);
+      out_.F32(number);
+    }
+  }
 
  private:
   bool Begin(std::string_view key, std::uint8_t type) {

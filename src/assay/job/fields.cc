@@ -162,6 +162,7 @@ void Visit(FieldVisitor& v, Job& job) {
   if (job.precision == Precision::kFp64Rounded) {
     v.Int("round_bits", job.round_bits, 24, 32);
     Kind(v, "round_rule", job.round_rule, kRoundRules, false);
+    if (job.round_rule == RoundRule::kPaper) v.OpNumbers("round_tau", job.round_tau, {0, 0.5f});
   }
 
   v.Section("model");

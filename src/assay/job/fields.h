@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,6 +37,8 @@ class FieldVisitor {
   virtual void Choice(std::string_view key, std::size_t& value, std::span<const std::string_view> names, bool required) = 0;
   virtual void Ints(std::string_view key, std::vector<std::int64_t>& value, std::int64_t low, std::int64_t high,
                     std::size_t most) = 0;
+  // Numbers by the names of ops. An empty one is as if the key did not exist.
+  virtual void OpNumbers(std::string_view key, std::map<std::string, float>& value, FloatRange range) = 0;
 };
 
 inline constexpr std::string_view kModelKinds[] = {"gpt2", "llama", "resnet", "mlp"};

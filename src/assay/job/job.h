@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,6 +45,7 @@ struct Job {
   Precision precision = Precision::kFp32;
   std::int64_t round_bits = 32;              // of fp64-rounded
   RoundRule round_rule = RoundRule::kBound;  // which roundings are written down
+  std::map<std::string, float> round_tau;    // of the paper rule: thresholds by op, in spacings of the grid
   std::int64_t commit_every = 10;            // steps between log entries
   // Extents that the file leaves out are 0 until ResolveModel takes them from the data.
   ModelConfig model = Gpt2Config{};

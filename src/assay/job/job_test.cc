@@ -63,6 +63,14 @@ TEST(Job, ErrorsNameFileLineKeyAndExpectation) {
   EXPECT_EQ(ErrorOf("precision = \"fp64-rounded\"\nround_bits = 23\n" + Gpt2("")),
             "j.toml:2: round_bits: expected an integer in 24 .. 32, got 23");
   EXPECT_NE(ErrorOf("round_bits = 28\n" + Gpt2("")).find("round_bits"), std::string::npos);
+  const std::string paper = "precision = \"fp64-rounded\"\nround_rule = \"paper\"\n";
+  EXPECT_EQ(ErrorOf(paper + Gpt2("", "[round_tau]\nmatmul = 0.6\n")),
+            "j.toml:9: round_tau.matmul: expected a number 0 <= x <= 0.5, got 0.6");
+  EXPECT_EQ(ErrorOf(paper + Gpt2("", "[round_tau]\nmatmull = 0.3\n")),
+            "j.toml:9: round_tau: expected names of ops, got 'matmull'");
+  EXPECT_EQ(ErrorOf(paper + "round_tau = 3\n" + Gpt2("")), "j.toml:3: round_tau: expected a table of numbers by op, got 3");
+  EXPECT_NE(ErrorOf("precision = \"fp64-rounded\"\n" + Gpt2("", "[round_tau]\nmatmul = 0.3\n")).find("'round_tau': unknown"),
+            std::string::npos);
   EXPECT_EQ(ErrorOf("model = 3\n"), "j.toml:1: model: expected a table, got 3");
   EXPECT_EQ(ErrorOf("[model]\nkind = \"gpt3\"\n"),
             "j.toml:2: model.kind: expected one of gpt2, llama, resnet, mlp, got 'gpt3'");
@@ -258,6 +266,20 @@ TEST(Examples, EveryOneParsesAndFitsItsData) {
     EXPECT_EQ(decoded->job.data.augment, job->data.augment);
   }
   EXPECT_GE(count, 8);
+}
+
+TEST(Identity, ThresholdsArePartOfItWhereThereAreSome) {
+  const std::string paper = "precision = \"fp64-rounded\"\nround_rule = \"paper\"\n" + Gpt2("vocab = 65");
+  const Job none = ParseJob(paper, "a").value(), empty = ParseJob(paper + "[round_tau]\n", "a").value();
+  const Job some = ParseJob(paper + "[round_tau]\nmatmul = 0.375\nadd = 0.5\n", "a").value();
+  EXPECT_EQ(Encode(empty, {}), Encode(none, {}));
+  const Bytes encoded = Encode(some, {});
+  EXPECT_EQ(encoded.size(), Encode(none, {}).size() + (4 + 9 + 1) + 8 + (4 + 6 + 4) + (4 + 3 + 4));
+  const auto decoded = DecodeJob(encoded);
+  ASSERT_TRUE(decoded) << decoded.error().message;
+  EXPECT_EQ(decoded->job.round_tau, (std::map<std::string, float>{{"add", 0.5f}, {"matmul", 0.375f}}));
+  EXPECT_EQ(ParseJob(ToToml(some), "a").value().round_tau, some.round_tau);
+  for (std::size_t i = 0; i < encoded.size(); ++i) EXPECT_FALSE(DecodeJob(ByteSpan(encoded).first(i))) << i;
 }
 
 TEST(Identity, ReadsBackOnlyWhatWasWritten) {

@@ -18,6 +18,7 @@
 #include "assay/base/quote.h"
 #include "assay/job/characters.h"
 #include "assay/job/fields.h"
+#include "assay/ops/table.h"
 
 namespace assay {
 namespace {
@@ -78,8 +79,10 @@ class Parser : public job::FieldVisitor {
   }
 
   void Float(std::string_view key, float& value, job::FloatRange range) override {
-    const toml::node* node = Get(key);
-    if (node == nullptr) return;
+    if (const toml::node* node = Get(key)) Number(node, key, value, range);
+  }
+
+  void Number(const toml::node* node, std::string_view key, float& value, job::FloatRange range) {
     std::optional<double> v;
     if (const auto* f = node->as_floating_point()) v = f->get();
     if (const auto* i = node->as_integer()) v = static_cast<double>(i->get());
@@ -138,6 +141,19 @@ class Parser : public job::FieldVisitor {
       const auto* v = element.as_integer();
       if (v == nullptr || v->get() < low || v->get() > high) return Complain(&element, key, expected, Describe(element));
       value.push_back(v->get());
+    }
+  }
+
+  void OpNumbers(std::string_view key, std::map<std::string, float>& value, job::FloatRange range) override {
+    const toml::node* node = Get(key);
+    if (node == nullptr) return;
+    const toml::table* table = node->as_table();
+    if (table == nullptr) return Complain(node, key, "a table of numbers by op", Describe(*node));
+    for (const auto& [name, number] : *table) {
+      const std::string op(name.str());
+      if (!Ops().FindName(op)) return Complain(&number, key, "names of ops", Quote(op));
+      seen_[std::string(key)].insert(op);
+      Number(&number, fmt::format("{}.{}", key, op), value[op], range);
     }
   }
 

@@ -29,6 +29,12 @@ std::string TomlFloat(float v) {
 
 std::string TomlInts(std::span<const std::int64_t> v) { return fmt::format("[{}]", fmt::join(v, ", ")); }
 
+std::string TomlOpNumbers(const std::map<std::string, float>& v) {
+  std::string out;
+  for (const auto& [op, number] : v) out += fmt::format("{} {} = {}", out.empty() ? "" : ",", op, TomlFloat(number));
+  return fmt::format("{{{} }}", out);
+}
+
 class Printer : public job::FieldVisitor {
  public:
   void Section(std::string_view name) override { pending_ = name.empty() ? "" : fmt::format("\n[{}]\n", name); }
@@ -47,6 +53,9 @@ class Printer : public job::FieldVisitor {
   }
   void Ints(std::string_view key, std::vector<std::int64_t>& v, std::int64_t, std::int64_t, std::size_t) override {
     Line(key, TomlInts(v));
+  }
+  void OpNumbers(std::string_view key, std::map<std::string, float>& v, job::FloatRange) override {
+    if (!v.empty()) Line(key, TomlOpNumbers(v));
   }
   std::string Take() { return std::move(out_); }
 
@@ -82,6 +91,9 @@ class Lister : public job::FieldVisitor {
   }
   void Ints(std::string_view key, std::vector<std::int64_t>& v, std::int64_t low, std::int64_t high, std::size_t) override {
     Add(key, "list of integers", TomlInts(v), Range(low, high));
+  }
+  void OpNumbers(std::string_view key, std::map<std::string, float>&, job::FloatRange range) override {
+    Add(key, "table", "empty", range.Text());
   }
 
  private:
@@ -142,6 +154,10 @@ std::vector<JobKey> JobKeys() {
   }
   ListVariants(job::kPrecisions, out, "round_",
                [](Job& job, std::size_t kind) { job.precision = static_cast<Precision>(kind); });
+  ListVariants(job::kRoundRules, out, "round_tau", [](Job& job, std::size_t kind) {
+    job.precision = Precision::kFp64Rounded;
+    job.round_rule = static_cast<RoundRule>(kind);
+  });
   const auto set_model = [](Job& job, std::size_t kind) { job.model = job::BlankModel(kind); };
   ListVariants(job::kModelKinds, out, "model.", set_model);
   ListVariants(job::kModelKinds, out, "batch.", set_model);

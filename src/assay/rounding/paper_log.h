@@ -31,7 +31,7 @@ struct TauSample {
   double scale = 0;
 };
 TauSample TauSampleAt(const numerics::Grid& grid, double y);
-// The largest threshold found by binary search under which all samples would have been written: above 2^-25, below half a spacing.
+// The largest threshold found by binary search under which all samples would have been written: 2^-25 or above, below half a spacing.
 double FindTau(int bits, std::span<const TauSample> samples, int iterations = 32);
 
 }  // namespace assay::rounding

@@ -28,6 +28,7 @@ void Rounder::Begin(Mode mode) {
   decisions_.clear();
   followed_ = 0;
   corrections_ = 0;
+  corrected_.clear();
   inadmissible_.reset();
   elsewhere_decided_.reset();
 }
@@ -121,21 +122,22 @@ void Rounder::FollowDecisions(const double* y, const double* e, std::int64_t n, 
   const auto decisions = DecisionsIn(position, position + static_cast<std::uint64_t>(n));
   if (decisions.empty()) return;
   ASSAY_CHECK(e != nullptr);
-  std::uint64_t corrections = 0;
+  std::vector<Correction> corrected;
   const Decision* refused = nullptr;
   for (const Decision& decision : decisions) {
     const auto i = static_cast<std::int64_t>(decision.position - position);
     const Followed followed = Follow(grid_, decision, y[i], Reach(e[i]));
     if (followed.admissible) {
       out[i] = followed.value;
-      corrections += followed.corrected ? 1 : 0;
+      if (followed.corrected) corrected.push_back({.result = ResultAt(decision.position), .y = y[i]});
     } else if (refused == nullptr) {
       refused = &decision;
     }
   }
   const std::lock_guard lock(mutex_);
   followed_ += decisions.size();
-  corrections_ += corrections;
+  corrections_ += corrected.size();
+  corrected_.insert(corrected_.end(), corrected.begin(), corrected.end());
   if (refused != nullptr && (!inadmissible_ || refused->position < inadmissible_->position)) inadmissible_ = *refused;
 }
 
@@ -158,10 +160,13 @@ void Rounder::FollowSymbols(const double* y, std::int64_t n, std::uint64_t posit
   corrections_ += corrections;
 }
 
+std::uint64_t Rounder::ResultAt(std::uint64_t position) const {
+  return static_cast<std::uint64_t>(std::ranges::upper_bound(results_, position) - results_.begin()) - 1;
+}
+
 void Rounder::CheckLog(StepReport& report) const {
   if (inadmissible_) {
-    const auto after = std::ranges::upper_bound(results_, inadmissible_->position);
-    const auto result = static_cast<std::uint64_t>(after - results_.begin()) - 1;
+    const std::uint64_t result = ResultAt(inadmissible_->position);
     report.inadmissible = Inadmissible{.result = result,
                                        .element = inadmissible_->position - results_[result],
                                        .decision = *inadmissible_,
@@ -181,6 +186,7 @@ StepReport Rounder::End() {
   StepReport report;
   report.elements = next_;
   report.corrections = corrections_;
+  report.corrected = std::move(corrected_);
   if (mode_ == Mode::kFollow) CheckLog(report);
   if (rule_ == Rule::kPaper) {
     report.decisions =

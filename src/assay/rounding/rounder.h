@@ -28,11 +28,18 @@ struct Inadmissible {
 // "decides element 17 of result 3 as 0.25, which no correct evaluation leads to".
 std::string Describe(const Inadmissible& inadmissible);
 
+// A decision that was followed and is not what was rounded to here.
+struct Correction {
+  std::uint64_t result = 0;  // as in Inadmissible
+  double y = 0;              // what was computed here
+};
+
 struct StepReport {
   Bytes log;                                 // of a recorded step; of a followed one, what was followed
   std::uint64_t elements = 0;                // that have a bound
   std::uint64_t decisions = 0;               // written or followed
   std::uint64_t corrections = 0;             // followed, and different from what was rounded to here
+  std::vector<Correction> corrected;         // kBound: these, in no order
   std::optional<Inadmissible> inadmissible;  // the first
 };
 
@@ -110,6 +117,8 @@ class Rounder {
   void RecordSymbols(const double* y, std::int64_t n, std::uint64_t position);
   void FollowSymbols(const double* y, std::int64_t n, std::uint64_t position, float* out);
   void CheckLog(StepReport& report) const;
+  std::uint64_t ResultAt(std::uint64_t position) const;
+
   numerics::Grid grid_;
   Rule rule_;
   double tau_;
@@ -129,6 +138,7 @@ class Rounder {
   std::optional<DecisionLogWriter> elsewhere_decided_;
   std::uint64_t followed_ = 0;
   std::uint64_t corrections_ = 0;
+  std::vector<Correction> corrected_;
   std::optional<Decision> inadmissible_;  // the first by position
 };
 

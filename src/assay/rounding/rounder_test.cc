@@ -196,6 +196,31 @@ TEST(Rounder, CodesLogsOnThreads) {
   for (const Bytes& log : logs) EXPECT_EQ(log, logs.front());
 }
 
+TEST(Rounder, TellsWhatWasCorrected) {
+  Rounder rounder(32);
+  const double gap = 0x1p-23, mine[] = {1.0, 1 + gap * 0.499999999}, other[] = {1.0, 1 + gap * 0.500000001};
+  const double e[] = {0x1p-50, gap * 1e-8};
+  float out[2];
+  const auto run = [&](const double* y) {
+    rounder.Next(3);
+    rounder.Round(other, e, 1, 0, out);
+    rounder.Round(other, e, 1, 1, out);
+    rounder.Round(other, e, 1, 2, out);
+    rounder.Round(y, e, 2, rounder.Next(2), out);
+    return rounder.End();
+  };
+  rounder.BeginRecord();
+  const StepReport recorded = run(other);
+  ASSERT_TRUE(rounder.BeginFollow(recorded.log, "log"));
+  EXPECT_TRUE(run(other).corrected.empty());
+  ASSERT_TRUE(rounder.BeginFollow(recorded.log, "log"));
+  const StepReport report = run(mine);
+  ASSERT_EQ(report.corrected.size(), 1u);
+  EXPECT_EQ(report.corrected[0].result, 1u);
+  EXPECT_EQ(report.corrected[0].y, mine[1]);
+  EXPECT_EQ(report.corrections, 1u);
+}
+
 TEST(Rounder, ReportsTheFirstInadmissibleDecision) {
   std::mt19937_64 random(4);
   const Step step = RandomStep(random, 0x1p-40);

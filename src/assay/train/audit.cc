@@ -107,6 +107,7 @@ class Auditor {
     roundings_->decisions += report.decisions;
     roundings_->corrections += report.corrections;
     roundings_->elements += report.elements;
+    if (hooks_.on_rounding) hooks_.on_rounding(*outcome.rounding);
     if (!report.inadmissible) return std::nullopt;
     const StepNodes nodes(prepared_.program);
     Refutation refutation{.reason = fmt::format("step {}: the rounding log {}", replay_.step(), Describe(*report.inadmissible)),

@@ -14,6 +14,7 @@
 #include "assay/base/thread_pool.h"
 #include "assay/train/claims.h"
 #include "assay/train/segments.h"
+#include "assay/train/stepper.h"
 
 namespace assay {
 
@@ -31,8 +32,9 @@ struct AuditOptions {
 struct AuditHooks {
   std::function<void(std::int64_t steps)> on_start{};  // to be replayed
   std::function<void(std::int64_t done, std::int64_t step, float loss)> on_step{};
-  std::function<void(const std::string&)> on_note{};  // what is being looked at
-  std::function<bool()> should_stop{};                // asked before each step
+  std::function<void(const StepRounding&)> on_rounding{};  // of each step, on a backend that rounds
+  std::function<void(const std::string&)> on_note{};       // what is being looked at
+  std::function<bool()> should_stop{};                     // asked before each step
 };
 
 // Of jobs that round: bytes of the logs that were followed, the decisions in them, and how many were taken otherwise here.

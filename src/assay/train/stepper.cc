@@ -82,9 +82,10 @@ StepOutcome Stepper::RunRounded(State& state, const StepInput& input, const Trac
     if (sink != nullptr) (*sink)(node, outputs);
   };
   StepOutcome outcome = Outcome(runner_.RunTraced(state, input, watching));
-  outcome.rounding = StepRounding{.report = rounder.End()};
-  if (const auto& wrong = outcome.rounding->report.inadmissible; wrong && wrong->result < node_of_result.size()) {
-    outcome.rounding->inadmissible_node = node_of_result[wrong->result];
+  outcome.rounding = StepRounding{.report = rounder.End(), .nodes = std::move(node_of_result)};
+  const std::vector<std::size_t>& nodes = outcome.rounding->nodes;
+  if (const auto& wrong = outcome.rounding->report.inadmissible; wrong && wrong->result < nodes.size()) {
+    outcome.rounding->inadmissible_node = nodes[wrong->result];
   }
   return outcome;
 }

@@ -27,6 +27,7 @@ struct StepPlan {
 // What became of the close calls of a step (docs/ROUNDING.md).
 struct StepRounding {
   rounding::StepReport report;
+  std::vector<std::size_t> nodes{};                // of each result that has bounds
   std::optional<std::size_t> inadmissible_node{};  // where report.inadmissible is, if it is about a result
 };
 

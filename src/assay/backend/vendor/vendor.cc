@@ -27,13 +27,22 @@ Kernel KernelOf(OpIndex op) {
   }
 }
 
+// Thresholds of all ops, in powers of two below a result.
+std::vector<double> Thresholds(const Options& options) {
+  const double spacing = std::ldexp(1.0, 9 - options.bits);
+  std::vector<double> tau(op::kCount, 0.25 * spacing);
+  for (const auto& [op, spacings] : options.tau) tau[op] = spacings * spacing;
+  return tau;
+}
+
 class VendorBackend final : public HostBackend {
  public:
   VendorBackend(const Options& options, Blas blas, ThreadPool& pool)
       : HostBackend(pool),
         rounds_(options.precision == Precision::kFp64Rounded),
         hooks_(options.hooks),
-        rounder_(rounds_ ? options.bits : numerics::Grid::kMaxBits, options.rule, std::ldexp(0.25, 9 - options.bits)),
+        rounder_(rounds_ ? options.bits : numerics::Grid::kMaxBits, options.rule),
+        tau_(Thresholds(options)),
         context_(pool, std::move(blas), !rounds_) {
     rounder_.set_pool(&pool);
   }
@@ -43,6 +52,7 @@ class VendorBackend final : public HostBackend {
 
   void Run(const KernelArgs& args) override {
     const OpIndex op = args.op->def->index;
+    rounder_.set_tau(tau_[op]);
     std::vector<Output> outputs;
     for (std::size_t k = 0; k < args.out.size(); ++k) {
       std::optional<std::uint64_t> first;
@@ -99,6 +109,7 @@ class VendorBackend final : public HostBackend {
   const bool rounds_;
   const TestHooks* hooks_;
   rounding::Rounder rounder_;
+  const std::vector<double> tau_;  // by op
   Context context_;
   Allocation slots_;
 };

@@ -4,10 +4,12 @@
 // depends on OpenBLAS, its kernels for the processor (OPENBLAS_CORETYPE) and the number of threads: results differ in FP64, and in binary32 where calls are close.
 #pragma once
 
+#include <map>
 #include <memory>
 
 #include "assay/backend/host.h"
 #include "assay/base/result.h"
+#include "assay/graph/op_def.h"
 #include "assay/rounding/rounder.h"
 
 namespace assay::vendor {
@@ -23,6 +25,7 @@ struct Options {
   Precision precision = Precision::kFp64Rounded;
   int bits = 32;  // round_bits
   rounding::Rule rule = rounding::Rule::kBound;
+  std::map<OpIndex, double> tau{};   // kPaper: thresholds in spacings of the grid; a quarter for ops that are not in it
   const TestHooks* hooks = nullptr;  // of tests; must outlive the backend
 };
 
