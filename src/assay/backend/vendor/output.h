@@ -15,6 +15,7 @@ struct TestHooks {
   // Added to every result whose bound is a number: up to this many times the bound, pseudo-random by place.
   double perturbation = 0;
   std::uint32_t seed = 0;  // of these draws
+  bool formulas = false;   // every op by its formula, also where there is a kernel
   // Elements [at, at + y.size()) of an output, in any order, from any thread.
   std::function<void(std::size_t output, std::int64_t at, std::span<const double> y, std::span<const double> e)> observe;
 };
