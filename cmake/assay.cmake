@@ -105,7 +105,7 @@ function(assay_layer name)
   if(sources)
     add_library(assay_${name} STATIC ${sources})
     if(name IN_LIST ASSAY_LIGHT_LAYERS)
-      target_link_libraries(assay_${name} PUBLIC assay_light)
+      target_link_libraries(assay_${name} PRIVATE assay_light)  # not for those that use it: backends use the graph's headers
       assay_share_headers(assay_${name} assay_light_headers)
     else()
       assay_share_headers(assay_${name} assay_layer_headers)

@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 3> kNames = {"plain", "record", "follow"}
 
 struct Cost {
   std::vector<double> wall, cpu;      // seconds of each step; cpu is that of all threads
-  std::map<std::string, double> ops;  // wall seconds by operator, of one step
+  std::map<std::string, double> ops;  // seconds by operator, of one step; of all threads on the host
   double best_wall() const { return *std::ranges::min_element(wall); }
   double best_cpu() const { return *std::ranges::min_element(cpu); }
 };
@@ -45,11 +45,12 @@ StepOutcome Timed(Stepper& stepper, State state, std::int64_t step, Backend& bac
 
 // The same, operator by operator: a device is waited for after each, so that the whole takes longer.
 void TimeOps(Stepper& stepper, const StepNodes& nodes, State state, std::int64_t step, Backend& backend, Cost& cost) {
+  const auto clock = backend.AsHost() != nullptr ? &Cpu : &Wall;
   backend.Wait();
-  double last = Wall();
+  double last = clock();
   stepper.RunTraced(state, stepper.Plan(step), [&](std::size_t node, std::span<const void* const>) {
     backend.Wait();
-    const double now = Wall();
+    const double now = clock();
     cost.ops[std::string(nodes.Instance(node).def->name)] += now - last;
     last = now;
   });
@@ -69,7 +70,9 @@ Result<Totals> Measure(const PreparedJob& prepared, Backend& backend, int steps)
   Stepper recording(prepared, backend), plain(prepared, backend);
   plain.IgnoreRoundings();
   Totals totals;
-  rounding::StepReport report = recording.Run(state, recording.Plan(0)).rounding->report;  // touches all memory
+  State scratch = copy();
+  plain.Run(scratch, plain.Plan(0));  // both touch all memory
+  rounding::StepReport report = recording.Run(state, recording.Plan(0)).rounding->report;
   for (std::int64_t step = 1; step <= steps; ++step) {
     Timed(plain, copy(), step, backend, totals.costs[kPlain]);
     report = Timed(recording, copy(), step, backend, totals.costs[kRecord]).rounding->report;

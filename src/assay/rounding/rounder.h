@@ -98,10 +98,8 @@ class Rounder {
   // Whether Round needs the bounds of elements [begin, end).
   bool WantsBounds(std::uint64_t begin, std::uint64_t end) const;
 
-  // Whether decisions are being written down by their bounds. Results that are far from every boundary by a bound that is larger than theirs can then go through RoundSettled.
+  // Whether decisions are being written down by their bounds. Results that are far from every boundary by a bound that is larger than theirs need not go through Round then.
   bool records() const { return mode_ == Mode::kRecord && rule_ == Rule::kBound; }
-  // Rounds n results of which none is a decision. Thread safe.
-  void RoundSettled(const double* y, std::int64_t n, float* out) const { RoundExact(y, n, out); }
 
   // Rounds n results that start at `position`. e[i] bounds the distance of y[i] from the truth (the E of docs/ROUNDING.md); null where WantsBounds said no. Thread safe.
   void Round(const double* y, const double* e, std::int64_t n, std::uint64_t position, float* out);

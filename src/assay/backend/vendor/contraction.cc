@@ -186,14 +186,9 @@ void RowLines::Copy(std::int64_t first, std::int64_t count, std::int64_t k0, std
 template <class T>
 void ColumnLines::Copy(std::int64_t first, std::int64_t count, std::int64_t k0, std::int64_t depth, T* to, std::int64_t step,
                        double* squares) const {
-  for (std::int64_t k = 0; k < depth; ++k) {
-    const float* from = base_ + first + (k0 + k) * place_;
-    if (squares != nullptr) {
-      WidenColumns(from, count, to + k * step, squares);
-    } else {
-      Widen(from, count, to + k * step);
-    }
-  }
+  const float* from = base_ + first + k0 * place_;
+  if (squares != nullptr) return WidenColumns(from, place_, depth, count, to, step, squares);
+  for (std::int64_t k = 0; k < depth; ++k) Widen(from + k * place_, count, to + k * step);
 }
 
 template void RowLines::Copy(std::int64_t, std::int64_t, std::int64_t, std::int64_t, double*, std::int64_t, double*) const;

@@ -81,7 +81,7 @@ class WindowTaps final : public OperandOf<WindowTaps> {
         if (const float* tap = windows_.Tap(k0 + k, (first + l) / windows_.channels); tap == nullptr) {
           std::fill_n(at, run, T{0});
         } else if (squares != nullptr) {
-          WidenColumns(tap + channel, run, at, squares + l);
+          WidenColumns(tap + channel, 0, 1, run, at, 0, squares + l);
         } else {
           Widen(tap + channel, run, at);
         }
@@ -109,14 +109,16 @@ class WeightTaps final : public OperandOf<WeightTaps> {
   template <class T>
   void Copy(std::int64_t first, std::int64_t count, std::int64_t k0, std::int64_t depth, T* to, std::int64_t step,
             double* squares) const {
-    for (std::int64_t k = 0; k < depth; ++k) {
-      const std::int64_t tap = taps_[static_cast<std::size_t>((k0 + k) / outputs_)];
-      const float* from = weights_ + (k0 + k) % outputs_ * stride_ + tap * channels_ + first;
+    for (std::int64_t k = 0; k < depth;) {
+      const std::int64_t output = (k0 + k) % outputs_, run = std::min(outputs_ - output, depth - k);
+      const float* from =
+          weights_ + output * stride_ + taps_[static_cast<std::size_t>((k0 + k) / outputs_)] * channels_ + first;
       if (squares != nullptr) {
-        WidenColumns(from, count, to + k * step, squares);
+        WidenColumns(from, stride_, run, count, to + k * step, step, squares);
       } else {
-        Widen(from, count, to + k * step);
+        for (std::int64_t o = 0; o < run; ++o) Widen(from + o * stride_, count, to + (k + o) * step);
       }
+      k += run;
     }
   }
 

@@ -1,4 +1,5 @@
 // sgd, adam and adamw. Each output is computed on its own, from the inputs.
+#include "assay/backend/vendor/adam.h"
 #include "assay/backend/vendor/formula_loops.h"
 #include "assay/backend/vendor/optimizers.h"
 
@@ -7,9 +8,7 @@ namespace {
 
 template <class T>
 void Adam(const KernelArgs& args, int output, Range range, T* out, bool decoupled) {
-  const Attrs& a = args.attrs();
-  const AdamScalars<T> s = AdamScalarsOf<T>({a.Float(0), a.Float(1), a.Float(2), a.Float(3), decoupled}, *args.In<float>(4),
-                                            *args.In<float>(5), *args.In<std::int64_t>(6));
+  const AdamScalars<T> s = AdamScalarsOf<T>(args, decoupled);
   const float *p = args.In<float>(0), *grad = args.In<float>(1), *m = args.In<float>(2), *v = args.In<float>(3);
   for (std::int64_t i = range.begin; i < range.end; ++i) {
     out[i - range.begin] = AdamElement(s, output, T(p[i]), T(grad[i]), T(m[i]), T(v[i]));

@@ -45,6 +45,26 @@ std::vector<T> Evaluate(const CaseRun& run, std::size_t output) {
   return Evaluate<T>(run.op, run.inputs, static_cast<int>(output), {0, run.op.out[output].elements()});
 }
 
+struct OfOutput {
+  std::vector<double> y, e;
+};
+
+// All outputs of an op that computes them at once.
+std::vector<OfOutput> EvaluateTogether(const CaseRun& run, Range range, bool rough) {
+  const std::vector<const void*> in = Pointers(run.inputs);
+  const std::vector<void*> out(run.op.out.size(), nullptr);
+  std::vector<OfOutput> outputs(run.op.out.size());
+  std::vector<double*> y, e;
+  for (OfOutput& output : outputs) {
+    output.y.resize(static_cast<std::size_t>(range.size()));
+    output.e.resize(output.y.size());
+    y.push_back(output.y.data());
+    if (rough) e.push_back(output.e.data());
+  }
+  TogetherOf(run.op.def->index)({&run.op, in, out}, range, y, e);
+  return outputs;
+}
+
 bool Special(const OpCase& c) { return std::find(c.fill.begin(), c.fill.end(), Fill::kSpecial) != c.fill.end(); }
 
 // Calls body(run, output, elements) for each output that holds floats.
@@ -114,15 +134,21 @@ TEST_P(EveryOp, IsCloseToTheReference) {
 // More than the bound, also of what another evaluation sees: whoever is found settled by it is settled.
 TEST_P(EveryOp, RoughBoundsAreLarger) {
   const Rough rough = RoughOf(GetParam());
-  if (rough == nullptr) GTEST_SKIP() << "has none";
+  const Together together = TogetherOf(GetParam());
+  if (rough == nullptr && together == nullptr) GTEST_SKIP() << "has none";
   double tightest = 0;
   ForEachOutput(def(), [&](const CaseRun& run, std::size_t k, std::size_t n) {
     const std::vector<double> y = Evaluate<double>(run, k);
     const std::vector<Near> near = Evaluate<Near>(run, k);
     const std::vector<const void*> in = Pointers(run.inputs);
     const std::vector<void*> out(run.op.out.size(), nullptr);
+    const Range range{0, static_cast<std::int64_t>(n)};
     std::vector<double> e(n);
-    rough({&run.op, in, out}, static_cast<int>(k), {0, static_cast<std::int64_t>(n)}, y.data(), e.data());
+    if (rough != nullptr) {
+      rough({&run.op, in, out}, static_cast<int>(k), range, y.data(), e.data());
+    } else {
+      e = EvaluateTogether(run, range, true)[k].e;
+    }
     for (std::size_t i = 0; i < n; ++i) {
       if (!std::isfinite(y[i]) || !std::isfinite(near[i].e)) continue;
       ASSERT_FALSE(e[i] < near[i].e) << e[i] << " of " << near[i].e << ": " << run.c.name << " output " << k << " element " << i
@@ -131,6 +157,26 @@ TEST_P(EveryOp, RoughBoundsAreLarger) {
     }
   });
   fmt::print("{:<22} at most {:.3f} of its rough bound\n", def().name, tightest);
+}
+
+// The same bits, whichever way and range.
+TEST_P(EveryOp, OutputsTogetherAreThoseOfTheFormula) {
+  if (TogetherOf(GetParam()) == nullptr) GTEST_SKIP() << "each by itself";
+  ForEachOutput(def(), [&](const CaseRun& run, std::size_t k, std::size_t n) {
+    const std::vector<double> y = Evaluate<double>(run, k);
+    const auto last = static_cast<std::int64_t>(n);
+    for (const Range range : {Range{0, last}, Range{last / 3, last - last / 5}}) {
+      for (const bool rough : {false, true}) {
+        const std::vector<double> together = EvaluateTogether(run, range, rough)[k].y;
+        for (std::size_t i = 0; i < together.size(); ++i) {
+          const double expected = y[static_cast<std::size_t>(range.begin) + i];
+          if (std::isnan(expected) && std::isnan(together[i])) continue;
+          ASSERT_EQ(std::memcmp(&together[i], &expected, sizeof(double)), 0)
+              << i << ": " << together[i] << ", not " << expected;
+        }
+      }
+    }
+  });
 }
 
 struct Spread {

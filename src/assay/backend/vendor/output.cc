@@ -13,11 +13,6 @@ bool Output::WantsBounds(std::int64_t begin, std::int64_t end) const {
          rounder_.WantsBounds(*first_ + static_cast<std::uint64_t>(begin), *first_ + static_cast<std::uint64_t>(end));
 }
 
-void Output::PutSettled(double* y, std::int64_t n, std::int64_t at) const {
-  for (std::int64_t i = 0; i < n; ++i) y[i] += 0.0;
-  rounder_.RoundSettled(y, n, out_ + at);
-}
-
 void Output::Put(double* y, const double* e, std::int64_t n, std::int64_t at) const {
   if (!first_) return rounder_.RoundExact(y, n, out_ + at);
   for (std::int64_t i = 0; i < n; ++i) y[i] += 0.0;

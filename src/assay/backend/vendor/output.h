@@ -1,6 +1,7 @@
 // Output: one result of an op on its way through the rounder to memory. Thread safe for disjoint elements.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -15,6 +16,7 @@ struct TestHooks {
   // Added to every result whose bound is a number: up to this many times the bound, pseudo-random by place.
   double perturbation = 0;
   std::uint32_t seed = 0;  // of these draws
+  bool formulas = false;   // every op by its formula, also where there is a kernel
   // Elements [at, at + y.size()) of an output, in any order, from any thread.
   std::function<void(std::size_t output, std::int64_t at, std::span<const double> y, std::span<const double> e)> observe;
 };
@@ -33,8 +35,8 @@ class Output {
   // Whether bounds are wanted only to find what is close: larger ones will do for the rest, by PutSettled.
   bool TakesRough() const { return first_ && hooks_ == nullptr && rounder_.records(); }
   const numerics::Grid& grid() const { return rounder_.grid(); }
-  // Elements of which none is close. Uses y as scratch.
-  void PutSettled(double* y, std::int64_t n, std::int64_t at) const;
+  // Elements of which none is close, rounded.
+  void PutSettled(const float* rounded, std::int64_t n, std::int64_t at) const { std::copy_n(rounded, n, out_ + at); }
 
   // Elements [at, at + n). e is null where WantsBounds said no. A zero that has a bound is positive: its sign would depend on the order of a sum, and the truth has none.
   // Uses y as scratch.

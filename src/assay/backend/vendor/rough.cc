@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "assay/backend/vendor/formula.h"
 #include "assay/ops/rules.h"
@@ -12,57 +11,6 @@ namespace assay::vendor {
 namespace {
 
 using numerics::kUnit;
-
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
-
-double Relative(const Near& x) { return x.magnitude() > 0 ? x.e / x.magnitude() : kInfinite; }
-
-// Moments. With g = grad · factor (plus weight_decay · p where that couples, two roundings more), m' = beta1 m + (1 - beta1) g has five roundings on terms of at most |m| and |g|, and
-// v' = beta2 v + (1 - beta2) g g six on terms of at most |v| and g². Sixteen units of the terms are more than all of them with their second order.
-// The parameter is p · shrink - d with d = lr1 · m' / (sqrt(v') / root2 + eps). v' is relatively off by at most 16 units (its terms have one sign; else the root is none), so the
-// denominator by 16 units and the error of root2; m' by 16 (|m| + |g|) units, hence d by |d| · (the errors of lr1 and root2, 32 units, and 16 (|m| + |g|) / |m'| units). |d| is
-// at most |p · shrink - y| and a few units of |p| and |y|; shrink is off by three units.
-void RoughAdam(const KernelArgs& args, int output, Range range, const double* y, double* e, bool decoupled) {
-  const Attrs& a = args.attrs();
-  const float *p = args.In<float>(0), *grad = args.In<float>(1), *m = args.In<float>(2), *v = args.In<float>(3);
-  const double beta1 = a.Float(0), factor = *args.In<float>(5), decay = a.Float(3), lr = *args.In<float>(4);
-  const double coupled = decoupled ? 0.0 : std::fabs(decay), rest1 = 1 - beta1;
-  const double shrink = decoupled ? 1 - lr * decay : 1.0, u16 = 16 * kUnit;
-  if (output == 1) {
-    for (std::int64_t i = range.begin; i < range.end; ++i) {
-      const double g = std::fabs(grad[i] * factor) + coupled * std::fabs(double{p[i]});
-      e[i - range.begin] = u16 * (std::fabs(double{m[i]}) + g);
-    }
-    return;
-  }
-  if (output == 2) {
-    for (std::int64_t i = range.begin; i < range.end; ++i) {
-      const double g = std::fabs(grad[i] * factor) + coupled * std::fabs(double{p[i]});
-      e[i - range.begin] = u16 * (std::fabs(double{v[i]}) + g * g);
-    }
-    return;
-  }
-  const Near one(1.0f), step(static_cast<float>(*args.In<std::int64_t>(6)));
-  const Near root2 = Sqrt(one - Pow(Near(a.Float(1)), step)),
-             lr1 = Near(*args.In<float>(4)) / (one - Pow(Near(a.Float(0)), step));
-  const double of_scalars = 2 * (Relative(root2) + Relative(lr1)) + 32 * kUnit;
-  for (std::int64_t i = range.begin; i < range.end; ++i) {
-    const double g = grad[i] * factor + (decoupled ? 0.0 : decay * double{p[i]}), before = p[i];
-    const double moment = std::fabs(beta1 * double{m[i]} + rest1 * g), terms = std::fabs(double{m[i]}) + std::fabs(g);
-    const double around = 8 * kUnit * (std::fabs(before) + std::fabs(y[i - range.begin]));
-    const double d = std::fabs(before * shrink - y[i - range.begin]) + around;
-    // Where m' all but cancels nothing is said; where it and its terms are zero, so is d.
-    const double lost = terms > 0 ? 2 * u16 * terms / moment : 0.0;
-    e[i - range.begin] = lost < 0x1p-20 ? around + d * (of_scalars + lost) : kInfinite;
-  }
-}
-
-void Rough_adam(const KernelArgs& args, int output, Range range, const double* y, double* e) {
-  RoughAdam(args, output, range, y, e, false);
-}
-void Rough_adamw(const KernelArgs& args, int output, Range range, const double* y, double* e) {
-  RoughAdam(args, output, range, y, e, true);
-}
 
 // p - lr · u with u made of g and the momentum m: every term passes at most nine roundings, and none is multiplied by more than one apart from the weights here. 32 units of all terms.
 void Rough_sgd(const KernelArgs& args, int output, Range range, const double*, double* e) {
@@ -119,8 +67,6 @@ void Rough_cross_entropy(const KernelArgs& args, int, Range range, const double*
 
 Rough RoughOf(OpIndex op) {
   switch (op) {
-    case op::adam: return Rough_adam;
-    case op::adamw: return Rough_adamw;
     case op::sgd: return Rough_sgd;
     case op::gelu_tanh: return Rough_gelu_tanh;
     case op::gelu_tanh_grad: return Rough_gelu_tanh_grad;

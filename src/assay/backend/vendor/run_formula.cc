@@ -56,30 +56,40 @@ struct Buffers {
   std::vector<double> rough;
   std::vector<float> rounded;
   std::vector<Near> near;
+
+  // Values, and where rough bounds show whether any is close, those.
+  void Fit(std::int64_t size, bool with_rough) {
+    const auto n = static_cast<std::size_t>(size);
+    if (plain.size() < n) plain.resize(n);
+    if (with_rough && rough.size() < n) rough.resize(n);
+    if (with_rough && rounded.size() < n) rounded.resize(n);
+  }
 };
 
 // Elements [range) of an output, computed and not yet written.
 class Pending {
  public:
-  Pending(const KernelArgs& args, const Output& output, std::size_t index, Range range, Buffers& buffers)
+  // `computed`: plain values are in the buffers, and rough bounds where the output takes them.
+  Pending(const KernelArgs& args, const Output& output, std::size_t index, Range range, Buffers& buffers, bool computed)
       : output_(output), range_(range), bounds_(output.WantsBounds(range.begin, range.end)), buffers_(buffers) {
     const OpIndex op = args.op->def->index;
-    if (bounds_ && Settles(args, index)) {
-      settled_ = true;
-      return;
+    const auto k = static_cast<int>(index);
+    const Rough rough = bounds_ && output.TakesRough() && !computed ? RoughOf(op) : nullptr;
+    if (!computed && (rough != nullptr || !bounds_)) {
+      buffers.Fit(range.size(), rough != nullptr);
+      FormulaOf<double>(op)(args, k, range, buffers.plain.data());
+      if (rough != nullptr) rough(args, k, range, buffers.plain.data(), buffers.rough.data());
     }
+    if (!bounds_) return;
+    settled_ = (computed || rough != nullptr) && IsSettled();
+    if (settled_) return;
     const auto size = static_cast<std::size_t>(range.size());
-    if (bounds_) {
-      if (buffers.near.size() < size) buffers.near.resize(size);
-      FormulaOf<Near>(op)(args, static_cast<int>(index), range, buffers.near.data());
-    } else {
-      if (buffers.plain.size() < size) buffers.plain.resize(size);
-      FormulaOf<double>(op)(args, static_cast<int>(index), range, buffers.plain.data());
-    }
+    if (buffers.near.size() < size) buffers.near.resize(size);
+    FormulaOf<Near>(op)(args, k, range, buffers.near.data());
   }
   void Write() {
     if (settled_) {
-      output_.PutSettled(buffers_.plain.data(), range_.size(), range_.begin);
+      output_.PutSettled(buffers_.rounded.data(), range_.size(), range_.begin);
     } else if (bounds_) {
       PutAll(output_, buffers_.near.data(), range_.size(), range_.begin);
     } else {
@@ -88,19 +98,11 @@ class Pending {
   }
 
  private:
-  // Computes plainly; whether rough bounds show that nothing in the range is close.
-  bool Settles(const KernelArgs& args, std::size_t index) {
-    const OpIndex op = args.op->def->index;
-    const Rough rough = output_.TakesRough() ? RoughOf(op) : nullptr;
-    if (rough == nullptr) return false;
-    const auto size = static_cast<std::size_t>(range_.size());
-    if (buffers_.plain.size() < size) buffers_.plain.resize(size);
-    if (buffers_.rough.size() < size) buffers_.rough.resize(size);
-    if (buffers_.rounded.size() < size) buffers_.rounded.resize(size);
-    FormulaOf<double>(op)(args, static_cast<int>(index), range_, buffers_.plain.data());
-    rough(args, static_cast<int>(index), range_, buffers_.plain.data(), buffers_.rough.data());
-    return !rounding::RoundValuesAndTest(output_.grid(), buffers_.plain.data(), buffers_.rough.data(), range_.size(),
-                                         buffers_.rounded.data());
+  // Rounds; whether rough bounds show that nothing in the range is close.
+  bool IsSettled() {
+    double* y = buffers_.plain.data();
+    for (std::int64_t i = 0; i < range_.size(); ++i) y[i] += 0.0;  // as Output::Put does
+    return !rounding::RoundValuesAndTest(output_.grid(), y, buffers_.rough.data(), range_.size(), buffers_.rounded.data());
   }
 
   const Output& output_;
@@ -109,6 +111,30 @@ class Pending {
   bool settled_ = false;
   Buffers& buffers_;
 };
+
+// Computes those outputs of a range that need no more than plain values and rough bounds, where the op can do that at once. Says which.
+std::vector<bool> ComputeTogether(const KernelArgs& args, std::span<const Output> outputs, Range range,
+                                  std::vector<Buffers>& buffers) {
+  std::vector<bool> computed(outputs.size(), false);
+  const Together together = TogetherOf(args.op->def->index);
+  if (together == nullptr) return computed;
+  bool any = false, rough = false;
+  std::vector<double*> y, e;
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    const bool bounds = outputs[k].WantsBounds(range.begin, range.end);
+    computed[k] = !bounds || outputs[k].TakesRough();
+    any |= computed[k];
+    rough |= bounds && computed[k];
+  }
+  if (!any) return computed;
+  for (Buffers& b : buffers) {
+    b.Fit(range.size(), rough);
+    y.push_back(b.plain.data());
+    if (rough) e.push_back(b.rough.data());
+  }
+  together(args, range, y, e);
+  return computed;
+}
 
 void RunOutput(const KernelArgs& args, const Output& output, std::size_t k, ThreadPool& pool) {
   const std::int64_t n = args.out_type(k).elements();
@@ -127,7 +153,7 @@ void RunOutput(const KernelArgs& args, const Output& output, std::size_t k, Thre
     Buffers buffers;
     for (std::int64_t u = begin; u < end; u += block) {
       const Range range{u * unit.elements, std::min(n, std::min(u + block, end) * unit.elements)};
-      Pending(args, output, k, range, buffers).Write();
+      Pending(args, output, k, range, buffers, false).Write();
     }
   });
 }
@@ -139,10 +165,11 @@ void RunElementsByFormula(const KernelArgs& args, std::span<const Output> output
   std::vector<Buffers> buffers(outputs.size());
   for (std::int64_t begin = range.begin; begin < range.end; begin += kPutBlock) {
     const Range block{begin, std::min(begin + kPutBlock, range.end)};
+    const std::vector<bool> computed = ComputeTogether(args, outputs, block, buffers);
     std::vector<Pending> pending;
     for (std::size_t k = 0; k < outputs.size(); ++k) {
       if (args.out_type(k).dtype == DType::kF32) {
-        pending.emplace_back(args, outputs[k], k, block, buffers[k]);
+        pending.emplace_back(args, outputs[k], k, block, buffers[k], computed[k]);
       } else {
         RunExact(args, static_cast<int>(k), block);
       }

@@ -61,7 +61,8 @@ class VendorBackend final : public HostBackend {
       }
       outputs.emplace_back(rounder_, first, k, args.Out<float>(k), hooks_);
     }
-    KernelOf(op)(args, outputs, context_);
+    const Kernel kernel = hooks_ != nullptr && hooks_->formulas ? &RunFormula : KernelOf(op);
+    kernel(args, outputs, context_);
   }
 
   // Node by node: results are numbered in the order of the nodes, all elements of one before the next. What others keep in slots is kept whole here.
