@@ -19,6 +19,7 @@ Result<int> RunCalibrate(const CalibrateOptions& options) {
   ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(options.run));
   ASSAY_ASSIGN(const PreparedJob prepared, PrepareRun(run, options.data, *compute.pool));
   ASSAY_TRY(ComputeFor(prepared.job, compute));
+  if (compute.backend->AsHost() == nullptr) return Err("--device {}: thresholds are searched on the CPU alone", compute.device);
   ASSAY_ASSIGN(const Calibration found, Calibrate(run, prepared, *compute.backend, *compute.pool));
   fmt::print("# {} steps, {} elements\n[round_tau]\n", found.steps, Grouped(static_cast<std::int64_t>(found.elements)));
   for (const OpThreshold& op : found.ops) {

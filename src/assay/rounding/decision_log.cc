@@ -230,20 +230,27 @@ Bytes EncodeDecisions(std::span<const Decision> decisions, std::uint64_t element
 void DecisionLogWriter::Add(std::span<const Decision> decisions) {
   count_ += decisions.size();
   pending_.insert(pending_.end(), decisions.begin(), decisions.end());
-  while (pending_.size() > kSegment) CodeFirst(kSegment);  // the one after it is known, so that it is no longer the last
+  std::size_t done = 0;
+  while (pending_.size() - done > kSegment) {  // the one after it is known, so that it is not the last
+    Code({pending_.begin() + static_cast<std::ptrdiff_t>(done),
+          pending_.begin() + static_cast<std::ptrdiff_t>(done + kSegment)});
+    done += kSegment;
+    ASSAY_CHECK(pending_[done - 1].position < pending_[done].position);
+  }
+  pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(done));
 }
 
-void DecisionLogWriter::CodeFirst(std::size_t size) {
-  firsts_.push_back(pending_.front().position);
-  coded_.push_back(EncodeSegment(std::span(pending_).first(size)));
-  ASSAY_CHECK(size == pending_.size() || pending_[size - 1].position < pending_[size].position);
-  pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(size));
+void DecisionLogWriter::Code(std::vector<Decision> segment) {
+  firsts_.push_back(segment.front().position);
+  coded_.push_back(std::async(std::launch::async, [segment = std::move(segment)] { return EncodeSegment(segment); }));
 }
 
 Bytes DecisionLogWriter::Finish(std::uint64_t elements) {
   ASSAY_CHECK(pending_.empty() || pending_.back().position < elements);
-  if (!pending_.empty()) CodeFirst(pending_.size());
-  return Joined(coded_, firsts_, count_, elements);
+  if (!pending_.empty()) Code(std::move(pending_));
+  std::vector<Bytes> coded;
+  for (std::future<Bytes>& segment : coded_) coded.push_back(segment.get());
+  return Joined(coded, firsts_, count_, elements);
 }
 
 Result<DecisionLog> DecodeDecisions(ByteSpan bytes, std::string_view what, ThreadPool* pool) {

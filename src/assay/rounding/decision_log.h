@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <future>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -21,7 +22,7 @@ inline constexpr std::size_t kSegment = 4096;  // decisions
 // `decisions` ascend by position, all below `elements`, which is at most kMaxElements.
 Bytes EncodeDecisions(std::span<const Decision> decisions, std::uint64_t elements, ThreadPool* pool = nullptr);
 
-// The same for decisions that come a few at a time: what fills a segment is coded at once.
+// The same for decisions that come a few at a time: what fills a segment is coded at once, by a thread of its own.
 class DecisionLogWriter {
  public:
   // They ascend, and beyond those before.
@@ -31,9 +32,9 @@ class DecisionLogWriter {
   Bytes Finish(std::uint64_t elements);
 
  private:
-  void CodeFirst(std::size_t size);
+  void Code(std::vector<Decision> segment);
 
-  std::vector<Bytes> coded_;
+  std::vector<std::future<Bytes>> coded_;
   std::vector<std::uint64_t> firsts_;  // positions
   std::vector<Decision> pending_;      // not coded yet
   std::uint64_t count_ = 0;

@@ -138,6 +138,11 @@ struct ResidueClass {
   std::int64_t pixels, first, count = 0, offset = 0;
 };
 
+// Whether windows lie a pixel apart and no tap is outside the image in all of them.
+bool EveryTapSeesPixels(const Geometry& g) {
+  return g.stride == 1 && g.pad < g.oh && g.pad < g.ow && g.kh - 1 - g.pad < g.h && g.kw - 1 - g.pad < g.w;
+}
+
 // Scratch that holds operands as T: those that are floats in memory already need none of it.
 template <class T>
 class Operands {
@@ -209,7 +214,7 @@ class Operands {
     }
     return norms;
   }
-  // Of the taps of windows as lines, or a little more: those of whole channels. For windows that lie a pixel apart, all channels in one group.
+  // Of the taps of windows as lines, or a little more: those of whole channels. For EveryTapSeesPixels, all channels in one group.
   const double* NormsOfTaps(const Windows& windows, bool run) {
     const std::int64_t pixels = windows.images * windows.height * windows.width, n = windows.size();
     double* squares = cut_.Take<double>(ScratchOfNorms(1, windows.channels));
@@ -336,7 +341,7 @@ void GradW(const KernelArgs& args, const Sink& sink, Context& context) {
     const T* image = nullptr;
     if (IsPlain(g)) {
       image = operands.WholeWithNorms({args.In<float>(0), 1, g.c, pixels, false}, norms, &norms_b, run);
-    } else if (norms && g.stride == 1) {
+    } else if (norms && EveryTapSeesPixels(g)) {
       norms_b = operands.NormsOfTaps(ForwardWindows(g, args.In<float>(0)), run);
     }
     for (std::int64_t group = 0; group < g.groups; ++group) {
