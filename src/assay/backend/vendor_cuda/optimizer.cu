@@ -136,7 +136,7 @@ __device__ __noinline__ void PutCarefully(const typename Op::template Scalars<do
 }
 
 template <class Op, bool kBounded>
-__global__ void __launch_bounds__(kElementThreads)
+__global__ void __launch_bounds__(kElementThreads, 4)
     Optimizer(const __grid_constant__ OperandPointers<Op::kInputs> in, const __grid_constant__ Op op, std::int64_t elements,
               const __grid_constant__ Sinks<Op::kOutputs> sinks) {
   using Plain = typename Op::template Scalars<double>;
@@ -152,15 +152,18 @@ __global__ void __launch_bounds__(kElementThreads)
   __syncthreads();
   ForEachElement(in, elements, [&](std::int64_t i, const Operands<Op::kInputs>& x) {
     double y[Op::kOutputs], e[Op::kOutputs];
-    Op::template Plain<false>(plain.get(), rough.get(), x, y, e);
+    Op::template Plain<kBounded && !Op::kQuick>(plain.get(), rough.get(), x, y, e);
     unsigned settled = 0;
     if constexpr (kBounded && Op::kQuick) settled = Op::Quick(rough.get(), x, y, sinks.of);
 #pragma unroll
     for (int k = 0; k < Op::kOutputs; ++k) {
       const Sink& sink = sinks.of[k];
-      const bool careful = kBounded && (sink.kind == Sink::Kind::kRecord   ? (settled >> k & 1) == 0
-                                        : sink.kind == Sink::Kind::kFollow ? sink.Flagged(i)
-                                                                           : false);
+      bool careful = false;
+      if constexpr (kBounded && Op::kQuick) {
+        careful = sink.kind == Sink::Kind::kRecord ? (settled >> k & 1) == 0 : sink.bounded() && sink.Flagged(i);
+      } else if constexpr (kBounded) {
+        careful = sink.Wants(i, y[k], e[k]);
+      }
       if (careful) {
         PutCarefully<Op>(plain.get(), bounded.get(), rough.get(), sink, k, i, x);
       } else {
