@@ -78,10 +78,40 @@ __global__ void WindowNorms(Windows windows, std::int64_t count, const double* s
   norms[window] = sqrt(sum);
 }
 
-// norms[tap, c] = of_channel[c]: a tap of windows that lie a pixel apart sees every pixel at most once.
-__global__ void RepeatNorms(const double* of_channel, std::int64_t channels, std::int64_t n, double* norms) {
+// The squares of a tap and channel over `share` windows: 32 channels a block, its warps share the windows. squares[share][tap, channel]
+__global__ void TapSquares(Windows windows, std::int64_t count, std::int64_t share, double* squares) {
+  __shared__ double sums[32][33];
+  const std::int64_t tiles = (windows.channels + 31) / 32, tap = blockIdx.x / tiles, tile = blockIdx.x % tiles * 32;
+  const std::int64_t channel = tile + threadIdx.x, end = min((blockIdx.y + 1) * share, count);
+  const std::int64_t of_h = windows.h.first + tap / windows.w.count * windows.h.direction;
+  const std::int64_t of_w = windows.w.first + tap % windows.w.count * windows.w.direction;
+  double sum = 0;
+  if (channel < windows.channels) {
+    for (std::int64_t window = blockIdx.y * share + threadIdx.y; window < end; window += 32) {
+      const std::int64_t column = window % windows.columns, row = window / windows.columns % windows.rows;
+      const std::int64_t h = row * windows.step + of_h, w = column * windows.step + of_w;
+      if (h < 0 || h >= windows.height || w < 0 || w >= windows.width) continue;
+      const std::int64_t image = window / windows.columns / windows.rows;
+      const double x = windows.image[((image * windows.height + h) * windows.width + w) * windows.pixel + channel];
+      sum += x * x;
+    }
+  }
+  sums[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  double total = sums[threadIdx.x][threadIdx.y];
+  for (int step = 16; step > 0; step /= 2) total += __shfl_xor_sync(0xffffffffu, total, step);
+  const std::int64_t mine = tile + threadIdx.y;
+  if (threadIdx.x == 0 && mine < windows.channels) {
+    squares[(blockIdx.y * windows.h.count * windows.w.count + tap) * windows.channels + mine] = total;
+  }
+}
+
+__global__ void RootsOfShares(const double* squares, std::int64_t shares, std::int64_t n, double* norms) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i < n) norms[i] = of_channel[i % channels];
+  if (i >= n) return;
+  double sum = 0;
+  for (std::int64_t share = 0; share < shares; ++share) sum += squares[share * n + i];
+  norms[i] = sqrt(sum);
 }
 
 // Weights [o, kh, kw, c] of a group as to[tap h, tap w, o][c], for the taps first + t * stride of each axis.
@@ -137,11 +167,6 @@ struct ResidueClass {
   }
   std::int64_t pixels, first, count = 0, offset = 0;
 };
-
-// Whether windows lie a pixel apart and no tap is outside the image in all of them.
-bool EveryTapSeesPixels(const Geometry& g) {
-  return g.stride == 1 && g.pad < g.oh && g.pad < g.ow && g.kh - 1 - g.pad < g.h && g.kw - 1 - g.pad < g.w;
-}
 
 // Scratch that holds operands as T: those that are floats in memory already need none of it.
 template <class T>
@@ -214,15 +239,17 @@ class Operands {
     }
     return norms;
   }
-  // Of the taps of windows as lines, or a little more: those of whole channels. For EveryTapSeesPixels, all channels in one group.
+  // Of the taps of windows as lines.
   const double* NormsOfTaps(const Windows& windows, bool run) {
-    const std::int64_t pixels = windows.images * windows.height * windows.width, n = windows.size();
-    double* squares = cut_.Take<double>(ScratchOfNorms(1, windows.channels));
-    double* of_channel = cut_.Take<double>(windows.channels);
+    const std::int64_t n = windows.size(), count = windows.count();
+    const std::int64_t shares = std::clamp<std::int64_t>(count / 4096, 1, 16), share = cuda::CeilDiv(count, shares);
+    double* squares = cut_.Take<double>(shares * n);
     double* norms = cut_.Take<double>(n);
     if (run && n > 0) {
-      WidenWithNorms({windows.image, 1, windows.channels, pixels, false}, nullptr, squares, of_channel, stream_);
-      RepeatNorms<<<cuda::GridFor(n, kThreads), kThreads, 0, stream_>>>(of_channel, windows.channels, n, norms);
+      const std::int64_t blocks = windows.h.count * windows.w.count * cuda::CeilDiv(windows.channels, 32);
+      TapSquares<<<dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(shares)), dim3(32, 32), 0, stream_>>>(
+          windows, count, share, squares);
+      RootsOfShares<<<cuda::GridFor(n, kThreads), kThreads, 0, stream_>>>(squares, shares, n, norms);
       cuda::CheckLaunch("NormsOfTaps");
     }
     return norms;
@@ -341,7 +368,7 @@ void GradW(const KernelArgs& args, const Sink& sink, Context& context) {
     const T* image = nullptr;
     if (IsPlain(g)) {
       image = operands.WholeWithNorms({args.In<float>(0), 1, g.c, pixels, false}, norms, &norms_b, run);
-    } else if (norms && EveryTapSeesPixels(g)) {
+    } else if (norms) {
       norms_b = operands.NormsOfTaps(ForwardWindows(g, args.In<float>(0)), run);
     }
     for (std::int64_t group = 0; group < g.groups; ++group) {

@@ -36,20 +36,20 @@ OperandPointers<n> PointersOf(const KernelArgs& args) {
   return pointers;
 }
 
-// Calls body(i, operands) for the elements of this thread.
-template <int n, class Body>
+// Calls body(i, operands) for the elements of this thread, `count` of which are read at once.
+template <int count, int n, class Body>
 __device__ void ForEachElement(const OperandPointers<n>& in, std::int64_t elements, const Body& body) {
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x * kAtOnce;
-  for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * blockDim.x * kAtOnce + threadIdx.x; first < elements;
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x * count;
+  for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * blockDim.x * count + threadIdx.x; first < elements;
        first += step) {
-    Operands<n> x[kAtOnce];
+    Operands<n> x[count];
 #pragma unroll
-    for (int a = 0; a < kAtOnce; ++a) {
+    for (int a = 0; a < count; ++a) {
       const std::int64_t i = first + a * static_cast<std::int64_t>(blockDim.x);
       if (i < elements) x[a] = in.Load(i);
     }
 #pragma unroll
-    for (int a = 0; a < kAtOnce; ++a) {
+    for (int a = 0; a < count; ++a) {
       const std::int64_t i = first + a * static_cast<std::int64_t>(blockDim.x);
       if (i < elements) body(i, x[a]);
     }
@@ -74,7 +74,7 @@ template <class Op, bool kBounded>
 __global__ void __launch_bounds__(kElementThreads)
     Elements(const __grid_constant__ OperandPointers<Op::kInputs> in, const __grid_constant__ Op op, std::int64_t elements,
              const __grid_constant__ Sink sink) {
-  ForEachElement(in, elements, [&](std::int64_t i, const Operands<Op::kInputs>& x) {
+  ForEachElement<kAtOnce>(in, elements, [&](std::int64_t i, const Operands<Op::kInputs>& x) {
     if constexpr (!kBounded) {
       sink.Put(i, op.template Value<double>(x.at));
     } else if constexpr (Op::kBounds == Bounds::kNear) {

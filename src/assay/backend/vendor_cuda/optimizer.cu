@@ -136,7 +136,7 @@ __device__ __noinline__ void PutCarefully(const typename Op::template Scalars<do
 }
 
 template <class Op, bool kBounded>
-__global__ void __launch_bounds__(kElementThreads, 4)
+__global__ void __launch_bounds__(kElementThreads)
     Optimizer(const __grid_constant__ OperandPointers<Op::kInputs> in, const __grid_constant__ Op op, std::int64_t elements,
               const __grid_constant__ Sinks<Op::kOutputs> sinks) {
   using Plain = typename Op::template Scalars<double>;
@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(kElementThreads, 4)
     rough.get() = op.PrepareRough(bounded.get());
   }
   __syncthreads();
-  ForEachElement(in, elements, [&](std::int64_t i, const Operands<Op::kInputs>& x) {
+  ForEachElement<kBounded ? 2 : kAtOnce>(in, elements, [&](std::int64_t i, const Operands<Op::kInputs>& x) {
     double y[Op::kOutputs], e[Op::kOutputs];
     Op::template Plain<kBounded && !Op::kQuick>(plain.get(), rough.get(), x, y, e);
     unsigned settled = 0;
