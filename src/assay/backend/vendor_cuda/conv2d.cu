@@ -78,22 +78,24 @@ __global__ void WindowNorms(Windows windows, std::int64_t count, const double* s
   norms[window] = sqrt(sum);
 }
 
-// The squares of a tap and channel over `share` windows: 32 channels a block, its warps share the windows. squares[share][tap, channel]
-__global__ void TapSquares(Windows windows, std::int64_t count, std::int64_t share, double* squares) {
+// The squares of a tap and channel over `share` rows of windows: 32 channels a block, its warps share the rows. squares[share][tap, channel]
+__global__ void TapSquares(Windows windows, std::int64_t rows, std::int64_t share, double* squares) {
   __shared__ double sums[32][33];
   const std::int64_t tiles = (windows.channels + 31) / 32, tap = blockIdx.x / tiles, tile = blockIdx.x % tiles * 32;
-  const std::int64_t channel = tile + threadIdx.x, end = min((blockIdx.y + 1) * share, count);
+  const std::int64_t channel = tile + threadIdx.x, end = min((blockIdx.y + 1) * share, rows);
   const std::int64_t of_h = windows.h.first + tap / windows.w.count * windows.h.direction;
   const std::int64_t of_w = windows.w.first + tap % windows.w.count * windows.w.direction;
   double sum = 0;
   if (channel < windows.channels) {
-    for (std::int64_t window = blockIdx.y * share + threadIdx.y; window < end; window += 32) {
-      const std::int64_t column = window % windows.columns, row = window / windows.columns % windows.rows;
-      const std::int64_t h = row * windows.step + of_h, w = column * windows.step + of_w;
-      if (h < 0 || h >= windows.height || w < 0 || w >= windows.width) continue;
-      const std::int64_t image = window / windows.columns / windows.rows;
-      const double x = windows.image[((image * windows.height + h) * windows.width + w) * windows.pixel + channel];
-      sum += x * x;
+    for (std::int64_t row = blockIdx.y * share + threadIdx.y; row < end; row += 32) {
+      const std::int64_t image = row / windows.rows, h = (row - image * windows.rows) * windows.step + of_h;
+      if (h < 0 || h >= windows.height) continue;
+      const float* pixels = windows.image + (image * windows.height + h) * windows.width * windows.pixel + channel;
+      for (std::int64_t w = of_w, left = windows.columns; left > 0; --left, w += windows.step) {
+        if (w < 0 || w >= windows.width) continue;
+        const double x = pixels[w * windows.pixel];
+        sum += x * x;
+      }
     }
   }
   sums[threadIdx.y][threadIdx.x] = sum;
@@ -241,14 +243,14 @@ class Operands {
   }
   // Of the taps of windows as lines.
   const double* NormsOfTaps(const Windows& windows, bool run) {
-    const std::int64_t n = windows.size(), count = windows.count();
-    const std::int64_t shares = std::clamp<std::int64_t>(count / 4096, 1, 16), share = cuda::CeilDiv(count, shares);
+    const std::int64_t n = windows.size(), rows = windows.images * windows.rows;
+    const std::int64_t shares = std::clamp<std::int64_t>(rows / 64, 1, 32), share = cuda::CeilDiv(rows, shares);
     double* squares = cut_.Take<double>(shares * n);
     double* norms = cut_.Take<double>(n);
     if (run && n > 0) {
       const std::int64_t blocks = windows.h.count * windows.w.count * cuda::CeilDiv(windows.channels, 32);
       TapSquares<<<dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(shares)), dim3(32, 32), 0, stream_>>>(
-          windows, count, share, squares);
+          windows, rows, share, squares);
       RootsOfShares<<<cuda::GridFor(n, kThreads), kThreads, 0, stream_>>>(squares, shares, n, norms);
       cuda::CheckLaunch("NormsOfTaps");
     }
