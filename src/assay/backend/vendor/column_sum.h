@@ -89,4 +89,62 @@ void ColumnSums(std::int64_t rows, Range columns, const Term& term, T* out) {
   }
 }
 
+// Where the errors of terms follow from their sizes two sums make up a bound: of the terms v, and of something w >= 0 that each has. Sums are taken in the order of ColumnSums.
+struct Pair {
+  double v = 0, w = 0;
+};
+
+struct PairSums {
+  PairSums() { least.fill(std::numeric_limits<double>::infinity()); }
+  std::array<double, kColumnPiece> v{}, w{};
+  std::array<double, kColumnPiece> least;  // w above zero, where it is asked for
+};
+
+template <bool with_least, class Term>
+void AddPairRow(std::int64_t r, std::int64_t first, std::int64_t width, const Term& term, double* __restrict v,
+                double* __restrict w, double* __restrict least) {
+  for (std::int64_t c = 0; c < width; ++c) {
+    const Pair pair = term(r, first + c);
+    v[c] += pair.v;
+    w[c] += pair.w;
+    if (with_least) {
+      const double size = pair.w > 0 ? pair.w : std::numeric_limits<double>::infinity();
+      least[c] = size < least[c] ? size : least[c];
+    }
+  }
+}
+
+template <bool with_least, class Term>
+void AddPairRows(Range rows, std::int64_t stride, std::int64_t first, std::int64_t width, const Term& term, PairSums& sums) {
+  for (std::int64_t r = rows.begin; r < rows.end; r += stride) {
+    if (stride == 1) {
+      AddPairRow<with_least>(r, first, width, term, sums.v.data(), sums.w.data(), sums.least.data());
+      continue;
+    }
+    PairSums block;
+    AddPairRows<with_least>({r, std::min(r + stride, rows.end)}, stride / kSumBlock, first, width, term, block);
+    for (std::size_t c = 0; c < static_cast<std::size_t>(width); ++c) {
+      sums.v[c] += block.v[c];
+      sums.w[c] += block.w[c];
+      sums.least[c] = std::min(sums.least[c], block.least[c]);
+    }
+  }
+}
+
+// Calls done(c, pair, least) with the sums over rows of term(r, c), a Pair.
+template <bool with_least, class Term, class Done>
+void ColumnPairs(std::int64_t rows, Range columns, const Term& term, const Done& done) {
+  std::int64_t stride = 1;
+  while (stride * kSumBlock < rows) stride *= kSumBlock;
+  for (std::int64_t first = columns.begin; first < columns.end; first += kColumnPiece) {
+    const std::int64_t width = std::min(kColumnPiece, columns.end - first);
+    PairSums sums;
+    AddPairRows<with_least>({0, rows}, stride, first, width, term, sums);
+    for (std::int64_t c = 0; c < width; ++c) {
+      const auto at = static_cast<std::size_t>(c);
+      done(first + c, Pair{sums.v[at], sums.w[at]}, sums.least[at]);
+    }
+  }
+}
+
 }  // namespace assay::vendor
