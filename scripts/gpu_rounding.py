@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Rounded FP64 training on a machine with a GPU (docs/ROUNDING.md): cuBLAS against OpenBLAS in both directions, the cost of the log, PyTorch beside it.
 
-Usage: gpu_rounding.py BINARIES OUT [--parts ops,memcheck,racecheck,small,large,cost,torch] [--steps N] [--commit NAME]
+Usage: gpu_rounding.py BINARIES OUT [--parts ops,cost,torch,large,small,memcheck,racecheck] [--steps N] [--commit NAME]
 BINARIES holds assay and backend_vendor_cuda_test (the preset `device`). Writes OUT.md and OUT.json after every part. Exit status 1 if anything differs; speeds are only reported.
 """
 import argparse
@@ -154,7 +154,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("binaries")
     parser.add_argument("out")
-    parser.add_argument("--parts", default="ops,memcheck,racecheck,small,large,cost,torch")
+    parser.add_argument("--parts", default="ops,cost,torch,large,small,memcheck,racecheck")
     parser.add_argument("--steps", type=int, default=20, help="of the large models")
     parser.add_argument("--small-steps", type=int, default=200)
     parser.add_argument("--commit", default="unknown")
