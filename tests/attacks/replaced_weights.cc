@@ -1,3 +1,4 @@
+#include "assay/run/weights_root.h"
 #include "cheats.h"
 #include "tools.h"
 
@@ -25,8 +26,12 @@ Result<Hooks> ReplacedWeights(const Setting& setting) {
   return Hooks{.finished = [&setting](const RunDirectory& run) -> Status {
     ASSAY_ASSIGN(const State foreign, ForeignModel(setting));
     ASSAY_TRY(WriteOther(run.weights_path(), setting.prepared, foreign));
-    ASSAY_ASSIGN(const MappedFile weights, MappedFile::Open(run.weights_path()));
-    return AmendReceipt(setting, run, [&](Receipt& receipt) { receipt.model = HashBytes(weights.bytes()); });
+    ASSAY_ASSIGN(const Safetensors weights, Safetensors::Open(run.weights_path()));
+    ASSAY_ASSIGN(const Digest root, WeightsRoot(weights, setting.pool));
+    return AmendReceipt(setting, run, [&](Receipt& receipt) {
+      receipt.model = HashBytes(weights.bytes());
+      receipt.weights = root;
+    });
   }};
 }
 

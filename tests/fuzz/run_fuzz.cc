@@ -57,14 +57,21 @@ std::vector<Bytes> RunSeeds() {
                         .initial_state_root = digest,
                         .final_state_root = digest,
                         .loss_bits = 0x3f800000,
+                        .weights = digest,
                         .signer = signer.ToString()};
+  Receipt follower = receipt;
+  follower.follows = {.signer = signer.ToString(), .log_root = digest};
   ByteWriter events;
   const Scalar loss{"loss", 2.0f};
   for (const Bytes& event : {EncodeVersionEvent(1.5), EncodeRestartEvent(1.5, 300), EncodeScalarEvent(1.5, 301, {&loss, 1})}) {
     events.Raw(FrameRecord(event));
   }
-  return {ToBytes(Encode(header)), EncodeSafetensors({&ref, 1}, ToMetadata(info)).value(), Encode(entry),
-          ToBytes(ToStatement(receipt)), events.Take()};
+  return {ToBytes(Encode(header)),
+          EncodeSafetensors({&ref, 1}, ToMetadata(info)).value(),
+          Encode(entry),
+          ToBytes(ToStatement(receipt)),
+          ToBytes(ToStatement(follower)),
+          events.Take()};
 }
 
 }  // namespace assay::fuzz

@@ -301,17 +301,17 @@ function checkReceipt(run, key, id, job, {checkpoint, entries}) {
   const snapshotEvery = JSON.parse(payload).predicate?.snapshot_every;
   need(Number.isSafeInteger(snapshotEvery) && snapshotEvery >= 0, `${what}: snapshot_every: expected a number`);
   // Everything else that a receipt says is known by now, so that there is one text that it can be.
-  const last = entries.at(-1);
+  const last = entries.at(-1), model = openSafetensors(path.join(run, 'model.safetensors'));
   const statement = {
     _type: 'https://in-toto.io/Statement/v1',
-    subject: [{name: 'model.safetensors', digest: {sha256: hex(sha256(readFile(path.join(run, 'model.safetensors'))))}}],
-    predicateType: 'urn:assay:receipt:1',
+    subject: [{name: 'model.safetensors', digest: {sha256: hex(sha256(model.bytes))}}],
+    predicateType: 'urn:assay:receipt:2',
     predicate: {
       job: id.job, trajectory: id.trajectory, program: id['program.bin'], data: id.data,
       steps: job.steps, commit_every: job.commitEvery, snapshot_every: snapshotEvery,
       log: {origin: checkpoint.origin, size: checkpoint.size, root: hex(checkpoint.root)},
       initial_state_root: hex(entries[0].stateRoot), final_state_root: hex(last.stateRoot), loss_bits: last.lossBits,
-      signer: key.text,
+      weights: hex(tensorsRoot('assay/weights/1', model.tensors)), follows: null, signer: key.text,
     },
   };
   compare(JSON.parse(payload), statement, what);
@@ -320,7 +320,7 @@ function checkReceipt(run, key, id, job, {checkpoint, entries}) {
 
 // Names the first place where a statement is not the expected one.
 function compare(found, expected, where) {
-  if (typeof expected !== 'object') {
+  if (typeof expected !== 'object' || expected === null) {
     need(found === expected, `${where}: is ${JSON.stringify(found)}, expected ${JSON.stringify(expected)}`);
     return;
   }
@@ -346,7 +346,7 @@ function openSafetensors(file) {
   for (const {name, begin, end} of tensors) [, at] = [need(begin === at, `${file}: tensor ${name} overlaps or leaves a gap`), end];
   need(at === data.length, `${file}: bytes after the last tensor`);
   tensors.sort((a, b) => Buffer.compare(Buffer.from(a.name), Buffer.from(b.name)));
-  return {metadata: metadata ?? {}, tensors};
+  return {bytes, metadata: metadata ?? {}, tensors};
 }
 
 function tensorRoot(data) {
@@ -355,8 +355,8 @@ function tensorRoot(data) {
   return root(leaves);
 }
 
-const stateRoot = (tensors) => root(tensors.map(({name, dtype, shape, data}) => leafHash(Buffer.concat([
-  string('assay/state/1'), string(name), Buffer.of(dtypes[dtype][0], shape.length), ...shape.map(u64), tensorRoot(data)]))));
+const tensorsRoot = (tag, tensors) => root(tensors.map(({name, dtype, shape, data}) => leafHash(Buffer.concat([
+  string(tag), string(name), Buffer.of(dtypes[dtype][0], shape.length), ...shape.map(u64), tensorRoot(data)]))));
 
 function checkMetadata(file, metadata, expected) {
   const {'assay.check': check, ...rest} = metadata;
@@ -384,7 +384,7 @@ function checkSnapshots(run, key, id, job, {entries}) {
     const file = path.join(folder, name), step = Number(name.slice(5, 15));
     const {metadata, tensors} = openSafetensors(file);
     const expected = {format: 'assay/snapshot/1', step: String(step), trajectory_id: id.trajectory,
-                      state_root: hex(stateRoot(tensors))};
+                      state_root: hex(tensorsRoot('assay/state/1', tensors))};
     const entry = entries.find((candidate) => candidate.step === step);
     checkMetadata(file, metadata, expected);
     checkSignature(file, key, expected, metadata);

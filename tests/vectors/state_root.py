@@ -24,11 +24,11 @@ def tensor_root(data):
     return root([data[i : i + 4096] for i in range(0, len(data), 4096)])
 
 
-def state_root(tensors):
+def state_root(tensors, tag=b"assay/state/1"):
     """tensors: (name, dtype code, shape, bytes) in any order."""
     leaves = []
     for name, dtype, shape, data in sorted(tensors, key=lambda t: t[0].encode()):
-        tag, name = b"assay/state/1", name.encode()
+        name = name.encode()
         leaf = struct.pack("<I", len(tag)) + tag + struct.pack("<I", len(name)) + name
         leaf += struct.pack("<BB", dtype, len(shape)) + b"".join(struct.pack("<q", n) for n in shape)
         leaves.append(leaf + tensor_root(data))
@@ -37,4 +37,6 @@ def state_root(tensors):
 
 if __name__ == "__main__":
     values = bytes(range(24))
-    print(state_root([("bias", 1, [0], b""), ("step", 4, [], values[:8]), ("weight", 1, [2, 3], values)]).hex())
+    tensors = [("bias", 1, [0], b""), ("step", 4, [], values[:8]), ("weight", 1, [2, 3], values)]
+    print("state  ", state_root(tensors).hex())
+    print("weights", state_root(tensors, b"assay/weights/1").hex())

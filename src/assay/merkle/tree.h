@@ -40,6 +40,7 @@ struct TensorEntry {
 // Each sort of list has its tag, so that no list can pose as one of another sort, nor a tensor's bytes as an entry.
 inline constexpr std::string_view kStateTag = "assay/state/1";
 inline constexpr std::string_view kBatchTag = "assay/batch/1";
+inline constexpr std::string_view kWeightsTag = "assay/weights/1";
 
 // The leaf that one entry is, and its hash.
 Bytes EntryBytes(std::string_view tag, const TensorEntry& entry);

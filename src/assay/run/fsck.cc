@@ -17,6 +17,7 @@
 #include "assay/run/log.h"
 #include "assay/run/receipt.h"
 #include "assay/run/rounding_logs.h"
+#include "assay/run/weights_root.h"
 
 namespace assay {
 namespace {
@@ -384,7 +385,10 @@ class RunCheck {
     if (log_ && job_ && (log_->entries().empty() || log_->entries().back().step != job_->steps)) {
       Damage(name, "commits to a log that does not reach the last step");
     }
-    if (const auto weights = MappedFile::Open(Path("model.safetensors"))) expected.model = HashBytes(weights->bytes());
+    if (const auto weights = Safetensors::Open(Path("model.safetensors"))) {
+      expected.model = HashBytes(weights->bytes());
+      expected.weights = WeightsRoot(*weights, pool_).value_or(Digest{});
+    }
     if (expected != *receipt) Damage(name, DifferenceOf(*receipt, expected));
   }
 

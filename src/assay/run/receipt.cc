@@ -15,7 +15,7 @@ using nlohmann::json;
 
 constexpr std::string_view kPayloadType = "application/vnd.in-toto+json";
 constexpr std::string_view kStatementType = "https://in-toto.io/Statement/v1";
-constexpr std::string_view kPredicateType = "urn:assay:receipt:1";
+constexpr std::string_view kPredicateType = "urn:assay:receipt:2";
 
 // Reads the fields of a parsed statement. A field that is missing or of another kind reads as a default, so that the text written from what was
 // read differs from the text received: one comparison at the end catches every deviation.
@@ -27,6 +27,10 @@ class Reader {
     return found != nullptr && found->is_string() ? found->get<std::string>() : std::string();
   }
   Digest Hash(const char* pointer) const { return Digest::FromHex(Text(pointer)).value_or(Digest{}); }
+  bool IsObject(const char* pointer) const {
+    const json* found = Find(pointer);
+    return found != nullptr && found->is_object();
+  }
   std::int64_t Count(const char* pointer) const {
     const json* found = Find(pointer);
     return found != nullptr && found->is_number_unsigned() ? static_cast<std::int64_t>(found->get<std::uint64_t>()) : -1;
@@ -46,7 +50,28 @@ std::uint32_t ParseBits(const std::string& text) {
   return bits;
 }
 
+std::string ToJson(const std::optional<Follows>& follows) {
+  if (!follows) return "null";
+  return fmt::format(R"({{"signer":"{}","log":"{}"}})", follows->signer, follows->log_root.hex());
+}
+
+bool SameKey(const std::string& a, const std::string& b) {
+  const auto one = VerifyKey::Parse(a), other = VerifyKey::Parse(b);
+  return one && other && one->point() == other->point();
+}
+
 }  // namespace
+
+bool SamePromise(const Receipt& a, const Receipt& b) {
+  const auto promised = [](const Receipt& r) {
+    return std::tie(r.job, r.log.root, r.initial_state_root, r.final_state_root, r.loss_bits, r.weights);
+  };
+  return promised(a) == promised(b);
+}
+
+bool Contradict(const Receipt& a, const Receipt& b, bool exact_job) {
+  return exact_job && a.job == b.job && SameKey(a.signer, b.signer) && !SamePromise(a, b);
+}
 
 std::string DifferenceOf(const Receipt& said, const Receipt& run) {
   const auto differ = [](std::string_view field, const auto& is, const auto& should) {
@@ -60,7 +85,8 @@ std::string DifferenceOf(const Receipt& said, const Receipt& run) {
       {"data", said.data, run.data},
       {"log.root", said.log.root, run.log.root},
       {"initial_state_root", said.initial_state_root, run.initial_state_root},
-      {"final_state_root", said.final_state_root, run.final_state_root}};
+      {"final_state_root", said.final_state_root, run.final_state_root},
+      {"weights", said.weights, run.weights}};
   for (const auto& [field, is, should] : digests) {
     if (is != should) return differ(field, is.hex(), should.hex());
   }
@@ -70,6 +96,7 @@ std::string DifferenceOf(const Receipt& said, const Receipt& run) {
   if (said.log.size != run.log.size) return differ("log.size", said.log.size, run.log.size);
   if (said.log.origin != run.log.origin) return differ("log.origin", said.log.origin, run.log.origin);
   if (said.signer != run.signer) return differ("signer", said.signer, run.signer);
+  if (said.follows != run.follows) return differ("follows", ToJson(said.follows), ToJson(run.follows));
   return said == run ? "" : "says another loss than the run's log";
 }
 
@@ -79,11 +106,11 @@ std::string ToStatement(const Receipt& receipt) {
       R"({{"_type":"{}","subject":[{{"name":"model.safetensors","digest":{{"sha256":"{}"}}}}],"predicateType":"{}",)"
       R"("predicate":{{"job":"{}","trajectory":"{}","program":"{}","data":"{}","steps":{},"commit_every":{},"snapshot_every":{},)"
       R"("log":{{"origin":"{}","size":{},"root":"{}"}},"initial_state_root":"{}","final_state_root":"{}","loss_bits":"{:08x}",)"
-      R"("signer":"{}"}}}})",
+      R"("weights":"{}","follows":{},"signer":"{}"}}}})",
       kStatementType, receipt.model.hex(), kPredicateType, receipt.job.hex(), receipt.trajectory.hex(), receipt.program.hex(),
       receipt.data.hex(), receipt.steps, receipt.commit_every, receipt.snapshot_every, receipt.log.origin, receipt.log.size,
       receipt.log.root.hex(), receipt.initial_state_root.hex(), receipt.final_state_root.hex(), receipt.loss_bits,
-      receipt.signer);
+      receipt.weights.hex(), ToJson(receipt.follows), receipt.signer);
 }
 
 Result<Receipt> ParseStatement(std::string_view statement, std::string_view what) {
@@ -107,7 +134,13 @@ Result<Receipt> ParseStatement(std::string_view statement, std::string_view what
                   .initial_state_root = in.Hash("/predicate/initial_state_root"),
                   .final_state_root = in.Hash("/predicate/final_state_root"),
                   .loss_bits = ParseBits(in.Text("/predicate/loss_bits")),
+                  .weights = in.Hash("/predicate/weights"),
                   .signer = in.Text("/predicate/signer")};
+  if (in.IsObject("/predicate/follows")) {
+    receipt.follows = {.signer = in.Text("/predicate/follows/signer"), .log_root = in.Hash("/predicate/follows/log")};
+    if (!VerifyKey::Parse(receipt.follows->signer))
+      return Err("{}: follows.signer: expected a public key (NAME+HASH+DATA)", what);
+  }
   const bool counts = receipt.steps > 0 && receipt.commit_every > 0 && receipt.snapshot_every >= 0;
   if (!counts || ToStatement(receipt) != statement) {
     return Err("{}: is not in the form of a receipt's statement (docs/formats/receipt.md)", what);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 namespace assay {
 namespace {
 
@@ -20,6 +22,7 @@ Receipt Example(const VerifyKey& signer) {
           .initial_state_root = D("initial"),
           .final_state_root = D("final"),
           .loss_bits = 0x0000abcd,
+          .weights = D("weights"),
           .signer = signer.ToString()};
 }
 
@@ -31,6 +34,63 @@ TEST(Receipt, RoundTrips) {
   const auto opened = OpenReceipt(file, key.verify_key(), "receipt.json");
   ASSERT_TRUE(opened) << opened.error().message;
   EXPECT_EQ(*opened, receipt);
+}
+
+TEST(Receipt, AFollowerNamesWhomItFollows) {
+  const SigningKey key = SigningKey::Generate("test"), leader = SigningKey::Generate("example.org/leader");
+  Receipt receipt = Example(key.verify_key());
+  receipt.follows = {.signer = leader.verify_key().ToString(), .log_root = D("their log")};
+  const auto opened = OpenReceipt(SignReceipt(receipt, key), key.verify_key(), "receipt.json");
+  ASSERT_TRUE(opened) << opened.error().message;
+  EXPECT_EQ(*opened, receipt);
+  Receipt alone = receipt;
+  alone.follows.reset();
+  EXPECT_NE(DifferenceOf(receipt, alone).find(R"(says follows {"signer":"example.org/leader+)"), std::string::npos);
+  for (const std::string nobody : {"", "leader", "example.org/leader+00000000+AAAA"}) {
+    receipt.follows->signer = nobody;
+    EXPECT_FALSE(ParseStatement(ToStatement(receipt), "s")) << nobody;
+  }
+}
+
+// What a receipt says beyond the job's bits is no promise: validation losses change the file's hash, snapshots and names are the
+// provider's own affair.
+TEST(Receipt, OnlyOtherBitsOfAnExactJobUnderOneKeyContradict) {
+  const ed25519::Seed seed = D("seed").bytes;
+  const SigningKey key("test", seed), renamed("other-name", seed), stranger = SigningKey::Generate("test");
+  const Receipt a = Example(key.verify_key());
+  EXPECT_FALSE(Contradict(a, a, true));
+  const std::vector<std::function<void(Receipt&)>> promised{
+      [](Receipt& r) { r.log.root = D("x"); },         [](Receipt& r) { r.initial_state_root = D("x"); },
+      [](Receipt& r) { r.final_state_root = D("x"); }, [](Receipt& r) { r.loss_bits ^= 1; },
+      [](Receipt& r) { r.weights = D("x"); },
+  };
+  for (std::size_t i = 0; i < promised.size(); ++i) {
+    Receipt b = a;
+    promised[i](b);
+    EXPECT_FALSE(SamePromise(a, b)) << i;
+    EXPECT_TRUE(Contradict(a, b, true)) << i;
+    EXPECT_FALSE(Contradict(a, b, false)) << i;
+    b.signer = renamed.verify_key().ToString();
+    EXPECT_TRUE(Contradict(a, b, true)) << i;
+    b.signer = stranger.verify_key().ToString();
+    EXPECT_FALSE(Contradict(a, b, true)) << i;
+    b.signer = a.signer;
+    b.job = D("x");
+    EXPECT_FALSE(Contradict(a, b, true)) << i;
+  }
+  const std::vector<std::function<void(Receipt&)>> free{
+      [](Receipt& r) { r.model = D("x"); },
+      [](Receipt& r) { r.snapshot_every += 1; },
+      [](Receipt& r) { r.log.origin = "x"; },
+      [](Receipt& r) { r.follows = {.signer = "x", .log_root = {}}; },
+      [&](Receipt& r) { r.signer = renamed.verify_key().ToString(); },
+  };
+  for (std::size_t i = 0; i < free.size(); ++i) {
+    Receipt b = a;
+    free[i](b);
+    EXPECT_TRUE(SamePromise(a, b)) << i;
+    EXPECT_FALSE(Contradict(a, b, true)) << i;
+  }
 }
 
 TEST(Receipt, DifferencesAreNamed) {
@@ -75,7 +135,9 @@ TEST(Receipt, StatementsInAnyOtherFormAreRefused) {
   EXPECT_FALSE(ParseStatement(with("\"steps\":123", "\"steps\":123,\"steps\":123"), "s"));
   EXPECT_FALSE(ParseStatement(with("0000abcd", "abcd"), "s"));
   EXPECT_FALSE(ParseStatement(with("0000abcd", "0000ABCD"), "s"));
-  EXPECT_FALSE(ParseStatement(with("urn:assay:receipt:1", "urn:assay:receipt:2"), "s"));
+  EXPECT_FALSE(ParseStatement(with("urn:assay:receipt:2", "urn:assay:receipt:1"), "s"));
+  EXPECT_FALSE(ParseStatement(with("\"follows\":null", "\"follows\":{}"), "s"));
+  EXPECT_FALSE(ParseStatement(with("\"follows\":null,", ""), "s"));
   EXPECT_FALSE(ParseStatement(with("model.safetensors", "other.safetensors"), "s"));
   EXPECT_FALSE(ParseStatement(good + " ", "s"));
   EXPECT_FALSE(ParseStatement("", "s"));

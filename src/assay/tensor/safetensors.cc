@@ -91,6 +91,11 @@ class DuplicateCheck {
 std::size_t SizeOf(StoredType type) { return Row(type).size; }
 std::string_view Name(StoredType type) { return Row(type).name; }
 
+std::optional<DType> StoredTensor::OwnType() const {
+  const TypeRow& row = Row(type);
+  return row.ours && SizeOf(*row.ours) == row.size ? row.ours : std::nullopt;
+}
+
 bool StoredTensor::Is(const TensorType& other) const { return Name(type) == WrittenName(other.dtype) && shape == other.shape; }
 
 Result<Tensor> StoredTensor::Load() const {

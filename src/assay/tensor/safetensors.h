@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,6 +30,8 @@ struct StoredTensor {
   Shape shape;
   ByteSpan data;  // not aligned
 
+  // The DType with the same bytes, where there is one.
+  std::optional<DType> OwnType() const;
   // Whether its bytes are those of a tensor of this type.
   bool Is(const TensorType& other) const;
   // A copy in the DType of the same meaning; F16 and BF16 become f32. An error for BOOL, I8, I16 and U64.

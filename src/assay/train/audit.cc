@@ -173,7 +173,7 @@ class Auditor {
       if (!snapshot) return StopBy(snapshot.error(), last);
       final_state = std::move(snapshot->state);
     }
-    const auto checked = CheckWeights(run_, prepared_, claims_, final_state);
+    const auto checked = CheckWeights(run_, prepared_, claims_, final_state, pool_);
     if (!checked) return StopBy(checked.error(), last);
     if (*checked) return Stop{**checked, {}};
     return std::nullopt;

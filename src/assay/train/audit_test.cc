@@ -4,8 +4,11 @@
 #include <stdlib.h>
 
 #include <filesystem>
+#include <functional>
 
 #include "assay/backend/ref/ref.h"
+#include "assay/run/fsck.h"
+#include "assay/run/weights_root.h"
 #include "assay/train/trainer.h"
 #include "assay/train/weights.h"
 
@@ -55,13 +58,21 @@ class AuditTest : public testing::Test {
   }
   AuditReport Check() { return Audit(*RunDirectory::Open(path_), prepared_, {}, *backend_, pool_, {}); }
   std::string SnapshotPath(std::int64_t step) { return RunDirectory::Open(path_)->SnapshotPath(step); }
-  // Signs a receipt for the weights that are there now, as the provider could.
-  void SignForWeights() {
+  // Signs another receipt, as the provider could.
+  void SignAgain(const std::function<void(Receipt&)>& edit) {
     const std::string path = path_ + "/receipt.json";
     const Bytes file = *ReadFile(path, 1 << 20);
     Receipt receipt = *OpenReceipt({reinterpret_cast<const char*>(file.data()), file.size()}, key_.verify_key(), path);
-    receipt.model = HashBytes(*ReadFile(path_ + "/model.safetensors", 1 << 20));
+    edit(receipt);
     ASSERT_TRUE(WriteFileAtomic(path, AsBytes(SignReceipt(receipt, key_))));
+  }
+  // For the weights that are there now.
+  void SignForWeights() {
+    const Safetensors file = *Safetensors::Open(path_ + "/model.safetensors");
+    SignAgain([&](Receipt& receipt) {
+      receipt.model = HashBytes(file.bytes());
+      receipt.weights = WeightsRoot(file, pool_).value();
+    });
   }
 
   std::string path_;
@@ -129,6 +140,20 @@ TEST_F(AuditTest, DeliveredWeightsAreCheckedToTheLastByte) {
   ASSERT_EQ(report.verdict, Verdict::kRefuted);
   EXPECT_EQ(report.refutation->step, 12);
   EXPECT_EQ(report.refutation->leaf, 0);
+}
+
+TEST_F(AuditTest, TheReceiptsWeightsRootIsThatOfTheDeliveredFileAndOfTheLastState) {
+  ASSERT_TRUE(Train());
+  SignForWeights();
+  EXPECT_EQ(Check().verdict, Verdict::kVerified);
+  SignAgain([](Receipt& receipt) { receipt.weights.bytes[0] ^= 1; });
+  const AuditReport report = Check();
+  ASSERT_EQ(report.verdict, Verdict::kRefuted);
+  EXPECT_NE(report.refutation->reason.find("the receipt's weights root"), std::string::npos) << report.refutation->reason;
+  const FsckReport fsck = *Fsck(path_, pool_, {});
+  EXPECT_EQ(fsck.verdict, FsckVerdict::kDamaged);
+  ASSERT_EQ(fsck.findings.size(), 1u);
+  EXPECT_TRUE(fsck.findings[0].problem.starts_with("says weights ")) << fsck.findings[0].problem;
 }
 
 TEST_F(AuditTest, LinksInARunAreRefused) {

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "assay/merkle/tree.h"
+#include "assay/run/weights_root.h"
 #include "assay/train/weights.h"
 
 namespace assay {
@@ -164,7 +165,7 @@ Result<ClaimsOrRefutation> CheckClaims(const RunDirectory& run, const PreparedJo
 }
 
 Result<std::optional<Refutation>> CheckWeights(const RunDirectory& run, const PreparedJob& prepared, const Claims& claims,
-                                               std::span<const Tensor> state) {
+                                               std::span<const Tensor> state, ThreadPool& pool) {
   const std::int64_t step = prepared.job.steps;
   const LogEntry& last = claims.log.entries().back();
   const auto file = Safetensors::Open(run.weights_path());
@@ -178,10 +179,14 @@ Result<std::optional<Refutation>> CheckWeights(const RunDirectory& run, const Pr
                           .state_root = last.state_root,
                           .loss = std::bit_cast<float>(last.loss_bits),
                           .validation_loss = said->validation_loss};
-  if (const auto difference = CompareWeights(*file, WeightsOf(prepared, state), info)) {
+  const std::vector<TensorRef> weights = WeightsOf(prepared, state);
+  if (const auto difference = CompareWeights(*file, weights, info)) {
     auto refuted = Refute(fmt::format("{}: {}", run.weights_path(), difference->what), step);
     refuted->leaf = difference->leaf;
     return refuted;
+  }
+  if (WeightsRoot(weights, pool) != claims.receipt.weights) {
+    return Refute("the receipt's weights root is not that of the weights that the training ended with", step);
   }
   // Last, when its size is known to be that of the model.
   if (HashBytes(file->bytes()) != claims.receipt.model) {

@@ -52,6 +52,6 @@ Result<ClaimsOrRefutation> CheckClaims(const RunDirectory& run, const PreparedJo
 // Whether model.safetensors is byte for byte what training writes for this final state; otherwise what differs. The validation loss in its metadata is taken
 // as it is: what it was computed on is not committed to.
 Result<std::optional<Refutation>> CheckWeights(const RunDirectory& run, const PreparedJob& prepared, const Claims& claims,
-                                               std::span<const Tensor> state);
+                                               std::span<const Tensor> state, ThreadPool& pool);
 
 }  // namespace assay

@@ -7,6 +7,7 @@
 
 #include "assay/run/events.h"
 #include "assay/run/receipt.h"
+#include "assay/run/weights_root.h"
 #include "assay/train/committer.h"
 #include "assay/train/evaluate.h"
 #include "assay/train/stepper.h"
@@ -232,8 +233,10 @@ class Session {
   Result<Receipt> MakeReceipt() const {
     const std::vector<LogEntry>& entries = committer_.log().entries();
     ASSAY_CHECK(entries.back().step == job_.steps);
-    ASSAY_ASSIGN(const MappedFile weights, MappedFile::Open(run_.weights_path()));
-    return Receipt{.model = HashBytes(weights.bytes()),
+    ASSAY_ASSIGN(const Safetensors file, Safetensors::Open(run_.weights_path()));
+    // The weights are those of the state: what was signed must not follow a file that somebody altered.
+    const HostState state(state_);
+    return Receipt{.model = HashBytes(file.bytes()),
                    .job = prepared_.identity.job,
                    .trajectory = prepared_.identity.trajectory,
                    .program = run_.header().program_bin,
@@ -245,6 +248,7 @@ class Session {
                    .initial_state_root = entries.front().state_root,
                    .final_state_root = entries.back().state_root,
                    .loss_bits = entries.back().loss_bits,
+                   .weights = WeightsRoot(WeightsOf(prepared_, state.get()), pool_),
                    .signer = run_.signer().ToString()};
   }
 
