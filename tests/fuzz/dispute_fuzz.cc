@@ -43,7 +43,6 @@ class Vandal {
     if (input_.size() < 3) return;
     const std::uint8_t what = input_[0], where = input_[1], with = input_[2];
     input_ = input_.subspan(3);
-    if (what % 8 == 0) body = Err("no");
     if (!body || what % 8 < 4) return;
     const std::size_t at = body->empty() ? 0 : where * body->size() / 256;
     switch (what % 8) {
@@ -116,7 +115,7 @@ std::vector<Bytes> AnswerSeeds() {
     const auto body = stage.honest.Answer(question);
     ASSAY_CHECK(body.has_value());
     seeds.push_back(*body);
-    seeds.push_back(dispute::Encode(Sign(dispute::Encode(Digest{}, question), false, *body, stage.good)));
+    seeds.push_back(dispute::Encode(Sign(dispute::Encode(Digest{}, question), *body, stage.good)));
   }
   seeds.push_back(*stage.honest.Leaf(trace, 3));
   seeds.push_back(dispute::Encode(StepRecord{.step = 3}));
@@ -130,7 +129,9 @@ std::vector<Bytes> EvidenceSeeds() {
   evidence.job = stage.honest.job();
   evidence.program = stage.honest.program();
   evidence.pair = true;
-  for (const MemoryRun* run : {&stage.honest, &stage.liar}) evidence.parties.push_back({.receipt = run->receipt()});
+  for (const MemoryRun* run : {&stage.honest, &stage.liar}) {
+    evidence.parties.push_back({.receipt = run->receipt(), .number = static_cast<std::uint32_t>(evidence.parties.size())});
+  }
   return {dispute::Encode(Evidence{}), dispute::Encode(evidence)};
 }
 

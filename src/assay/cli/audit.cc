@@ -6,6 +6,7 @@
 #include "assay/cli/command.h"
 #include "assay/cli/json.h"
 #include "assay/cli/progress.h"
+#include "assay/cli/signer.h"
 #include "assay/cli/text.h"
 #include "assay/train/audit.h"
 #include "assay/train/interrupt.h"
@@ -13,7 +14,6 @@
 namespace assay::cli {
 namespace {
 
-constexpr int kExitRefuted = 1;
 constexpr std::size_t kNonceBytes = 16;
 constexpr std::size_t kMaxNonceDigits = 2048;
 
@@ -55,13 +55,6 @@ Result<Bytes> ParseNonce(const std::string& text) {
   if (!nonce || text.size() > kMaxNonceDigits)
     return Err("--nonce: expected an even number of hex digits, at most {}", kMaxNonceDigits);
   return nonce;
-}
-
-Result<VerifyKey> ParseSigner(const std::string& text) {
-  if (Exists(text)) return ReadVerifyKey(text);
-  auto key = VerifyKey::Parse(text);
-  if (!key) return Err("--signer: expected a public key (NAME+HASH+DATA) or a file with one, got '{}'", text);
-  return key;
 }
 
 Result<AuditOptions> OptionsOf(const AuditCommand& command) {

@@ -21,7 +21,6 @@ namespace assay::dispute {
 inline constexpr std::size_t kMaxAnswerBytes = std::size_t{1} << 20;
 inline constexpr std::size_t kMaxBodyBytes = kMaxAnswerBytes - 128;
 inline constexpr std::size_t kMaxLeafBytes = 16384;  // of trees whose leaves are records; tensors have 4 KiB leaves
-inline constexpr std::size_t kMaxRefusalBytes = 1000;
 
 // Commit: 32 bytes. Expand: 32 bytes for each hash. Parts: u32 each. Their readers know how many there must be.
 Bytes EncodeHashes(std::span<const Digest> hashes);
@@ -49,21 +48,17 @@ struct SamplesAnswer {
 Bytes EncodeSamples(const SamplesAnswer& answer);
 Result<SamplesAnswer> ReadSamples(ByteSpan body);
 
-// What goes over the wire and into evidence. A refusal says why the provider cannot answer; it loses what the question was about.
+// What goes over the wire and into evidence. Who cannot answer signs nothing.
 struct Answer {
-  bool refused = false;
-  Bytes body;  // of a refusal: visible ASCII and spaces, at most kMaxRefusalBytes
+  Bytes body;
   Signature signature{};
   friend bool operator==(const Answer&, const Answer&) = default;
 };
-// Over "assay/answer/1", 0x0a, the SHA-256 of the question's bytes, u8 refused, the SHA-256 of the body.
-// The body is at most kMaxBodyBytes long.
-Answer Sign(ByteSpan question, bool refused, Bytes body, const SigningKey& key);
-// Any text; what a refusal must not hold is escaped or cut off.
-Answer SignRefusal(ByteSpan question, std::string_view why, const SigningKey& key);
+// Over "assay/answer/2", 0x0a, the SHA-256 of the question's bytes, the SHA-256 of the body, which is at most kMaxBodyBytes long.
+Answer Sign(ByteSpan question, Bytes body, const SigningKey& key);
 bool IsSignedBy(const Answer& answer, ByteSpan question, const VerifyKey& key);
 
-// A string "assay/answer/1", u8 refused, the body as a blob, the signature.
+// A string "assay/answer/2", the body as a blob, the signature.
 Bytes Encode(const Answer& answer);
 Result<Answer> DecodeAnswer(ByteSpan bytes);
 

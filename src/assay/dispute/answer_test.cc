@@ -196,12 +196,10 @@ TEST(Answer, WireForm) {
   const SigningKey key = Key();
   const Bytes question = Random(50);
   const auto again = [](ByteSpan bytes) { return DecodeAnswer(bytes).map([](const Answer& read) { return Encode(read); }); };
-  for (const bool refused : {false, true}) {
-    const Answer answer = refused ? SignRefusal(question, "no such step", key) : Sign(question, false, Random(40), key);
-    ExpectCanonical(Encode(answer), again);
-    EXPECT_EQ(*DecodeAnswer(Encode(answer)), answer);
-  }
-  const Answer largest = Sign(question, false, Bytes(kMaxBodyBytes), key);
+  const Answer answer = Sign(question, Random(40), key);
+  ExpectCanonical(Encode(answer), again);
+  EXPECT_EQ(*DecodeAnswer(Encode(answer)), answer);
+  const Answer largest = Sign(question, Bytes(kMaxBodyBytes), key);
   EXPECT_LE(Encode(largest).size(), kMaxAnswerBytes);
   EXPECT_TRUE(DecodeAnswer(Encode(largest)));
   Answer larger = largest;
@@ -209,23 +207,10 @@ TEST(Answer, WireForm) {
   EXPECT_FALSE(DecodeAnswer(Encode(larger)));
 }
 
-TEST(Answer, RefusalsAreShortVisibleText) {
-  const SigningKey key = Key();
-  const Answer refusal = SignRefusal({}, "a\nb\x1b[2Jc\xc3\xa9" + std::string(3000, 'x'), key);
-  EXPECT_EQ(refusal.body.size(), kMaxRefusalBytes);
-  EXPECT_TRUE(DecodeAnswer(Encode(refusal)));
-  EXPECT_TRUE(IsSignedBy(refusal, {}, key.verify_key()));
-  Answer hostile = refusal;
-  hostile.body = {'a', 0x1b, 'b'};
-  EXPECT_FALSE(DecodeAnswer(Encode(hostile)));
-  hostile.body = Bytes(kMaxRefusalBytes + 1, 'a');
-  EXPECT_FALSE(DecodeAnswer(Encode(hostile)));
-}
-
-TEST(Answer, SignatureBindsQuestionRefusalAndBody) {
+TEST(Answer, SignatureBindsQuestionAndBody) {
   const SigningKey key = Key();
   const Bytes question = Random(50);
-  const Answer answer = Sign(question, false, {'n', 'o'}, key);
+  const Answer answer = Sign(question, {'n', 'o'}, key);
   EXPECT_TRUE(IsSignedBy(answer, question, key.verify_key()));
   EXPECT_FALSE(IsSignedBy(answer, question, Key(8).verify_key()));
   for (std::size_t i = 0; i < question.size(); ++i) {
@@ -234,16 +219,12 @@ TEST(Answer, SignatureBindsQuestionRefusalAndBody) {
     EXPECT_FALSE(IsSignedBy(answer, other, key.verify_key()));
   }
   Answer changed = answer;
-  changed.refused = true;
-  EXPECT_FALSE(IsSignedBy(changed, question, key.verify_key()));
-  changed = answer;
   changed.body[0] ^= 1;
   EXPECT_FALSE(IsSignedBy(changed, question, key.verify_key()));
   // The message is the documented one.
   ByteWriter message;
-  message.Raw(AsBytes("assay/answer/1\n"));
+  message.Raw(AsBytes("assay/answer/2\n"));
   message.Raw(HashBytes(question).bytes);
-  message.U8(0);
   message.Raw(HashBytes(answer.body).bytes);
   EXPECT_TRUE(key.verify_key().Verify(message.bytes(), answer.signature));
 }

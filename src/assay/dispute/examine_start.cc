@@ -34,8 +34,10 @@ Step<Both<Digest>> Examination::OpenEntryRoots(const TreeName& tree, const Diffe
     if (leaves[p].size() < found[p].bytes.size()) continue;
     std::copy(leaves[p].end() - static_cast<std::ptrdiff_t>(found[p].bytes.size()), leaves[p].end(), found[p].bytes.begin());
     const auto index = static_cast<std::size_t>(at.leaf);
-    good[p] =
-        leaves[p] == (tree.kind == TreeKind::kState ? terms_.StateEntry(index, found[p]) : terms_.BatchEntry(index, found[p]));
+    const Bytes right = tree.kind == TreeKind::kState     ? terms_.StateEntry(index, found[p])
+                        : tree.kind == TreeKind::kWeights ? terms_.WeightEntry(index, found[p])
+                                                          : terms_.BatchEntry(index, found[p]);
+    good[p] = leaves[p] == right;
   }
   if (good[0] && good[1]) return found;
   Finding finding{.cause = cause, .step = tree.at};
@@ -51,9 +53,13 @@ Step<void> Examination::ExamineStart(const Both<Digest>& roots) {
   Finding finding{.cause = Cause::kStart, .step = 0, .index = static_cast<std::uint32_t>(tensor)};
   ASSAY_ASSIGN(const Both<Digest> tensors, OpenEntryRoots(states, at, roots, Cause::kStart));
   const TreeName tree{.kind = TreeKind::kStateTensor, .at = 0, .index = static_cast<std::uint32_t>(tensor)};
-  if (terms_.inputs().weights && IsModelTensor(terms_.job().model, spec.name)) {
+  const bool from_file = terms_.inputs().weights && IsModelTensor(terms_.job().model, spec.name);
+  if (from_file && !terms_.starting_weights()) {
     return tl::unexpected(
-        Halt(Undecided{fmt::format("{} starts from a file of weights that the job names by its hash alone", spec.name)}));
+        Halt(Undecided{fmt::format("the runs start from different values of {}, which come from a file of weights that the "
+                                   "job names by its hash alone",
+                                   spec.name),
+                       "the job with that file (--job) decides it"}));
   }
   if (spec.type.elements() == 0) {
     finding.reason = fmt::format("{} has no elements and so the root of nothing", spec.name);
@@ -62,8 +68,12 @@ Step<void> Examination::ExamineStart(const Both<Digest>& roots) {
   ASSAY_ASSIGN(const Difference leaf, Descend(tree, tensors));
   ASSAY_ASSIGN(const Both<Bytes> said, OpenBoth(tree, leaf.leaf, tensors));
   finding.leaf = leaf.leaf;
-  finding.reason = fmt::format("leaf {} of {} does not start with what seed {} draws", leaf.leaf, spec.name, terms_.job().seed);
-  const Bytes right = InitialBytes(terms_.program(), terms_.job().seed, tensor, ElementsOf(spec.type, leaf.leaf));
+  finding.reason =
+      from_file ? fmt::format("leaf {} of {} does not start with what the job's file of weights holds", leaf.leaf, spec.name)
+                : fmt::format("leaf {} of {} does not start with what seed {} draws", leaf.leaf, spec.name, terms_.job().seed);
+  const Range elements = ElementsOf(spec.type, leaf.leaf);
+  const Bytes right = from_file ? terms_.starting_weights()(tensor, elements)
+                                : InitialBytes(terms_.program(), terms_.job().seed, tensor, elements);
   return tl::unexpected(Convict(said, right, std::move(finding)));
 }
 

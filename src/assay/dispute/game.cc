@@ -34,6 +34,7 @@ struct Writer {
     Begin(Kind::kUnreachable);
     out.U32(e.provider);
     out.I64(e.now_ms);
+    out.U8(e.for_good ? 1 : 0);
   }
   void operator()(const Resumed& e) {
     Begin(Kind::kResumed);
@@ -62,6 +63,9 @@ Result<Event> ReadUnreachable(ByteReader& in) {
   Unreachable event;
   ASSAY_ASSIGN(event.provider, in.U32());
   ASSAY_ASSIGN(event.now_ms, in.I64());
+  ASSAY_ASSIGN(const std::uint8_t for_good, in.U8());
+  if (for_good > 1) return Err("event: expected 0 or 1 for whether it is for good, got {}", for_good);
+  event.for_good = for_good == 1;
   return event;
 }
 
@@ -88,6 +92,7 @@ std::optional<Rerun> RerunOfTree(const TreeName& tree) {
     case TreeKind::kLog:
     case TreeKind::kBatches:
     case TreeKind::kRoundings:
+    case TreeKind::kWeights:
     case TreeKind::kBatch:
     case TreeKind::kBatchField: return std::nullopt;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "assay/merkle/tree.h"
+#include "assay/model/model.h"
 #include "assay/ops/table.h"
 #include "assay/run/entry.h"
 
@@ -30,16 +31,34 @@ Result<std::vector<Terms::Field>> FieldsOf(const Program& program) {
   return fields;
 }
 
+// The model's tensors among those of the state; both are in name order.
+Result<std::vector<std::size_t>> WeightsAmong(const std::vector<StateSpec>& state, const ModelConfig& model) {
+  std::vector<std::size_t> weights;
+  std::size_t at = 0;
+  for (const StateSpec& spec : ModelState(model)) {
+    while (at < state.size() && state[at].name < spec.name) ++at;
+    if (at == state.size() || state[at].name != spec.name || state[at].type != spec.type) {
+      return Err("program: its state has no {} of the job's model", spec.name);
+    }
+    weights.push_back(at);
+  }
+  return weights;
+}
+
 }  // namespace
 
 Result<Terms> Terms::Make(Bytes job, Bytes program) {
   Terms terms;
   ASSAY_ASSIGN(DecodedJob decoded, DecodeJob(job));
+  if (decoded.job.precision == Precision::kFp32Vendor) {
+    return Err("job: precision fp32-vendor cannot be disputed: honest runs of it differ from machine to machine");
+  }
   ASSAY_ASSIGN(Program read, DecodeProgram(Ops(), program));
   if (read.microbatches != decoded.job.batch.microbatches) {
     return Err("job: has {} microbatches, its program {}", decoded.job.batch.microbatches, read.microbatches);
   }
   ASSAY_ASSIGN(terms.fields_, FieldsOf(read));
+  ASSAY_ASSIGN(terms.weights_, WeightsAmong(read.state, decoded.job.model));
   terms.id_ = JobId(job, program);
   terms.program_hash_ = HashBytes(program);
   terms.job_ = decoded.job;
@@ -101,6 +120,9 @@ Result<std::uint64_t> Terms::TreeSize(const TreeName& tree) const {
     case TreeKind::kState:
       if (!plain || tree.at < 0 || tree.at > job_.steps) return missing();
       return program_->state.size();
+    case TreeKind::kWeights:
+      if (!plain || tree.at != 0) return missing();
+      return weights_.size();
     case TreeKind::kBatch:
       if (!plain || tree.at < 1 || tree.at > job_.steps) return missing();
       return fields_.size();
@@ -118,6 +140,11 @@ Bytes Terms::StateEntry(std::size_t tensor, const Digest& root) const {
 
 Bytes Terms::BatchEntry(std::size_t field, const Digest& root) const {
   return EntryBytes(kBatchTag, {fields_[field].name, fields_[field].type, root});
+}
+
+Bytes Terms::WeightEntry(std::size_t weight, const Digest& root) const {
+  const StateSpec& spec = program_->state[weights_[weight]];
+  return EntryBytes(kWeightsTag, {spec.name, spec.type, root});
 }
 
 }  // namespace assay::dispute
