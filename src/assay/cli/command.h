@@ -12,12 +12,10 @@
 #include "assay/base/result.h"
 #include "assay/base/thread_pool.h"
 #include "assay/cli/arguments.h"
+#include "assay/cli/exit_status.h"
 #include "assay/job/job.h"
 
 namespace assay::cli {
-
-inline constexpr int kExitOk = 0;
-inline constexpr int kExitBadInput = 2;
 
 using Command = std::function<int()>;
 

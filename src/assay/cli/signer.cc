@@ -48,4 +48,11 @@ Result<std::optional<SigningKey>> OpenExistingSigner() {
   return std::optional<SigningKey>(std::move(key));
 }
 
+Result<VerifyKey> ParseSigner(const std::string& text) {
+  if (Exists(text)) return ReadVerifyKey(text);
+  auto key = VerifyKey::Parse(text);
+  if (!key) return Err("--signer: expected a public key (NAME+HASH+DATA) or a file with one, got '{}'", text);
+  return key;
+}
+
 }  // namespace assay::cli

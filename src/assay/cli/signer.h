@@ -14,4 +14,7 @@ Result<SigningKey> OpenSigner(const std::string& path);
 // The same without a name, where there is one; none is made.
 Result<std::optional<SigningKey>> OpenExistingSigner();
 
+// What --signer names: a public key, or a file with one.
+Result<VerifyKey> ParseSigner(const std::string& text);
+
 }  // namespace assay::cli
