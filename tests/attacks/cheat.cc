@@ -95,7 +95,7 @@ class Training {
 Status TrainCrookedly(const Hooks& hooks, const Setting& setting, const PreparedJob& prepared, const SigningKey& key,
                       const std::string& out) {
   if (RunDirectory::IsRun(out)) return Err("{}: holds a run already; choose another --out directory", out);
-  ASSAY_ASSIGN(RunDirectory run, RunDirectory::OpenForTraining(out, ContentOf(prepared), key.verify_key()));
+  ASSAY_ASSIGN(RunDirectory run, RunDirectory::OpenForTraining(out, ContentOf(prepared, out), key.verify_key()));
   ASSAY_ASSIGN(PreparedJob crooked, Prepare(prepared.job, &setting.pool));
   if (hooks.data) crooked.data.train = hooks.data(std::move(crooked.data.train));
   ASSAY_TRY(Training(hooks, setting, prepared, crooked, run, key).Run());

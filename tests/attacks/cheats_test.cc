@@ -119,6 +119,24 @@ class CheatTest : public testing::TestWithParam<Trial> {
     }
   }
 
+  // Whoever knows the step, from a dispute, gets the same words without the rest of the audit; of the step before, that nothing is false.
+  void CheckExplanation() const {
+    if (!ReplayFindsIt() || refutation_.reason.find("model.safetensors") != std::string::npos) return;
+    Machine auditor(1, "auto");
+    const RunDirectory run = RunDirectory::Open(scratch_ / "run").value();
+    const PreparedJob prepared = PrepareRun(run, "", auditor.pool).value();
+    const auto explained = AuditStep(run, prepared, *lie_.step, *auditor.backend, auditor.pool);
+    ASSERT_TRUE(explained.has_value()) << explained.error().message;
+    ASSERT_TRUE(explained->has_value());
+    EXPECT_EQ((*explained)->reason, refutation_.reason);
+    EXPECT_EQ((*explained)->step, refutation_.step);
+    EXPECT_EQ((*explained)->node, refutation_.node);
+    const std::int64_t before = (*lie_.step - 1) / job_.commit_every * job_.commit_every;
+    const auto right = AuditStep(run, prepared, before, *auditor.backend, auditor.pool);
+    ASSERT_TRUE(right.has_value()) << right.error().message;
+    EXPECT_FALSE(right->has_value());
+  }
+
   ScratchDirectory scratch_;
   Job job_;
   Lie lie_;
@@ -131,6 +149,7 @@ TEST_P(CheatTest, IsRefuted) {
   CheckStep();
   CheckReason();
   CheckNode();
+  CheckExplanation();
   // A cheat that shows only in a replay must have got past everything that comes before one.
   EXPECT_EQ(report_.steps_checked > 0, ReplayFindsIt()) << refutation_.reason;
 }

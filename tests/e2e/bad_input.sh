@@ -79,7 +79,7 @@ echo junk >"$work/mlp/id"
 refuses 'mlp/id: ' "$assay" show "$work/mlp"
 refuses 'mlp/id: ' "$assay" train $job --out "$work/mlp" --steps 5
 "$assay" fsck "$work/mlp" >"$work/out"
-[ $? -eq 1 ] || fail "fsck without an id: $(cat "$work/out")"
+[ $? -eq 4 ] || fail "fsck without an id: $(cat "$work/out")"
 grep -q '^id: ' "$work/out" || fail "fsck without an id: $(cat "$work/out")"
 
 # The other commands.

@@ -49,7 +49,7 @@ printf 'X' | dd of="$work/damaged/model.safetensors" bs=1 seek=9000 conv=notrunc
 rm "$work/damaged/job.bin"
 touch "$work/damaged/notes" "$work/damaged/log/.checkpoint.1-0.assay-tmp"
 "$assay" fsck "$work/damaged" >"$work/out"
-[ $? -eq 1 ] || fail "fsck of a damaged run did not exit with 1: $(cat "$work/out")"
+[ $? -eq 4 ] || fail "fsck of a damaged run did not exit with 4: $(cat "$work/out")"
 for line in 'traces/step-0000000003.trace: ' 'model.safetensors: ' 'receipt.json: says model.safetensors ' 'job.bin: is missing' \
   'notes: is not a file of a run' 'log/.checkpoint.1-0.assay-tmp: left by an interrupted write' "$work/damaged: damaged: .*; 4 problems"; do
   grep -q "^$line" "$work/out" || fail "fsck of a damaged run does not say '$line': $(cat "$work/out")"
@@ -66,7 +66,8 @@ grep -q WRONG "$work/out" || fail "show of a tampered snapshot: $(cat "$work/out
 "$assay" bench $job --steps 2 | grep -q '^matmul ' || fail "bench"
 "$assay" bench $job --steps 2 --json | grep -q '"step_seconds_best":' || fail "bench --json"
 "$assay" --help | grep -q train || fail "--help"
-for command in train fsck eval sample show bench log keygen version; do
+for status in 0 1 2 3 4; do "$assay" --help | grep -q "^  $status  " || fail "--help does not say what exit status $status means"; done
+for command in train audit dispute judge verify fsck eval sample show bench log keygen version; do
   "$assay" $command --help >"$work/out" || fail "$command --help"
   grep -q Usage "$work/out" || fail "$command --help: $(cat "$work/out")"
 done

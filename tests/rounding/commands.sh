@@ -34,12 +34,12 @@ grep -Eq '^[0-9,]+ close calls among [0-9,]+ rounded elements' "$work/out" || fa
 refuses 'has no rounding log of step 21' "$assay" roundings "$work/honest" --step 21
 "$assay" trace "$work/honest" --step 3 >"$work/out" 2>"$work/err" || fail "trace: $(cat "$work/err")"
 
-# Without a bundle of rounding logs: refuted, and fsck says so.
+# Without a bundle of rounding logs: a bad copy, and fsck says so.
 cp -r "$work/honest" "$work/without"
 rm "$work/without/rounding/steps-0000000006-0000000010.bin" || fail "no such bundle: $(ls "$work/without/rounding")"
 "$assay" audit "$work/without" --json --quiet >"$work/out" 2>"$work/err"
-[ $? -eq 1 ] || fail "audit without a bundle: $(cat "$work/out" "$work/err")"
-expect verdict refuted
+[ $? -eq 4 ] || fail "audit without a bundle: $(cat "$work/out" "$work/err")"
+expect verdict damaged
 expect step 6
 grep -q 'rounding log' "$work/out" || fail "audit without a bundle: $(last)"
 "$assay" fsck "$work/without" >"$work/out" 2>"$work/err" && fail "fsck without a bundle: $(cat "$work/out")"

@@ -28,6 +28,14 @@ constexpr char kDescription[] =
     "  assay show runs/mlp                             what was trained, how far, and its state root\n"
     "  assay COMMAND --help                            what a command can do\n";
 
+constexpr char kExitStatus[] =
+    "Exit status, of every command (docs/EXIT_STATUS.md):\n"
+    "  0  verified, decided, agreed, whole, valid; evidence convicts whom it names; done\n"
+    "  1  refuted, not valid; nobody stands; evidence does not convict\n"
+    "  2  bad input or usage; evidence that is none\n"
+    "  3  undecided or unchecked\n"
+    "  4  damaged: a bad copy, which says nothing against who signed it\n";
+
 }  // namespace
 
 int Report(const Result<int>& result) {
@@ -71,7 +79,7 @@ int Main(int argc, char** argv) {
   // A limit on file sizes then shows up as a failed write, which is reported, instead of killing the process.
   ::signal(SIGXFSZ, SIG_IGN);
 
-  Arguments app("assay", kDescription, "assay " ASSAY_VERSION);
+  Arguments app("assay", kDescription, kExitStatus, "assay " ASSAY_VERSION);
   Command command;
   AddTrain(app, command);
   AddAudit(app, command);
@@ -82,6 +90,7 @@ int Main(int argc, char** argv) {
   AddEval(app, command);
   AddSample(app, command);
   AddShow(app, command);
+  AddVerify(app, command);
   AddBench(app, command);
   AddLog(app, command);
   AddFsck(app, command);

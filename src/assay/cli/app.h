@@ -1,4 +1,4 @@
-// The `assay` program. Exit status: 0 success, 1 a verification failed, 2 bad input or usage, 128 + n ended by signal n.
+// The `assay` program. Exit status: exit_status.h, and 128 + n where signal n ended it.
 #pragma once
 
 namespace assay::cli {

@@ -8,10 +8,10 @@
 
 #include <CLI/CLI.hpp>
 
+#include "assay/cli/exit_status.h"
+
 namespace assay::cli {
 namespace {
-
-constexpr int kExitUsage = 2;
 
 // Validators stay out of the help text, where the option's own words say what it means.
 template <class T>
@@ -40,7 +40,7 @@ int ReportUsage(const CLI::ParseError& error, const CLI::App& app) {
   const std::string command = chosen.empty() ? "" : " " + chosen.front()->get_name();
   fmt::print(stderr, "{}:{} {} (see: {}{} --help)\n", app.get_name(), command.empty() ? "" : command + ":", text,
              app.get_name(), command);
-  return kExitUsage;
+  return kExitBadInput;
 }
 
 }  // namespace
@@ -110,8 +110,10 @@ struct Arguments::Impl {
   CLI::App app;
 };
 
-Arguments::Arguments(const std::string& program, const std::string& description, const std::string& version)
+Arguments::Arguments(const std::string& program, const std::string& description, const std::string& footer,
+                     const std::string& version)
     : impl_(new Impl{CLI::App(description, program)}) {
+  impl_->app.footer(footer);
   impl_->app.require_subcommand(1);
   impl_->app.set_version_flag("--version", version);
 }
@@ -126,7 +128,7 @@ std::optional<int> Arguments::Parse(int argc, char** argv) {
   if (argc > 1) {
     if (const Status known = CheckCommand(impl_->app, argv[1]); !known) {
       fmt::print(stderr, "{}: {}\n", impl_->app.get_name(), known.error().message);
-      return kExitUsage;
+      return kExitBadInput;
     }
   }
   try {

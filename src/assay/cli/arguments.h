@@ -59,7 +59,8 @@ class Subcommand {
 
 class Arguments {
  public:
-  Arguments(const std::string& program, const std::string& description, const std::string& version);
+  // `footer` ends the help of the program.
+  Arguments(const std::string& program, const std::string& description, const std::string& footer, const std::string& version);
   ~Arguments();
   Subcommand Add(const std::string& name, const std::string& description);
   // An exit status when there is nothing to run: help was asked for and printed, or the command line is wrong and was reported.

@@ -93,6 +93,7 @@ void PrintJson(const AuditCommand& command, const AuditOptions& options, const A
   json["leaf"] = OrNull(refutation.leaf);
   const std::string& reason = report.refutation ? refutation.reason : report.reason;
   json["reason"] = reason.empty() ? OrderedJson(nullptr) : OrderedJson(reason);
+  json["assumed"] = run == nullptr ? std::vector<std::string>() : AssumedBy(options, *run, report);
   json["segments"] = report.segments;
   json["segments_checked"] = report.drawn;
   json["nonce"] = options.sample_percent ? OrderedJson(Hex(options.nonce)) : OrderedJson(nullptr);
@@ -125,6 +126,7 @@ void PrintText(const AuditCommand& command, const AuditOptions& options, const A
     case Verdict::kVerified: fmt::print("VERIFIED    {}\n", command.run); break;
     case Verdict::kRefuted: fmt::print("REFUTED     {}\n", report.refutation->reason); break;
     case Verdict::kUnchecked: fmt::print("UNCHECKED   {}\n", report.reason); break;
+    case Verdict::kDamaged: fmt::print("DAMAGED     {}\n", report.refutation->reason); break;
   }
   if (report.refutation && report.refutation->node) {
     fmt::print("where       step {}, node {} ({})", *report.refutation->step, *report.refutation->node,
@@ -142,29 +144,35 @@ void PrintText(const AuditCommand& command, const AuditOptions& options, const A
     fmt::print("sample      {} of {} segments, nonce {}\n", report.drawn.size(), report.segments, Hex(options.nonce));
     PrintChances(report);
   }
-  fmt::print("signed by   {}{}\n", run.signer().ToString(),
-             options.expected.signer ? "" : " (as the run says; --signer KEY insists on one)");
+  fmt::print("job         {}\nsigned by   {}\n", run.identity().job.hex(), run.signer().ToString());
+  for (const std::string& assumed : AssumedBy(options, run, report)) fmt::print("assumed     {}\n", assumed);
 }
 
 int ExitStatus(Verdict verdict) {
-  if (verdict == Verdict::kVerified) return kExitOk;
-  return verdict == Verdict::kRefuted ? kExitRefuted : kExitBadInput;
+  switch (verdict) {
+    case Verdict::kVerified: return kExitOk;
+    case Verdict::kRefuted: return kExitRefuted;
+    case Verdict::kUnchecked: return kExitUndecided;
+    case Verdict::kDamaged: return kExitDamaged;
+  }
+  return kExitUndecided;
 }
 
-// A run whose very header is not one refutes itself, unless it is this machine that cannot read it.
+// A run whose very header is not one is damaged, unless it is this machine that cannot read it.
 Result<int> NotARun(const AuditCommand& command, const Error& error) {
-  if (error.system) return tl::unexpected(error);
-  const AuditReport report{.verdict = Verdict::kRefuted, .refutation = Refutation{.reason = error.message}};
+  const Verdict verdict = error.system ? Verdict::kUnchecked : Verdict::kDamaged;
+  AuditReport report{.verdict = verdict, .reason = error.message};
+  if (!error.system) report.refutation = Refutation{.reason = error.message, .damage = true};
   if (command.json) {
     PrintJson(command, {}, report, nullptr, 0);
   } else {
-    fmt::print("REFUTED     {}\n", error.message);
+    fmt::print("{:<11} {}\n", error.system ? "UNCHECKED" : "DAMAGED", error.message);
   }
-  return ExitStatus(report.verdict);
+  return ExitStatus(verdict);
 }
 
-// An audit that cannot begin still answers in the form that was asked for.
-Result<int> Unchecked(const AuditCommand& command, const Error& error) {
+// Bad input still answers in the form that was asked for.
+Result<int> BadInput(const AuditCommand& command, const Error& error) {
   if (command.json) PrintJson(command, {}, {.verdict = Verdict::kUnchecked, .reason = error.message}, nullptr, 0);
   std::fflush(stdout);
   return tl::unexpected(error);
@@ -192,17 +200,16 @@ AuditReport Replayed(const AuditCommand& command, const RunDirectory& run, const
   return report;
 }
 
-// The job that was asked for is opened before anything of the run; the run's own only when what it says about itself holds together.
-Result<AuditReport> RunOn(const AuditCommand& command, const RunDirectory& run, AuditOptions& options, Compute& compute) {
+// What the run's own files allow: an error is for this machine to answer for.
+Result<AuditReport> RunOn(const AuditCommand& command, const RunDirectory& run, std::optional<PreparedJob> asked,
+                          const AuditOptions& options, Compute& compute) {
   ASSAY_ASSIGN(const auto lock, FileLock::TryShare(JoinPath(run.path(), "lock")));
   if (!lock) return Err("{}: another process is training in this directory", run.path());
-  std::optional<PreparedJob> asked;
-  if (!command.job.empty()) {
-    ASSAY_ASSIGN(asked, AskedJob(command, *compute.pool));
-    options.expected.job = asked->identity.job;
-  }
   ASSAY_ASSIGN(auto refuted, CheckHeader(run, options.expected));
-  if (refuted) return AuditReport{.verdict = Verdict::kRefuted, .refutation = std::move(refuted)};
+  if (refuted) {
+    const Verdict verdict = refuted->damage ? Verdict::kDamaged : Verdict::kRefuted;
+    return AuditReport{.verdict = verdict, .refutation = std::move(refuted)};
+  }
   if (!asked) {
     ASSAY_ASSIGN(asked, PrepareRun(run, command.data, *compute.pool));
   }
@@ -210,15 +217,23 @@ Result<AuditReport> RunOn(const AuditCommand& command, const RunDirectory& run, 
   return Replayed(command, run, *asked, options, compute);
 }
 
+// The job that was asked for is opened before anything of the run; the run's own only when what it says about itself holds together.
 Result<int> RunAudit(const AuditCommand& command) {
   const double begin = Now();
   ASSAY_ASSIGN(Compute compute, MakeCompute(command.compute));
   auto options = OptionsOf(command);
-  if (!options) return Unchecked(command, options.error());
+  if (!options) return BadInput(command, options.error());
+  std::optional<PreparedJob> asked;
+  if (!command.job.empty()) {
+    auto prepared = AskedJob(command, *compute.pool);
+    if (!prepared) return BadInput(command, prepared.error());
+    asked = std::move(*prepared);
+    options->expected.job = asked->identity.job;
+  }
   const auto run = RunDirectory::Open(command.run);
-  if (!run) return RunDirectory::IsRun(command.run) ? NotARun(command, run.error()) : Unchecked(command, run.error());
-  const auto report = RunOn(command, *run, *options, compute);
-  if (!report) return Unchecked(command, report.error());
+  if (!run) return RunDirectory::IsRun(command.run) ? NotARun(command, run.error()) : BadInput(command, run.error());
+  auto report = RunOn(command, *run, std::move(asked), *options, compute);
+  if (!report) report = AuditReport{.verdict = Verdict::kUnchecked, .reason = report.error().message};
   if (command.json) {
     PrintJson(command, *options, *report, &*run, Now() - begin);
   } else {
@@ -236,7 +251,8 @@ void AddAudit(Arguments& app, Command& command) {
       "Says VERIFIED, or names the first step that the job does not give, and where it can the node, the 4 KiB leaf of its "
       "output\n"
       "and what was done instead. On whatever machine, threads or kernels, the verdict is the same. Exit status 0 verified, 1\n"
-      "refuted, 2 could not be checked.\n"
+      "refuted, 2 bad input, 3 could not be checked, 4 damaged: a file is not the one that was signed for, which is nobody's "
+      "lie.\n"
       "\n"
       "A sample is drawn from the signed receipt and a nonce that you choose after you have the receipt: nobody can know it "
       "earlier.\n"

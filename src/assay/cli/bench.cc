@@ -209,8 +209,7 @@ void PrintJson(const PreparedJob& prepared, const Compute& compute, const BenchR
 
 Result<int> RunBench(const BenchOptions& options) {
   ASSAY_ASSIGN(Compute compute, MakeCompute(options.compute));
-  ASSAY_ASSIGN(Job job, LoadJobOf(options.target));
-  if (!options.data.empty()) job.data.path = options.data;
+  ASSAY_ASSIGN(Job job, LoadJobOf(options.target, options.data));
   ASSAY_ASSIGN(const PreparedJob prepared, Prepare(std::move(job), compute.pool.get()));
   ASSAY_TRY(ComputeFor(prepared.job, compute));
   if (prepared.job.precision == Precision::kFp64Rounded) return BenchRounding(prepared, compute, options.steps, options.json);

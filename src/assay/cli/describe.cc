@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <utility>
+
 #include "assay/backend/ref/ref.h"
 #include "assay/cli/text.h"
 
@@ -87,19 +89,26 @@ ProgramSummary Summarize(const Program& program) {
   return summary;
 }
 
-std::string JobText(const PreparedJob& prepared) {
-  const Job& job = prepared.job;
-  const ProgramSummary program = Summarize(prepared.program);
+JobView ViewOf(PreparedJob prepared) {
+  return {.job = std::move(prepared.job),
+          .program = std::move(prepared.program),
+          .identity = prepared.identity,
+          .data = prepared.data.train->description()};
+}
+
+std::string JobText(const JobView& view) {
+  const Job& job = view.job;
+  const ProgramSummary program = Summarize(view.program);
   std::vector<std::string> ops;
   for (const auto& [name, count] : program.ops) ops.push_back(fmt::format("{} {}", count, name));
   std::string text;
   const auto line = [&](std::string_view key, const std::string& value) { text += fmt::format("{:<12} {}\n", key, value); };
   line("job", job.name);
-  line("job id", prepared.identity.job.hex());
+  line("job id", view.identity.job.hex());
   line("model", DescribeModel(job.model));
   line("parameters", Grouped(ParameterCount(job.model)));
-  line("data", prepared.data.train->description());
-  line("data root", prepared.identity.data.hex());
+  if (view.data) line("data", *view.data);
+  line("data root", view.identity.data.hex());
   line("batch", DescribeBatch(job));
   line("optimizer", DescribeOptimizer(job.optimizer));
   line("schedule", DescribeSchedule(job.schedule));
@@ -112,9 +121,9 @@ std::string JobText(const PreparedJob& prepared) {
   return text;
 }
 
-OrderedJson JobJson(const PreparedJob& prepared) {
-  const Job& job = prepared.job;
-  const ProgramSummary program = Summarize(prepared.program);
+OrderedJson JobJson(const JobView& view) {
+  const Job& job = view.job;
+  const ProgramSummary program = Summarize(view.program);
   OrderedJson parameters = OrderedJson::array();
   for (const StateSpec& spec : ModelState(job.model)) {
     const auto dims = spec.type.shape.dims();
@@ -123,9 +132,9 @@ OrderedJson JobJson(const PreparedJob& prepared) {
                           {"shape", std::vector<std::int64_t>(dims.begin(), dims.end())}});
   }
   return {{"job", job.name},
-          {"job_id", prepared.identity.job.hex()},
-          {"data_root", prepared.identity.data.hex()},
-          {"data", prepared.data.train->description()},
+          {"job_id", view.identity.job.hex()},
+          {"data_root", view.identity.data.hex()},
+          {"data", ToJson(view.data)},
           {"model", DescribeModel(job.model)},
           {"optimizer", DescribeOptimizer(job.optimizer)},
           {"schedule", DescribeSchedule(job.schedule)},

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "assay/cli/json.h"
@@ -25,7 +26,16 @@ ProgramSummary Summarize(const Program& program);
 // Flops of one pass through the graph.
 double FlopsOf(const Graph& graph);
 
-std::string JobText(const PreparedJob& prepared);
-OrderedJson JobJson(const PreparedJob& prepared);
+// What there is to say about a job, also where its data is not at hand.
+struct JobView {
+  Job job;
+  Program program;
+  RunIdentity identity;
+  std::optional<std::string> data;  // in words; none: not looked at
+};
+JobView ViewOf(PreparedJob prepared);
+
+std::string JobText(const JobView& view);
+OrderedJson JobJson(const JobView& view);
 
 }  // namespace assay::cli

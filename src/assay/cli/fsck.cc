@@ -11,8 +11,6 @@
 namespace assay::cli {
 namespace {
 
-constexpr int kExitDamaged = 1;
-
 struct FsckOptions {
   std::string run;
   bool json = false;
@@ -61,7 +59,7 @@ void AddFsck(Arguments& app, Command& command) {
   sub.Footer(
       "Says what is wrong with which file, and in the last line whether the run is whole, unfinished (sound, but without a "
       "receipt\n"
-      "yet; what an interrupted process left is named) or damaged. Exit status 0, 0 and 1; 2 when it could not be checked.\n"
+      "yet; what an interrupted process left is named) or damaged. Exit status 0, 0 and 4; 2 when it could not be checked.\n"
       "\n"
       "Example: assay fsck runs/mlp");
   sub.Option("run", options->run, "Run directory").Required().Type("RUN");

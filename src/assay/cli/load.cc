@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "assay/model/import.h"
+#include "assay/train/job_paths.h"
 
 namespace assay::cli {
 namespace {
@@ -28,15 +29,18 @@ Status LoadNewestSnapshot(const RunDirectory& run, ThreadPool& pool, LoadedModel
 
 }  // namespace
 
-Result<Job> LoadJobOf(const std::string& target) {
-  if (!IsDirectory(target)) return LoadJob(target);
-  ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(target));
-  return LoadJob(run.job_path());
+Result<Job> LoadJobOf(const std::string& target, const std::string& data) {
+  if (IsDirectory(target)) {
+    ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(target));
+    return LoadRunJob(run, data);
+  }
+  ASSAY_ASSIGN(Job job, LoadJob(target));
+  if (!data.empty()) job.data.path = data;
+  return job;
 }
 
 Result<LoadedModel> LoadModel(const ModelSource& source, ThreadPool& pool) {
-  ASSAY_ASSIGN(Job job, LoadJobOf(source.target));
-  if (!source.data.empty()) job.data.path = source.data;
+  ASSAY_ASSIGN(Job job, LoadJobOf(source.target, source.data));
   LoadedModel model;
   ASSAY_ASSIGN(model.prepared, Prepare(std::move(job), &pool));
   if (!source.weights.empty()) {

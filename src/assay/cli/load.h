@@ -23,8 +23,8 @@ struct LoadedModel {
   std::optional<SnapshotInfo> snapshot;  // absent when the weights came from a file
 };
 
-// Reads `target` as a job: that of a run directory, or a job file.
-Result<Job> LoadJobOf(const std::string& target);
+// Reads `target` as a job: that of a run directory, or a job file. `data` replaces the job's where it is not empty.
+Result<Job> LoadJobOf(const std::string& target, const std::string& data);
 
 // The newest valid snapshot of a run, or the weights given. The run's data must be the data it was trained on, unless `data` names other.
 Result<LoadedModel> LoadModel(const ModelSource& source, ThreadPool& pool);

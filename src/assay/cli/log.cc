@@ -19,12 +19,6 @@ struct LogOptions {
   bool json = false;
 };
 
-std::string Hex(ByteSpan bytes) {
-  std::string text;
-  for (const std::uint8_t byte : bytes) text += fmt::format("{:02x}", byte);
-  return text;
-}
-
 std::optional<std::size_t> IndexOfStep(const RunLog& log, std::int64_t step) {
   for (std::size_t i = 0; i < log.entries().size(); ++i) {
     if (log.entries()[i].step == step) return i;
@@ -50,7 +44,8 @@ Result<int> Prove(const LogOptions& options, const RunDirectory& run, const RunL
                               {"entry", Hex(Encode(entry))},
                               {"proof", proof},
                               {"root", log.checkpoint().root.hex()},
-                              {"checkpoint", std::string(note.begin(), note.end())}};
+                              {"checkpoint", std::string(note.begin(), note.end())},
+                              {"signer", run.signer().ToString()}};
     fmt::print("{}\n", Dump(json));
     return kExitOk;
   }

@@ -4,11 +4,15 @@
 #include "assay/cli/describe.h"
 #include "assay/cli/load.h"
 #include "assay/cli/text.h"
+#include "assay/cli/verification.h"
+#include "assay/ops/table.h"
+#include "assay/run/weights_root.h"
+#include "assay/train/job_paths.h"
 
 namespace assay::cli {
 namespace {
 
-constexpr int kExitFailedVerification = 1;
+constexpr std::uint64_t kMaxFixedBytes = std::uint64_t{1} << 30;
 
 struct ShowOptions {
   std::string target;
@@ -16,72 +20,124 @@ struct ShowOptions {
   bool json = false;
 };
 
+void PrintTensors(const Program& program) {
+  std::vector<std::vector<std::string>> rows = {{"tensor", "type", "bytes"}};
+  for (const StateSpec& spec : program.state) {
+    rows.push_back({spec.name, ToString(spec.type), Grouped(static_cast<std::int64_t>(spec.type.bytes()))});
+  }
+  fmt::print("\n{}", Table(rows));
+}
+
 Result<int> ShowJob(const ShowOptions& options) {
   ASSAY_ASSIGN(Job job, LoadJob(options.target));
-  ASSAY_ASSIGN(const PreparedJob prepared, Prepare(std::move(job)));
+  ASSAY_ASSIGN(PreparedJob prepared, Prepare(std::move(job)));
+  const JobView view = ViewOf(std::move(prepared));
   if (options.json) {
-    fmt::print("{}\n", Dump(JobJson(prepared)));
+    fmt::print("{}\n", Dump(JobJson(view)));
     return kExitOk;
   }
-  fmt::print("{}", JobText(prepared));
-  if (options.tensors) {
-    std::vector<std::vector<std::string>> rows = {{"tensor", "type", "bytes"}};
-    for (const StateSpec& spec : prepared.program.state) {
-      rows.push_back({spec.name, ToString(spec.type), Grouped(static_cast<std::int64_t>(spec.type.bytes()))});
-    }
-    fmt::print("\n{}", Table(rows));
-  }
+  fmt::print("{}", JobText(view));
+  if (options.tensors) PrintTensors(view.program);
   return kExitOk;
+}
+
+// A run as it was committed, and what is to be known about the files around it.
+struct RunView {
+  JobView job;
+  std::vector<std::string> notes;
+};
+
+Result<Bytes> ReadNamed(const RunDirectory& run, std::string_view name, const Digest& digest) {
+  const std::string path = JoinPath(run.path(), name);
+  ASSAY_ASSIGN(Bytes bytes, ReadFile(path, kMaxFixedBytes));
+  if (HashBytes(bytes) != digest) return Err("{}: is not the file that 'id' names; assay fsck says more", path);
+  return bytes;
+}
+
+// What is said about the data: nothing that would have to be taken from other data than the run's.
+std::optional<std::string> DescribeData(const Job& job, const RunIdentity& identity, std::vector<std::string>& notes) {
+  const auto data = OpenData(job.data, job.batch.sequence, nullptr);
+  if (!data) {
+    notes.push_back(fmt::format("the data is not here ({}); nothing is said about it", data.error().message));
+  } else if (data->root != identity.data) {
+    notes.push_back(
+        fmt::format("the data here has the root {}, it is not that of the run; nothing is said about it", data->root.hex()));
+  } else {
+    return data->train->description();
+  }
+  return std::nullopt;
+}
+
+// Everything comes from what the job id binds: job.bin and program.bin. Only the name and where the data lies are in job.toml alone.
+Result<RunView> ViewOf(const RunDirectory& run) {
+  ASSAY_ASSIGN(const Bytes job_bin, ReadNamed(run, "job.bin", run.header().job_bin));
+  ASSAY_ASSIGN(const Bytes program_bin, ReadNamed(run, "program.bin", run.header().program_bin));
+  ASSAY_ASSIGN(DecodedJob decoded, DecodeJob(job_bin));
+  ASSAY_ASSIGN(Program program, DecodeProgram(Ops(), program_bin));
+  RunView view{
+      .job = {.job = std::move(decoded.job), .program = std::move(program), .identity = run.identity(), .data = std::nullopt},
+      .notes = {}};
+  const auto written = LoadRunJob(run, "");
+  if (written) view.job.job.name = written->name;
+  if (const auto toml = ReadNamed(run, "job.toml", run.header().job_toml); !toml || !written) {
+    view.notes.push_back(
+        fmt::format("job.toml is not the one that this run was made from ({}); shown is the job that was committed to",
+                    toml ? written.error().message : toml.error().message));
+  } else {
+    view.job.data = DescribeData(*written, run.identity(), view.notes);
+  }
+  return view;
+}
+
+OrderedJson RunJson(const RunDirectory& run, const RunView& view, const std::optional<SnapshotInfo>& newest,
+                    const std::vector<std::int64_t>& steps) {
+  OrderedJson json = JobJson(view.job);
+  json["run"] = {{"path", run.path()},
+                 {"job_id", run.identity().job.hex()},
+                 {"signer", run.signer().ToString()},
+                 {"complete", newest && newest->step >= view.job.job.steps},
+                 {"step", newest ? newest->step : 0},
+                 {"loss", newest ? OrderedJson(newest->loss) : OrderedJson(nullptr)},
+                 {"val_loss", newest ? ToJson(newest->validation_loss) : OrderedJson(nullptr)},
+                 {"state_root", newest ? OrderedJson(newest->state_root.hex()) : OrderedJson(nullptr)},
+                 {"snapshots", steps},
+                 {"notes", view.notes}};
+  return json;
 }
 
 Result<int> ShowRun(const ShowOptions& options) {
   ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(options.target));
-  ASSAY_ASSIGN(Job job, LoadJob(run.job_path()));
-  ASSAY_ASSIGN(const PreparedJob prepared, Prepare(std::move(job)));
+  ASSAY_ASSIGN(const RunView view, ViewOf(run));
   ASSAY_ASSIGN(const std::vector<std::int64_t> steps, run.SnapshotSteps());
   std::optional<SnapshotInfo> newest;
   if (!steps.empty()) {
     ASSAY_ASSIGN(const Safetensors file, Safetensors::Open(run.SnapshotPath(steps.back())));
     ASSAY_ASSIGN(newest, SnapshotInfoOf(file));
   }
-  const bool complete = newest && newest->step >= prepared.job.steps;
   if (options.json) {
-    OrderedJson json = JobJson(prepared);
-    json["run"] = {{"path", run.path()},
-                   {"job_id", run.identity().job.hex()},
-                   {"complete", complete},
-                   {"step", newest ? newest->step : 0},
-                   {"loss", newest ? OrderedJson(newest->loss) : OrderedJson(nullptr)},
-                   {"val_loss", newest ? ToJson(newest->validation_loss) : OrderedJson(nullptr)},
-                   {"state_root", newest ? OrderedJson(newest->state_root.hex()) : OrderedJson(nullptr)},
-                   {"snapshots", steps}};
-    fmt::print("{}\n", Dump(json));
+    fmt::print("{}\n", Dump(RunJson(run, view, newest, steps)));
     return kExitOk;
   }
-  fmt::print("{}", JobText(prepared));
-  if (!newest) {
+  const std::int64_t all = view.job.job.steps;
+  fmt::print("{}{:<12} {}\n", JobText(view.job), "signer", run.signer().ToString());
+  if (newest) {
+    fmt::print("{:<12} {} of {} steps{}\n", "run", newest->step, all, newest->step >= all ? ", complete" : "");
+    fmt::print("{:<12} {:.6f}\n", "loss", newest->loss);
+    if (newest->validation_loss) fmt::print("{:<12} {:.6f}\n", "val loss", *newest->validation_loss);
+    fmt::print("{:<12} {}\n{:<12} {}\n", "state root", newest->state_root.hex(), "snapshots", steps.size());
+  } else {
     fmt::print("{:<12} no snapshot yet\n", "run");
-    return kExitOk;
   }
-  fmt::print("{:<12} {} of {} steps{}\n", "run", newest->step, prepared.job.steps, complete ? ", complete" : "");
-  fmt::print("{:<12} {:.6f}\n", "loss", newest->loss);
-  if (newest->validation_loss) fmt::print("{:<12} {:.6f}\n", "val loss", *newest->validation_loss);
-  fmt::print("{:<12} {}\n{:<12} {}\n", "state root", newest->state_root.hex(), "snapshots", steps.size());
+  for (const std::string& note : view.notes) fmt::print("{:<12} {}\n", "note", note);
+  if (options.tensors) PrintTensors(view.job.program);
   return kExitOk;
 }
 
 // The state root that the file's own tensors hash to; a file with element types that a state cannot have, has none.
 std::optional<Digest> RootOf(const Safetensors& file) {
-  std::vector<StateSpec> specs;
-  std::vector<Tensor> tensors;
-  for (const StoredTensor& stored : file.tensors()) {
-    auto tensor = stored.Load();
-    if (!tensor) return std::nullopt;
-    specs.push_back({stored.name, tensor->type(), {}});
-    tensors.push_back(std::move(*tensor));
-  }
   ThreadPool pool(1);
-  return StateRootOf(specs, tensors, pool);
+  const auto entries = EntriesOf(file, pool);
+  return entries ? std::optional(StateRoot(*entries)) : std::nullopt;
 }
 
 // Whether a snapshot's tensors hash to the root that it names; nothing to say of other files.
@@ -95,7 +151,7 @@ Result<int> ShowFile(const ShowOptions& options) {
   ASSAY_ASSIGN(const Safetensors file, Safetensors::Open(options.target));
   const std::optional<Digest> root = RootOf(file);
   const std::optional<bool> holds = RootHolds(file, root);
-  const int status = holds.value_or(true) ? kExitOk : kExitFailedVerification;
+  const int status = holds.value_or(true) ? kExitOk : kExitRefuted;
   std::vector<std::vector<std::string>> rows = {{"tensor", "type", "bytes"}};
   std::int64_t bytes = 0;
   std::int64_t elements = 0;
@@ -136,9 +192,24 @@ Result<int> ShowFile(const ShowOptions& options) {
   return status;
 }
 
+// Whatever is signed is shown by what it shows.
+Result<int> ShowSigned(const ShowOptions& options) {
+  ThreadPool pool(1);
+  ASSAY_ASSIGN(const Verification verification, VerifyFile(options.target, {}, pool));
+  if (options.json) {
+    OrderedJson json = {{"file", options.target}};
+    AddVerification(json, verification);
+    fmt::print("{}\n", Dump(json));
+  } else {
+    fmt::print("{}", VerificationText(verification));
+  }
+  return ExitStatusOf(verification);
+}
+
 Result<int> RunShow(const ShowOptions& options) {
-  if (!Exists(options.target)) return Err("{}: no such run, job file or safetensors file", options.target);
+  if (!Exists(options.target)) return Err("{}: no such run, job file, safetensors file, receipt or evidence", options.target);
   if (IsDirectory(options.target)) return ShowRun(options);
+  if (IsSignedFile(options.target)) return ShowSigned(options);
   if (options.target.ends_with(".safetensors")) return ShowFile(options);
   return ShowJob(options);
 }
@@ -147,12 +218,16 @@ Result<int> RunShow(const ShowOptions& options) {
 
 void AddShow(Arguments& app, Command& command) {
   auto options = std::make_shared<ShowOptions>();
-  Subcommand sub = app.Add("show", "What a job, a run or a safetensors file is");
+  Subcommand sub = app.Add("show", "What a job, a run, a safetensors file, a receipt or evidence is");
   sub.Footer(
       "Examples: assay show examples/gpt2-124m.toml    model, parameters, work and memory of a step, job id\n"
-      "          assay show runs/mlp                   the same, and how far the run has come\n"
-      "          assay show model.safetensors          tensors and metadata; checks the state root of a snapshot");
-  sub.Option("target", options->target, "Run directory, job file or .safetensors file").Required().Type("WHAT");
+      "          assay show runs/mlp                   the same as it was committed to, and how far the run has come; needs no "
+      "data\n"
+      "          assay show model.safetensors          tensors and metadata; checks the state root of a snapshot\n"
+      "          assay show receipt.json               what assay verify says about it");
+  sub.Option("target", options->target, "Run directory, job file, .safetensors file, receipt, checkpoint, proof or evidence")
+      .Required()
+      .Type("WHAT");
   sub.Flag("--tensors", options->tensors, "Also list every tensor of a job's state");
   sub.Flag("--json", options->json, "Print one JSON object");
   SetCommand(sub, std::move(options), command, RunShow);

@@ -82,7 +82,8 @@ Result<int> RunTrain(const TrainOptions& options) {
   ASSAY_TRY(ComputeFor(prepared.job, compute));
   ASSAY_TRY(CheckFits(prepared, *compute.backend));
   ASSAY_ASSIGN(const SigningKey key, OpenSigner(options.key));
-  ASSAY_ASSIGN(RunDirectory run, RunDirectory::OpenForTraining(options.out, ContentOf(prepared), key.verify_key()));
+  ASSAY_ASSIGN(RunDirectory run,
+               RunDirectory::OpenForTraining(options.out, ContentOf(prepared, options.out), key.verify_key()));
 
   std::optional<RunDirectory> follow;
   if (!options.follow.empty()) {

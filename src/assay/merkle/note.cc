@@ -4,6 +4,8 @@
 #include <charconv>
 #include <limits>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "assay/base/base64.h"
 #include "assay/base/check.h"
@@ -85,6 +87,27 @@ bool IsGood(const SignatureLine& line, std::string_view text, const VerifyKey& k
   return key.Verify(AsBytes(text), signature);
 }
 
+struct Note {
+  Checkpoint checkpoint;
+  std::string_view text;  // what is signed
+  std::vector<SignatureLine> signatures;
+};
+
+Result<Note> ParseNote(std::string_view note, std::string_view what) {
+  if (note.size() > kMaxNoteBytes) return Err("{}: has {} bytes, expected at most {}", what, note.size(), kMaxNoteBytes);
+  std::string_view rest = note;
+  Note parsed;
+  ASSAY_ASSIGN(parsed.checkpoint, ParseText(rest, what));
+  parsed.text = note.substr(0, note.size() - rest.size() - 1);
+  do {
+    const auto line = NextLine(rest);
+    auto signature = line ? ParseSignature(*line) : std::nullopt;
+    if (!signature) return Err("{}: expected lines of signatures after the empty line, and a line end after each", what);
+    parsed.signatures.push_back(std::move(*signature));
+  } while (!rest.empty());
+  return parsed;
+}
+
 }  // namespace
 
 std::string CheckpointText(const Checkpoint& checkpoint) {
@@ -103,22 +126,21 @@ std::string SignCheckpoint(const Checkpoint& checkpoint, const SigningKey& key) 
 }
 
 Result<Checkpoint> OpenCheckpoint(std::string_view note, const VerifyKey& key, std::string_view what) {
-  if (note.size() > kMaxNoteBytes) return Err("{}: has {} bytes, expected at most {}", what, note.size(), kMaxNoteBytes);
-  std::string_view rest = note;
-  ASSAY_ASSIGN(Checkpoint checkpoint, ParseText(rest, what));
-  const std::string_view text = note.substr(0, note.size() - rest.size() - 1);
+  ASSAY_ASSIGN(const Note parsed, ParseNote(note, what));
   bool found = false;
-  do {
-    const auto line = NextLine(rest);
-    const auto signature = line ? ParseSignature(*line) : std::nullopt;
-    if (!signature) return Err("{}: expected lines of signatures after the empty line, and a line end after each", what);
-    if (signature->name != key.name() || signature->hash != key.hash()) continue;
+  for (const SignatureLine& signature : parsed.signatures) {
+    if (signature.name != key.name() || signature.hash != key.hash()) continue;
     if (found) return Err("{}: is signed twice by {}", what, key.id());
-    if (!IsGood(*signature, text, key)) return Err("{}: the signature of {} does not fit the text", what, key.id());
+    if (!IsGood(signature, parsed.text, key)) return Err("{}: the signature of {} does not fit the text", what, key.id());
     found = true;
-  } while (!rest.empty());
+  }
   if (!found) return Err("{}: is not signed by {}", what, key.id());
-  return checkpoint;
+  return parsed.checkpoint;
+}
+
+Result<Checkpoint> ReadCheckpoint(std::string_view note, std::string_view what) {
+  ASSAY_ASSIGN(Note parsed, ParseNote(note, what));
+  return std::move(parsed.checkpoint);
 }
 
 }  // namespace assay

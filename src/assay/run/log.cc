@@ -45,6 +45,27 @@ std::string StrangeBundle(const std::string& directory, std::span<const Bytes> e
   return directory;
 }
 
+Result<std::vector<Bytes>> ReadBundles(const std::string& directory, std::uint64_t size) {
+  std::vector<Bytes> encoded;
+  for (const Bundle& bundle : Bundles(size)) {
+    const std::string path = JoinPath(directory, bundle.path);
+    ASSAY_ASSIGN(const Bytes bytes, ReadFile(path, kMaxTileBytes));
+    ASSAY_ASSIGN(std::vector<Bytes> entries, ParseBundle(bytes, bundle.entries, path));
+    for (Bytes& entry : entries) encoded.push_back(std::move(entry));
+  }
+  return encoded;
+}
+
+Status CheckRoot(const std::string& directory, std::span<const Bytes> entries, const Digest& expected) {
+  std::vector<Digest> hashes;
+  hashes.reserve(entries.size());
+  for (const Bytes& entry : entries) hashes.push_back(LeafHash(entry));
+  const Digest root = TreeRoot(std::move(hashes));
+  if (root == expected) return {};
+  return Err("{}: the entries' root is {}, the checkpoint says {}", StrangeBundle(directory, entries), root.hex(),
+             expected.hex());
+}
+
 }  // namespace
 
 std::string LogOrigin(const VerifyKey& signer, const Digest& job) { return fmt::format("{}/{}", signer.name(), job.hex()); }
@@ -53,36 +74,50 @@ bool RunLog::Exists(const std::string& directory) { return assay::Exists(JoinPat
 
 Result<RunLog> RunLog::Read(const std::string& directory, const VerifyKey& signer, const Digest& trajectory,
                             std::uint64_t max_entries) {
+  auto log = Examine(directory, signer, trajectory, max_entries);
+  if (!log) return tl::unexpected(std::move(log).error().error);
+  return std::move(*log);
+}
+
+tl::expected<RunLog, LogFault> RunLog::Examine(const std::string& directory, const VerifyKey& signer, const Digest& trajectory,
+                                               std::uint64_t max_entries) {
+  const auto fault = [](const Error& error, bool of_signer) { return tl::unexpected(LogFault{error, of_signer}); };
   const std::string note_path = JoinPath(directory, kCheckpointFile);
-  ASSAY_ASSIGN(const Bytes note, ReadFile(note_path, kMaxCheckpointBytes));
+  const auto bytes = ReadFile(note_path, kMaxCheckpointBytes);
+  if (!bytes) return fault(bytes.error(), false);
+  const std::string_view note(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  const auto checkpoint = OpenCheckpoint(note, signer, note_path);
+  if (!checkpoint) return fault(checkpoint.error(), ReadCheckpoint(note, note_path).has_value());
+  if (checkpoint->size > max_entries) {
+    const std::string message =
+        fmt::format("{}: says {} entries, expected at most {}", note_path, checkpoint->size, max_entries);
+    return fault({.message = message}, true);
+  }
+  const auto encoded = ReadBundles(directory, checkpoint->size);
+  if (!encoded) return fault(encoded.error(), false);
+  if (const Status right = CheckRoot(directory, *encoded, checkpoint->root); !right) return fault(right.error(), false);
   RunLog log(trajectory);
-  ASSAY_ASSIGN(log.checkpoint_, OpenCheckpoint({reinterpret_cast<const char*>(note.data()), note.size()}, signer, note_path));
-  if (log.checkpoint_.size > max_entries) {
-    return Err("{}: says {} entries, expected at most {}", note_path, log.checkpoint_.size, max_entries);
-  }
-  std::vector<Bytes> encoded;
-  for (const Bundle& bundle : Bundles(log.checkpoint_.size)) {
-    const std::string path = JoinPath(directory, bundle.path);
-    ASSAY_ASSIGN(const Bytes bytes, ReadFile(path, kMaxTileBytes));
-    ASSAY_ASSIGN(std::vector<Bytes> entries, ParseBundle(bytes, bundle.entries, path));
-    for (Bytes& entry : entries) {
-      ASSAY_ASSIGN(const LogEntry decoded, DecodeLogEntry(entry, path));
-      const Digest previous = log.hashes_.empty() ? trajectory : log.hashes_.back();
-      if (decoded.previous != previous) {
-        return Err("{}: the entry of step {} does not follow from {}", path, decoded.step,
-                   log.hashes_.empty() ? "this job" : "the entry before it");
-      }
-      log.Append(decoded);
-      encoded.push_back(std::move(entry));
-    }
-  }
-  if (log.root() != log.checkpoint_.root) {
-    return Err("{}: the entries' root is {}, the checkpoint says {}", StrangeBundle(directory, encoded), log.root().hex(),
-               log.checkpoint_.root.hex());
-  }
-  ASSAY_TRY(CheckTiles(directory, encoded));
+  log.checkpoint_ = *checkpoint;
+  if (const Status chained = log.AppendSigned(directory, *encoded); !chained) return fault(chained.error(), true);
+  if (const Status tiles = CheckTiles(directory, *encoded); !tiles) return fault(tiles.error(), false);
   log.written_ = log.entries_.size();
   return log;
+}
+
+// Entries whose root is signed.
+Status RunLog::AppendSigned(const std::string& directory, std::span<const Bytes> entries) {
+  const std::vector<Bundle> bundles = Bundles(entries.size());
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const std::string path = JoinPath(directory, bundles[i / kTileWidth].path);
+    ASSAY_ASSIGN(const LogEntry decoded, DecodeLogEntry(entries[i], path));
+    const Digest previous = hashes_.empty() ? trajectory_ : hashes_.back();
+    if (decoded.previous != previous) {
+      return Err("{}: the entry of step {} does not follow from {}", path, decoded.step,
+                 hashes_.empty() ? "this job" : "the entry before it");
+    }
+    Append(decoded);
+  }
+  return {};
 }
 
 Digest RunLog::root() const { return TreeRoot(hashes_); }

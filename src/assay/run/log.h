@@ -17,6 +17,13 @@ namespace assay {
 
 inline constexpr std::uint64_t kMaxLogEntries = std::uint64_t{1} << 32;  // a run has fewer than 2^32 steps
 
+// Why a log cannot be taken, and whose fault it is: its signer's, who signed what is no log of the job or whose signature does not fit; otherwise files are missing,
+// torn or not the ones that were signed for, and nobody can say who made them so.
+struct LogFault {
+  Error error;
+  bool of_signer = false;
+};
+
 class RunLog {
  public:
   explicit RunLog(const Digest& trajectory) : trajectory_(trajectory) {}
@@ -25,6 +32,9 @@ class RunLog {
   // `origin` of the checkpoint is the caller's to judge. A log of more than `max_entries` is refused unread.
   static Result<RunLog> Read(const std::string& directory, const VerifyKey& signer, const Digest& trajectory,
                              std::uint64_t max_entries = kMaxLogEntries);
+  // The same for those who tell damage from guilt.
+  static tl::expected<RunLog, LogFault> Examine(const std::string& directory, const VerifyKey& signer, const Digest& trajectory,
+                                                std::uint64_t max_entries = kMaxLogEntries);
   // Whether `directory` has a checkpoint.
   static bool Exists(const std::string& directory);
 
@@ -46,6 +56,7 @@ class RunLog {
   Status Tidy(const std::string& directory) const;
 
  private:
+  Status AppendSigned(const std::string& directory, std::span<const Bytes> entries);
   Digest trajectory_;
   std::vector<LogEntry> entries_;
   std::vector<Digest> hashes_;

@@ -7,6 +7,7 @@
 
 #include "assay/base/file.h"
 #include "assay/merkle/tiles.h"
+#include "assay/merkle/tree.h"
 
 namespace assay {
 namespace {
@@ -135,9 +136,53 @@ TEST_F(RunLogTest, RefusesAnotherTrajectoryAnotherKeyAndABrokenChain) {
     entries.push_back(Encode(entry));
   }
   for (const TileFile& tile : NewTiles(entries, 0)) ASSERT_TRUE(WriteFileAtomic(path_ + "/" + tile.path, tile.content));
+  std::vector<Digest> hashes;
+  for (const Bytes& entry : entries) hashes.push_back(LeafHash(entry));
+  const Checkpoint checkpoint{.origin = "test/j", .size = 3, .root = TreeRoot(hashes)};
+  ASSERT_TRUE(WriteFileAtomic(path_ + "/checkpoint", AsBytes(SignCheckpoint(checkpoint, key_))));
   const auto read = Read();
   ASSERT_FALSE(read);
   EXPECT_NE(read.error().message.find("the entry of step 1 does not follow"), std::string::npos) << read.error().message;
+  EXPECT_TRUE(RunLog::Examine(path_, key_.verify_key(), D("t")).error().of_signer);
+}
+
+// Bytes that a signature covers are its signer's; whatever else is wrong with the files, nobody can say who made it so.
+TEST_F(RunLogTest, DamageIsToldFromWhatTheSignerSigned) {
+  RunLog log(D("t"));
+  Grow(log, 3);
+  ASSERT_TRUE(log.Write(path_, "test/j", key_));
+  const auto of_signer = [&](std::uint64_t max_entries = 3) {
+    const auto read = RunLog::Examine(path_, key_.verify_key(), D("t"), max_entries);
+    EXPECT_FALSE(read);
+    return read.error().of_signer;
+  };
+  for (const std::string& file : Files()) {
+    if (file == "checkpoint") continue;
+    const std::string path = path_ + "/" + file;
+    const Bytes good = *ReadFile(path, 1 << 20);
+    for (std::size_t i = 0; i < good.size(); i += 7) {
+      Bytes bad = good;
+      bad[i] ^= 1;
+      ASSERT_TRUE(WriteFileAtomic(path, bad));
+      EXPECT_FALSE(of_signer()) << file << " byte " << i;
+    }
+    ASSERT_TRUE(RemoveFile(path));
+    EXPECT_FALSE(of_signer()) << file;
+    ASSERT_TRUE(WriteFileAtomic(path, good));
+  }
+  EXPECT_TRUE(of_signer(2)) << "more entries than the job has";
+  const std::string path = path_ + "/checkpoint";
+  const Bytes note = *ReadFile(path, 1 << 20);
+  Bytes bad = note;
+  bad[5] = 'x';
+  ASSERT_TRUE(WriteFileAtomic(path, bad));
+  EXPECT_TRUE(of_signer()) << "the signature does not fit";
+  bad = note;
+  bad.resize(bad.size() / 2);
+  ASSERT_TRUE(WriteFileAtomic(path, bad));
+  EXPECT_FALSE(of_signer()) << "torn";
+  ASSERT_TRUE(RemoveFile(path));
+  EXPECT_FALSE(of_signer()) << "missing";
 }
 
 TEST_F(RunLogTest, ATruncatedLogIsRewrittenBeforeItGrowsAgain) {

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "assay/base/base64.h"
 #include "assay/base/quote.h"
 #include "assay/merkle/dsse.h"
 
@@ -150,6 +151,14 @@ Result<Receipt> ParseStatement(std::string_view statement, std::string_view what
 
 std::string SignReceipt(const Receipt& receipt, const SigningKey& key) {
   return SignEnvelope(kPayloadType, ToStatement(receipt), key);
+}
+
+Result<Receipt> ReadReceipt(std::string_view file, std::string_view what) {
+  const json envelope = json::parse(file, nullptr, false);
+  const Reader in(envelope);
+  const auto payload = FromBase64(in.Text("/payload"));
+  if (in.Text("/payloadType") != kPayloadType || !payload) return Err("{}: expected a receipt (docs/formats/receipt.md)", what);
+  return ParseStatement({reinterpret_cast<const char*>(payload->data()), payload->size()}, what);
 }
 
 Result<Receipt> OpenReceipt(std::string_view file, const VerifyKey& key, std::string_view what) {

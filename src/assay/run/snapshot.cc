@@ -164,6 +164,13 @@ std::map<std::string, std::string> ToMetadata(const SnapshotInfo& info) {
   return metadata;
 }
 
+TensorsFormat FormatOf(const Safetensors& file) {
+  const auto found = file.metadata().find(kFormatKey);
+  if (found == file.metadata().end()) return TensorsFormat::kOther;
+  if (found->second == kWeightsFormat) return TensorsFormat::kWeights;
+  return found->second == kSnapshotFormat ? TensorsFormat::kSnapshot : TensorsFormat::kOther;
+}
+
 Result<SnapshotInfo> SnapshotInfoOf(const Safetensors& file) {
   const MetadataReader in(file);
   ASSAY_ASSIGN(const std::string format, in.Text(kFormatKey));

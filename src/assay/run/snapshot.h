@@ -49,6 +49,9 @@ Bytes SignedMessage(const SnapshotInfo& info);
 bool IsSignedBy(const SnapshotInfo& info, const VerifyKey& key);
 
 std::map<std::string, std::string> ToMetadata(const SnapshotInfo& info);
+// What a file says it is; that it is so remains to be checked.
+enum class TensorsFormat : std::uint8_t { kOther, kSnapshot, kWeights };
+TensorsFormat FormatOf(const Safetensors& file);
 Result<SnapshotInfo> SnapshotInfoOf(const Safetensors& file);
 
 Status WriteSnapshot(const std::string& path, std::span<const StateSpec> specs, std::span<const Tensor> state,

@@ -6,11 +6,17 @@
 
 #include "assay/base/check.h"
 #include "assay/exec/step_nodes.h"
+#include "assay/run/commit_schedule.h"
 #include "assay/train/explain.h"
 #include "assay/train/replay.h"
 
 namespace assay {
 namespace {
+
+constexpr std::string_view kVendorReason =
+    "the job's precision is fp32-vendor: the vendor's kernels give other bits on another machine, so that nothing computed "
+    "here speaks for the run or "
+    "against it";
 
 // What ends an audit early: the run is refuted, or the audit cannot go on (no refutation, a reason).
 struct Stop {
@@ -34,6 +40,15 @@ class Auditor {
   void IgnoreRoundings() {
     ignore_roundings_ = true;
     replay_.IgnoreRoundings();
+  }
+
+  // The entry that commits to `step`, which the log has.
+  std::optional<Stop> CheckEntryOf(std::int64_t step) {
+    if (auto stop = CheckStart(); stop || step == 0) return stop;
+    const CommitSchedule schedule = CommitSchedule::Of(prepared_.job);
+    Segment segment{.begin = schedule.StepOfEntry(schedule.EntriesAfter(step - 1) - 1), .end = step};
+    while (!schedule.IsCommitted(segment.end)) ++segment.end;
+    return CheckSegment(segment);
   }
 
   // Replays the segments, which are in ascending order.
@@ -156,10 +171,10 @@ class Auditor {
         {}};
   }
 
-  // What cannot be read here is undecided; what is not as it must be refutes the run.
+  // What this machine cannot read is undecided; a file that is not as it must be is damaged.
   static Stop StopBy(const Error& error, std::int64_t step) {
     if (error.system) return {{}, error.message};
-    return {Refutation{.reason = error.message, .step = step}, {}};
+    return {Refutation{.reason = error.message, .damage = true, .step = step}, {}};
   }
 
   // The weights that were delivered are those of the last state, which is at hand here or in the last snapshot.
@@ -203,7 +218,7 @@ std::optional<Error> CheckSnapshotContents(const RunDirectory& run, const Prepar
 }
 
 AuditReport Refuted(AuditReport report, Refutation refutation) {
-  report.verdict = Verdict::kRefuted;
+  report.verdict = refutation.damage ? Verdict::kDamaged : Verdict::kRefuted;
   report.refutation = std::move(refutation);
   return report;
 }
@@ -215,8 +230,46 @@ std::string_view Name(Verdict verdict) {
     case Verdict::kVerified: return "verified";
     case Verdict::kRefuted: return "refuted";
     case Verdict::kUnchecked: return "unchecked";
+    case Verdict::kDamaged: return "damaged";
   }
   return "unchecked";
+}
+
+std::vector<std::string> AssumedBy(const AuditOptions& options, const RunDirectory& run, const AuditReport& report) {
+  std::vector<std::string> assumed;
+  if (!options.expected.job) {
+    assumed.push_back(
+        fmt::format("the job is the run's own, {}; --job JOB insists on the one that was asked for", run.identity().job.hex()));
+  }
+  if (!options.expected.signer) {
+    assumed.push_back(
+        fmt::format("the signer is whoever the run names, {}; --signer KEY insists on one", run.signer().ToString()));
+  }
+  const auto drawn = static_cast<std::int64_t>(report.drawn.size());
+  if (options.sample_percent && drawn < report.segments) {
+    assumed.push_back(
+        fmt::format("{} of {} segments were not drawn and not replayed", report.segments - drawn, report.segments));
+  }
+  if (report.verdict == Verdict::kVerified) {
+    assumed.push_back(
+        "the validation loss in the metadata of model.safetensors, which the job does not fix, was not computed again");
+  }
+  return assumed;
+}
+
+Result<std::optional<Refutation>> AuditStep(const RunDirectory& run, const PreparedJob& prepared, std::int64_t step,
+                                            Backend& backend, ThreadPool& pool) {
+  const Job& job = prepared.job;
+  if (job.precision == Precision::kFp32Vendor) return Err("{}", kVendorReason);
+  if (step < 0 || step > job.steps) return Err("step {}: the job has {} steps", step, job.steps);
+  ASSAY_ASSIGN(RunLog log, RunLog::Read(run.log_path(), run.signer(), run.identity().trajectory));
+  if (log.entries().empty() || log.entries().back().step < step)
+    return Err("{}: the log has no entry for step {}", run.log_path(), step);
+  const Claims claims{.log = std::move(log), .receipt = {}, .receipt_hash = {}};
+  const AuditHooks hooks;
+  std::optional<Stop> stop = Auditor(run, prepared, claims, backend, pool, hooks).CheckEntryOf(step);
+  if (stop && !stop->refutation) return Err("{}", stop->reason);
+  return stop ? std::move(stop->refutation) : std::nullopt;
 }
 
 AuditReport Audit(const RunDirectory& run, const PreparedJob& prepared, const AuditOptions& options, Backend& backend,
@@ -229,8 +282,13 @@ AuditReport Audit(const RunDirectory& run, const PreparedJob& prepared, const Au
   }
   if (auto* refuted = std::get_if<Refutation>(&*checked)) return Refuted(std::move(report), std::move(*refuted));
   const Claims& claims = std::get<Claims>(*checked);
+  if (prepared.job.precision == Precision::kFp32Vendor) {
+    report.reason = kVendorReason;
+    return report;
+  }
 
-  std::vector<Segment> segments = SegmentsOf(prepared.job.steps, prepared.job.snapshot.every);
+  // By the receipt: which segments there are is signed for before any is drawn.
+  std::vector<Segment> segments = SegmentsOf(prepared.job.steps, claims.receipt.snapshot_every);
   report.segments = static_cast<std::int64_t>(segments.size());
   const double percent = options.sample_percent.value_or(100);
   report.drawn = DrawSegments(claims.receipt_hash, options.nonce, report.segments, SampleSize(report.segments, percent));
@@ -251,7 +309,7 @@ AuditReport Audit(const RunDirectory& run, const PreparedJob& prepared, const Au
   if (stop) return Refuted(std::move(report), *stop->refutation);
   if (!options.sample_percent) {
     if (const auto error = CheckSnapshotContents(run, prepared, pool)) {
-      if (!error->system) return Refuted(std::move(report), {.reason = error->message});
+      if (!error->system) return Refuted(std::move(report), {.reason = error->message, .damage = true});
       report.reason = error->message;
       return report;
     }

@@ -18,8 +18,13 @@
 
 namespace assay {
 
-enum class Verdict { kVerified, kRefuted, kUnchecked };
-std::string_view Name(Verdict verdict);  // "verified", "refuted", "unchecked"
+enum class Verdict {
+  kVerified,
+  kRefuted,    // what was signed contradicts itself, the job that was asked for, or a value that was computed again
+  kUnchecked,  // this machine cannot tell
+  kDamaged,    // the signed parts hold, but a file is not the one that they commit to: a bad copy, which speaks against nobody
+};
+std::string_view Name(Verdict verdict);  // "verified"
 
 struct AuditOptions {
   Expectation expected{};
@@ -48,12 +53,21 @@ struct AuditRoundings {
 struct AuditReport {
   Verdict verdict = Verdict::kUnchecked;
   std::int64_t steps_checked = 0;
-  std::int64_t segments = 0;          // of the run
-  std::vector<std::int64_t> drawn{};  // the ones that were replayed
-  std::optional<Refutation> refutation{};
-  std::string reason{};  // why it could not be checked
+  std::int64_t segments = 0;               // of the run
+  std::vector<std::int64_t> drawn{};       // the ones that were replayed
+  std::optional<Refutation> refutation{};  // of a run that is refuted or damaged
+  std::string reason{};                    // why it could not be checked
   std::optional<AuditRoundings> roundings{};
 };
+
+// What the verdict of such an audit takes on trust, a line for each.
+std::vector<std::string> AssumedBy(const AuditOptions& options, const RunDirectory& run, const AuditReport& report);
+
+// The words of an audit about one step (0: the starting state): what is false about the entry of the log that commits to it, with the steps between it and the nearest
+// snapshot gone through on the way. Nothing where all of them are as the job gives them. For those who know the step already, such as a dispute about two runs. An
+// error: cannot be told here, or the log has no such entry.
+Result<std::optional<Refutation>> AuditStep(const RunDirectory& run, const PreparedJob& prepared, std::int64_t step,
+                                            Backend& backend, ThreadPool& pool);
 
 AuditReport Audit(const RunDirectory& run, const PreparedJob& prepared, const AuditOptions& options, Backend& backend,
                   ThreadPool& pool, const AuditHooks& hooks);

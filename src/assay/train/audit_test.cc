@@ -168,15 +168,127 @@ TEST_F(AuditTest, LinksInARunAreRefused) {
   EXPECT_TRUE(Exists(path_ + "/../elsewhere/file"));
 }
 
-// A file that this machine cannot read says nothing about the provider; one that is not there does.
-TEST_F(AuditTest, WhatIsMissingRefutes) {
+// Guilt is a contradiction with one's own signature. Files that are gone, torn or not the ones that were signed for speak against nobody.
+TEST_F(AuditTest, ABadCopyIsDamagedNotRefuted) {
   ASSERT_TRUE(Train());
-  ASSERT_TRUE(RemoveFile(path_ + "/model.safetensors"));
-  EXPECT_EQ(Check().verdict, Verdict::kRefuted);
-  ASSERT_TRUE(Train());
+  for (const std::string file :
+       {"model.safetensors", "snapshots/step-0000000006.safetensors", "snapshots/step-0000000012.safetensors", "job.bin",
+        "job.toml", "program.bin", "log/tile/0/000.p/5", "log/tile/entries/000.p/5", "log/checkpoint", "receipt.json"}) {
+    const std::string path = path_ + "/" + file;
+    const Bytes good = *ReadFile(path, 1 << 20);
+    const auto expect_damaged = [&](const std::string& what) {
+      const AuditReport report = Check();
+      EXPECT_EQ(Name(report.verdict), "damaged")
+          << file << " " << what << ": " << report.refutation.value_or(Refutation{}).reason << report.reason;
+    };
+    ASSERT_TRUE(WriteFileAtomic(path, ByteSpan(good).first(good.size() / 2)));
+    expect_damaged("cut");
+    if (file != "log/checkpoint" && file != "receipt.json") {  // a signature that does not fit is another matter
+      Bytes bad = good;
+      bad[bad.size() - 3] ^= 1;
+      ASSERT_TRUE(WriteFileAtomic(path, bad));
+      expect_damaged("flipped");
+    }
+    if (file != "snapshots/step-0000000006.safetensors" &&
+        file != "receipt.json") {  // one may be pruned; without the other, training goes on
+      ASSERT_TRUE(RemoveFile(path));
+      if (file != "snapshots/step-0000000012.safetensors") expect_damaged("missing");
+    }
+    ASSERT_TRUE(WriteFileAtomic(path, good));
+  }
   EXPECT_EQ(Check().verdict, Verdict::kVerified);
-  ASSERT_TRUE(RemoveFile(path_ + "/job.bin"));
-  EXPECT_EQ(Check().verdict, Verdict::kRefuted);
+}
+
+TEST_F(AuditTest, ASignatureThatDoesNotFitRefutes) {
+  ASSERT_TRUE(Train());
+  for (const std::string file : {"log/checkpoint", "receipt.json"}) {
+    const std::string path = path_ + "/" + file;
+    const Bytes good = *ReadFile(path, 1 << 20);
+    Bytes bad = good;
+    bad[bad.size() - 20] = bad[bad.size() - 20] == 'A' ? 'B' : 'A';
+    ASSERT_TRUE(WriteFileAtomic(path, bad));
+    EXPECT_EQ(Name(Check().verdict), "refuted") << file;
+    ASSERT_TRUE(WriteFileAtomic(path, good));
+  }
+}
+
+// The same altered snapshot: somebody's, and its signer's.
+TEST_F(AuditTest, ASnapshotThatTheLogContradictsIsGuiltOnlyWhereItIsSigned) {
+  ASSERT_TRUE(Train(7));
+  ASSERT_TRUE(Train());
+  for (const std::int64_t step : {6, 7}) {
+    const Bytes good = *ReadFile(SnapshotPath(step), 1 << 20);
+    auto snapshot = *ReadSnapshot(SnapshotPath(step), prepared_.program.state, pool_);
+    snapshot.state.front().Span<float>()[0] += 1;
+    snapshot.info.state_root = StateRootOf(prepared_.program.state, snapshot.state, pool_);
+    ASSERT_TRUE(WriteSnapshot(SnapshotPath(step), prepared_.program.state, snapshot.state, snapshot.info));
+    EXPECT_EQ(Name(Check().verdict), "damaged") << step;
+    snapshot.info.signature = key_.Sign(SignedMessage(snapshot.info));
+    ASSERT_TRUE(WriteSnapshot(SnapshotPath(step), prepared_.program.state, snapshot.state, snapshot.info));
+    const AuditReport report = Check();
+    EXPECT_EQ(Name(report.verdict), "refuted") << step;
+    EXPECT_EQ(report.refutation.value_or(Refutation{}).step, step);
+    ASSERT_TRUE(WriteFileAtomic(SnapshotPath(step), good));
+  }
+  EXPECT_EQ(Check().verdict, Verdict::kVerified);
+}
+
+TEST_F(AuditTest, WeightsThatWereNotSignedForAreABadCopy) {
+  ASSERT_TRUE(Train());
+  const std::string path = path_ + "/model.safetensors";
+  const SnapshotInfo info = *SnapshotInfoOf(*Safetensors::Open(path));
+  auto last = *ReadSnapshot(SnapshotPath(12), prepared_.program.state, pool_);
+  SnapshotInfo other = info;
+  other.validation_loss = 0.125f;
+  ASSERT_TRUE(WriteSafetensors(path, WeightsOf(prepared_, last.state), ToMetadata(other)));
+  EXPECT_EQ(Name(Check().verdict), "damaged") << "metadata";
+  last.state.back().Span<float>()[0] += 1;
+  ASSERT_TRUE(WriteSafetensors(path, WeightsOf(prepared_, last.state), ToMetadata(info)));
+  EXPECT_EQ(Name(Check().verdict), "damaged") << "a weight";
+  SignAgain([&](Receipt& receipt) { receipt.weights = WeightsRoot(*Safetensors::Open(path), pool_).value(); });
+  EXPECT_EQ(Name(Check().verdict), "refuted") << "signed for by its tensors";
+}
+
+TEST_F(AuditTest, OtherDataHereLeavesTheRunUnchecked) {
+  ASSERT_TRUE(Train());
+  Job job = prepared_.job;
+  job.data.samples = 32;
+  const PreparedJob other = *Prepare(job);
+  const AuditReport report = Audit(*RunDirectory::Open(path_), other, {}, *backend_, pool_, {});
+  EXPECT_EQ(Name(report.verdict), "unchecked");
+  EXPECT_NE(report.reason.find("another data set than the one here"), std::string::npos) << report.reason;
+}
+
+// The vendor's FP32 gives other bits on another machine, and honest runs were refuted by them.
+TEST_F(AuditTest, AVendorsPlainFp32IsUnchecked) {
+  auto job = *ParseJob(std::string("precision = \"fp32-vendor\"\n") + kJob, "test.toml");
+  prepared_ = *Prepare(job);
+  ASSERT_TRUE(Train());
+  const AuditReport report = Check();
+  EXPECT_EQ(Name(report.verdict), "unchecked");
+  EXPECT_NE(report.reason.find("fp32-vendor"), std::string::npos) << report.reason;
+  EXPECT_EQ(report.steps_checked, 0);
+}
+
+TEST_F(AuditTest, WhatIsTakenOnTrustIsSaid) {
+  ASSERT_TRUE(Train());
+  const RunDirectory run = *RunDirectory::Open(path_);
+  const auto assumed = [&](const AuditOptions& options) {
+    const std::vector<std::string> lines = AssumedBy(options, run, Audit(run, prepared_, options, *backend_, pool_, {}));
+    std::string all;
+    for (const std::string& line : lines) all += line + "\n";
+    return all;
+  };
+  const std::string nothing_asked = assumed({});
+  EXPECT_NE(nothing_asked.find("the job is the run's own, " + run.identity().job.hex()), std::string::npos) << nothing_asked;
+  EXPECT_NE(nothing_asked.find("the signer is whoever the run names, " + run.signer().ToString()), std::string::npos)
+      << nothing_asked;
+  const AuditOptions asked{.expected = {.job = run.identity().job, .signer = run.signer()}};
+  EXPECT_EQ(assumed(asked).find("whoever"), std::string::npos) << assumed(asked);
+  EXPECT_EQ(assumed(asked).find("the run's own"), std::string::npos) << assumed(asked);
+  AuditOptions sampled = asked;
+  sampled.sample_percent = 50;
+  EXPECT_NE(assumed(sampled).find("1 of 2 segments were not drawn"), std::string::npos) << assumed(sampled);
 }
 
 }  // namespace

@@ -4,7 +4,9 @@
 #include <bit>
 
 #include "assay/merkle/tree.h"
+#include "assay/run/snapshot_fit.h"
 #include "assay/run/weights_root.h"
+#include "assay/train/job_paths.h"
 #include "assay/train/weights.h"
 
 namespace assay {
@@ -17,26 +19,29 @@ std::optional<Refutation> Refute(std::string reason, std::optional<std::int64_t>
   return Refutation{.reason = std::move(reason), .step = step};
 }
 
-// An error that says something about the run refutes it; one of this machine leaves it undecided.
-Result<std::optional<Refutation>> RefuteBy(const Error& error, std::optional<std::int64_t> step = std::nullopt) {
-  if (error.system) return tl::unexpected(error);
-  return Refute(error.message, step);
+std::optional<Refutation> Damaged(std::string reason, std::optional<std::int64_t> step = std::nullopt) {
+  return Refutation{.reason = std::move(reason), .damage = true, .step = step};
 }
 
-std::optional<Refutation> CheckIdentity(const RunDirectory& run, const PreparedJob& prepared) {
+// Of files that are not what they should be: those are damaged, unless it is this machine that cannot read them.
+Result<std::optional<Refutation>> DamagedBy(const Error& error, std::optional<std::int64_t> step = std::nullopt) {
+  if (error.system) return tl::unexpected(error);
+  return Damaged(error.message, step);
+}
+
+// Nobody signs `id` and the job's files; what was signed is the job's id, which they lead to.
+Result<std::optional<Refutation>> CheckIdentity(const RunDirectory& run, const PreparedJob& prepared) {
   const RunIdentity& id = run.identity();
-  if (id.data != prepared.identity.data) {
-    return Refute(fmt::format("was trained on another data set: its data root is {:.16}, that of the data here {:.16}",
-                              id.data.hex(), prepared.identity.data.hex()));
+  if (id.job != prepared.identity.job && id.data != prepared.identity.data) {
+    return Err(
+        "{}: was trained on another data set than the one here: its data root is {}, here it is {}; name its data with --data "
+        "PATH",
+        run.path(), id.data.hex(), prepared.identity.data.hex());
   }
-  if (id.job != prepared.identity.job || id.trajectory != prepared.identity.trajectory) {
-    return Refute(
-        fmt::format("says it is of job {:.16}, its job file is of job {:.16}", id.job.hex(), prepared.identity.job.hex()));
+  if (id.job != prepared.identity.job) {
+    return Damaged(fmt::format("job.toml is of job {:.16}, the run of job {:.16}", prepared.identity.job.hex(), id.job.hex()));
   }
-  const RunContent content = ContentOf(prepared);
-  if (HashBytes(content.job) != run.header().job_bin || HashBytes(content.program) != run.header().program_bin) {
-    return Refute("job.bin or program.bin is not the encoding of its job");
-  }
+  if (id != prepared.identity) return Damaged("id names another data root or trajectory than its job has");
   return std::nullopt;
 }
 
@@ -87,34 +92,58 @@ std::optional<Refutation> CheckReceipt(const Receipt& receipt, const RunLog& log
   return std::nullopt;
 }
 
-// The metadata of every snapshot that is kept, against the log; the tensors are checked where a snapshot is used.
-Result<std::optional<Refutation>> CheckSnapshots(const RunDirectory& run, const RunLog& log, const Job& job) {
+// The metadata of every snapshot that is kept, against the log; the tensors are checked where a snapshot is used. One that its signer signed for and the log
+// contradicts, refutes; any other is no snapshot of this run.
+Result<std::optional<Refutation>> CheckSnapshots(const RunDirectory& run, const RunLog& log, const CommitSchedule& schedule) {
   ASSAY_ASSIGN(const std::vector<std::int64_t> steps, run.SnapshotSteps());
   for (const std::int64_t step : steps) {
     const std::string path = run.SnapshotPath(step);
     const auto file = Safetensors::Open(path);
-    if (!file) return RefuteBy(file.error(), step);
+    if (!file) return DamagedBy(file.error(), step);
     const auto info = SnapshotInfoOf(*file);
-    if (!info) return Refute(info.error().message, step);
-    if (info->step != step || info->trajectory != run.identity().trajectory || info->weights_only || step > job.steps) {
-      return Refute(fmt::format("{}: is a snapshot of another run or step", path), step);
+    if (!info) return DamagedBy(info.error(), step);
+    if (info->step != step || info->weights_only || info->trajectory != log.trajectory()) {
+      return Damaged(fmt::format("{}: is a snapshot of another run or step", path), step);
     }
-    if (!IsCommitted(step, job.commit_every, job.steps)) continue;  // of an interrupted process; nothing is claimed about it
-    const auto index = static_cast<std::size_t>(EntriesAfter(step, job.commit_every, job.steps) - 1);
-    if (info->state_root != log.entries()[index].state_root) {
-      return Refute(fmt::format("step {}: the snapshot's state root is {:.16}, the log says {:.16}", step,
-                                info->state_root.hex(), log.entries()[index].state_root.hex()),
-                    step);
+    if (const Status fits = CheckFitsLog(*info, log, schedule, run.signer()); !fits) {
+      const std::string reason = fmt::format("{}: {}", path, fits.error().message);
+      return IsSignedBy(*info, run.signer()) ? Refute(reason, step) : Damaged(reason, step);
     }
   }
+  return std::nullopt;
+}
+
+// A receipt whose form is broken is damaged; one that is whole and not well signed was forged.
+Result<std::optional<Refutation>> ReceiptFault(const Error& error, std::string_view text) {
+  if (error.system) return tl::unexpected(error);
+  return ReadReceipt(text, "receipt") ? Refute(error.message) : Damaged(error.message);
+}
+
+// What is wrong with the delivered file. `right` is the root of the weights, `info` what its metadata should say, but for the validation loss.
+std::optional<Refutation> DeliveredFault(const Safetensors& file, std::span<const TensorRef> weights, const Digest& right,
+                                         SnapshotInfo info, const Receipt& receipt, ThreadPool& pool) {
+  // Before anything of it is hashed: it may claim any size.
+  if (!HasTensorsOf(file, weights)) return Damaged(fmt::format("{}: has other tensors than the model", file.what()), info.step);
+  const Digest delivered = WeightsRoot(file, pool).value_or(Digest{});
+  const bool same_file = HashBytes(file.bytes()) == receipt.model;
+  const bool signed_for = same_file || (delivered != right && delivered == receipt.weights);
+  const auto fault = [&](const std::string& reason, std::optional<std::int64_t> leaf) {
+    return Refutation{.reason = reason, .damage = !signed_for, .step = info.step, .leaf = leaf};
+  };
+  const auto said = SnapshotInfoOf(file);
+  if (!said) return fault(said.error().message, std::nullopt);
+  info.validation_loss = said->validation_loss;
+  if (const auto difference = CompareWeights(file, weights, info)) {
+    return fault(fmt::format("{}: {}", file.what(), difference->what), difference->leaf);
+  }
+  if (!same_file) return Damaged(fmt::format("{}: is not the file that the receipt names", file.what()), info.step);
   return std::nullopt;
 }
 
 }  // namespace
 
 Result<PreparedJob> PrepareRun(const RunDirectory& run, const std::string& data_path, ThreadPool& pool) {
-  ASSAY_ASSIGN(Job job, LoadJob(run.job_path()));
-  if (!data_path.empty()) job.data.path = data_path;
+  ASSAY_ASSIGN(Job job, LoadRunJob(run, data_path));
   return Prepare(std::move(job), &pool);
 }
 
@@ -127,41 +156,46 @@ Result<std::optional<Refutation>> CheckHeader(const RunDirectory& run, const Exp
   if (expected.signer && run.signer() != *expected.signer) {
     return Refute(fmt::format("is signed by {}, not by {}", run.signer().ToString(), expected.signer->ToString()));
   }
-  if (const Status fixed = run.CheckFixedFiles(); !fixed) return RefuteBy(fixed.error());
+  if (const Status fixed = run.CheckFixedFiles(); !fixed) return DamagedBy(fixed.error());
   ASSAY_ASSIGN(const Bytes job, ReadFile(JoinPath(run.path(), "job.bin"), kMaxFixedBytes));
   ASSAY_ASSIGN(const Bytes program, ReadFile(JoinPath(run.path(), "program.bin"), kMaxFixedBytes));
-  if (JobId(job, program) != id.job) return Refute("job.bin and program.bin are not those of the job that it names");
+  if (JobId(job, program) != id.job) return Damaged("job.bin and program.bin are not those of the job that id names");
   return std::nullopt;
 }
 
 Result<ClaimsOrRefutation> CheckClaims(const RunDirectory& run, const PreparedJob& prepared, const Expectation& expected) {
-  const auto refuted_by = [](const Error& error) -> Result<ClaimsOrRefutation> {
-    if (error.system) return tl::unexpected(error);
-    return Refutation{.reason = error.message};
-  };
   ASSAY_ASSIGN(auto refuted, CheckHeader(run, expected));
-  if (!refuted) refuted = CheckIdentity(run, prepared);
+  if (!refuted) {
+    ASSAY_ASSIGN(refuted, CheckIdentity(run, prepared));
+  }
   if (refuted) return *std::move(refuted);
   if (!Exists(run.receipt_path())) {
     return Err("{}: has no receipt: its training is not finished (assay train continues it)", run.path());
   }
-  const auto file = ReadFile(run.receipt_path(), kMaxReceiptBytes);
-  if (!file) return refuted_by(file.error());
-  const auto receipt =
-      OpenReceipt({reinterpret_cast<const char*>(file->data()), file->size()}, run.signer(), run.receipt_path());
-  if (!receipt) return refuted_by(receipt.error());
+  ASSAY_ASSIGN(const Bytes file, ReadFile(run.receipt_path(), kMaxReceiptBytes));
+  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+  const auto receipt = OpenReceipt(text, run.signer(), run.receipt_path());
+  if (!receipt) {
+    ASSAY_ASSIGN(refuted, ReceiptFault(receipt.error(), text));
+    return *std::move(refuted);
+  }
   const Job& job = prepared.job;
-  const auto entries = static_cast<std::uint64_t>(EntriesAfter(job.steps, job.commit_every, job.steps));
+  const CommitSchedule schedule = CommitSchedule::Of(job);
   // One entry more than there should be is read, so that it can be named.
-  auto log = RunLog::Read(run.log_path(), run.signer(), run.identity().trajectory, entries + 1);
-  if (!log) return refuted_by(log.error());
+  auto log = RunLog::Examine(run.log_path(), run.signer(), run.identity().trajectory,
+                             static_cast<std::uint64_t>(schedule.entries()) + 1);
+  if (!log) {
+    const LogFault& fault = log.error();
+    if (fault.error.system) return tl::unexpected(fault.error);
+    return Refutation{.reason = fault.error.message, .damage = !fault.of_signer};
+  }
   refuted = CheckSchedule(*log, run, job);
   if (!refuted) refuted = CheckReceipt(*receipt, *log, run, job, !expected.job);
   if (!refuted) {
-    ASSAY_ASSIGN(refuted, CheckSnapshots(run, *log, job));
+    ASSAY_ASSIGN(refuted, CheckSnapshots(run, *log, schedule));
   }
   if (refuted) return *std::move(refuted);
-  return Claims{.log = std::move(*log), .receipt = *receipt, .receipt_hash = HashBytes(*file)};
+  return Claims{.log = std::move(*log), .receipt = *receipt, .receipt_hash = HashBytes(file)};
 }
 
 Result<std::optional<Refutation>> CheckWeights(const RunDirectory& run, const PreparedJob& prepared, const Claims& claims,
@@ -169,30 +203,22 @@ Result<std::optional<Refutation>> CheckWeights(const RunDirectory& run, const Pr
   const std::int64_t step = prepared.job.steps;
   const LogEntry& last = claims.log.entries().back();
   const auto file = Safetensors::Open(run.weights_path());
-  if (!file) return RefuteBy(file.error(), step);
-  const auto said = SnapshotInfoOf(*file);
-  if (!said) return RefuteBy(said.error(), step);
+  if (!file) return DamagedBy(file.error(), step);
+  const std::vector<TensorRef> weights = WeightsOf(prepared, state);
   const SnapshotInfo info{.weights_only = true,
                           .step = step,
                           .job = prepared.identity.job,
                           .trajectory = prepared.identity.trajectory,
                           .state_root = last.state_root,
                           .loss = std::bit_cast<float>(last.loss_bits),
-                          .validation_loss = said->validation_loss};
-  const std::vector<TensorRef> weights = WeightsOf(prepared, state);
-  if (const auto difference = CompareWeights(*file, weights, info)) {
-    auto refuted = Refute(fmt::format("{}: {}", run.weights_path(), difference->what), step);
-    refuted->leaf = difference->leaf;
-    return refuted;
-  }
-  if (WeightsRoot(weights, pool) != claims.receipt.weights) {
+                          .validation_loss = {}};
+  const Digest right = WeightsRoot(weights, pool);
+  std::optional<Refutation> fault = DeliveredFault(*file, weights, right, info, claims.receipt, pool);
+  // False whatever file lies here; a false file that was signed for shows more.
+  if (claims.receipt.weights != right && (!fault || fault->damage)) {
     return Refute("the receipt's weights root is not that of the weights that the training ended with", step);
   }
-  // Last, when its size is known to be that of the model.
-  if (HashBytes(file->bytes()) != claims.receipt.model) {
-    return Refute(fmt::format("{}: is not the file that the receipt names", run.weights_path()), step);
-  }
-  return std::nullopt;
+  return fault;
 }
 
 }  // namespace assay

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "assay/model/import.h"
+#include "assay/train/job_paths.h"
 
 namespace assay {
 namespace {
@@ -25,7 +26,7 @@ Result<Digest> CheckWeights(const Job& job) {
   return HashBytes(file.bytes());
 }
 
-// The job is also read back from its run directory, where a relative path would mean something else.
+// Whoever holds the job may change the working directory.
 void MakePathsAbsolute(Job& job) {
   for (std::string* path : {&job.data.path, &job.data.vocabulary, &job.init_weights}) {
     if (!path->empty()) *path = std::filesystem::absolute(*path).string();
@@ -51,9 +52,9 @@ Result<PreparedJob> Prepare(Job job, ThreadPool* pool) {
   return prepared;
 }
 
-RunContent ContentOf(const PreparedJob& prepared) {
+RunContent ContentOf(const PreparedJob& prepared, const std::string& run_path) {
   return {.identity = prepared.identity,
-          .job_toml = ToToml(prepared.job),
+          .job_toml = ToToml(PortableJob(prepared.job, run_path)),
           .job = Encode(prepared.job, prepared.inputs),
           .program = Encode(prepared.program)};
 }

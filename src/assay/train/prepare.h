@@ -23,8 +23,8 @@ struct PreparedJob {
 // A pool shortens the hashing of large data.
 Result<PreparedJob> Prepare(Job job, ThreadPool* pool = nullptr);
 
-// What a run directory of this job holds.
-RunContent ContentOf(const PreparedJob& prepared);
+// What a run directory of this job holds that lies, or will lie, at `run_path`.
+RunContent ContentOf(const PreparedJob& prepared, const std::string& run_path = ".");
 
 // The state before the first step: from the seed, with the job's initial weights over it where it names some.
 Result<State> StartingState(const PreparedJob& prepared);

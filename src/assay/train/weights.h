@@ -13,7 +13,10 @@ namespace assay {
 // The model's tensors out of a whole state, in name order; `state` must outlive them.
 std::vector<TensorRef> WeightsOf(const PreparedJob& prepared, std::span<const Tensor> state);
 
-// The first thing in which a delivered file is not, byte for byte, what training writes for these tensors and this metadata.
+// Whether a file has tensors of the same names, types and shapes, and no others.
+bool HasTensorsOf(const Safetensors& file, std::span<const TensorRef> weights);
+
+// Of a file that has these tensors: the first thing in which it is not, byte for byte, what training writes for these tensors and this metadata.
 struct WeightsDifference {
   std::string what;
   std::optional<std::int64_t> leaf{};  // of the tensor named

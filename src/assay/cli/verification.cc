@@ -1,0 +1,83 @@
+#include "assay/cli/verification.h"
+
+#include "assay/base/file.h"
+#include "assay/cli/exit_status.h"
+#include "assay/run/snapshot.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr std::uint64_t kMaxTextBytes = 1 << 20;  // more than any receipt, checkpoint or proof has
+constexpr std::string_view kEvidenceTag = "assay/evidence/";
+
+std::string_view AsText(ByteSpan bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+
+enum class Kind { kUnknown, kReceipt, kCheckpoint, kProof, kEvidence };
+
+// By what it looks like, so that an altered file is named for what it was meant to be.
+Kind KindOf(ByteSpan bytes) {
+  const std::string_view text = AsText(bytes);
+  if (bytes.size() > 4 && text.substr(4).starts_with(kEvidenceTag)) return Kind::kEvidence;
+  if (bytes.size() > kMaxTextBytes) return Kind::kUnknown;
+  if (text.starts_with("{\"payload\"")) return Kind::kReceipt;
+  const auto has = [&](std::string_view word) { return text.find(word) != std::string_view::npos; };
+  if (text.starts_with('{') && has("\"payload\"") && has("\"signatures\"")) return Kind::kReceipt;
+  if (text.starts_with('{') && has("\"checkpoint\"") && has("\"proof\"")) return Kind::kProof;
+  return has("\n\n\xe2\x80\x94 ") ? Kind::kCheckpoint : Kind::kUnknown;
+}
+
+}  // namespace
+
+int ExitStatusOf(const Verification& verification) {
+  if (!verification.valid) return kExitUndecided;
+  return *verification.valid ? kExitOk : kExitRefuted;
+}
+
+Result<Verification> VerifyFile(const std::string& path, const Against& against, ThreadPool& pool) {
+  if (IsDirectory(path)) return Err("{}: is a directory; assay fsck or assay audit checks a run", path);
+  ASSAY_ASSIGN(const MappedFile file, MappedFile::Open(path));
+  const Kind kind = KindOf(file.bytes());
+  if (against.receipt && (kind == Kind::kReceipt || kind == Kind::kEvidence)) {
+    return Err("--receipt: belongs to a model, a snapshot, a checkpoint or a proof");
+  }
+  switch (kind) {
+    case Kind::kReceipt: return VerifyReceipt(AsText(file.bytes()), path, against);
+    case Kind::kCheckpoint: return VerifyCheckpoint(AsText(file.bytes()), path, against);
+    case Kind::kProof: return VerifyProof(AsText(file.bytes()), path, against);
+    case Kind::kEvidence: return VerifyEvidence(file.bytes(), against);
+    case Kind::kUnknown: break;
+  }
+  const auto tensors = Safetensors::Parse(file.bytes(), path);
+  if (!tensors && path.ends_with(".safetensors")) return tl::unexpected(tensors.error());
+  const auto format = tensors ? FormatOf(*tensors) : TensorsFormat::kOther;
+  if (format == TensorsFormat::kSnapshot) return VerifySnapshot(*tensors, against, pool);
+  // With a receipt, weights are weights whatever their file says of itself.
+  if (tensors && (format == TensorsFormat::kWeights || against.receipt)) return VerifyModel(*tensors, against, pool);
+  return Err("{}: is no receipt, checkpoint, proof, model, snapshot or evidence", path);
+}
+
+bool IsSignedFile(const std::string& path) {
+  const auto file = MappedFile::Open(path);
+  return file && KindOf(file->bytes()) != Kind::kUnknown;
+}
+
+void AddVerification(OrderedJson& json, const Verification& verification) {
+  json["kind"] = verification.kind;
+  json["valid"] = ToJson(verification.valid);
+  json["reason"] = verification.reason.empty() ? OrderedJson(nullptr) : OrderedJson(verification.reason);
+  json["shows"] = verification.shows;
+}
+
+std::string VerificationText(const Verification& verification) {
+  const std::string_view word = !verification.valid ? "UNCHECKED" : *verification.valid ? "VALID" : "NOT VALID";
+  std::string text =
+      fmt::format("{:<11} {}{}{}\n", word, verification.kind, verification.reason.empty() ? "" : ": ", verification.reason);
+  std::string_view heading = "shows";
+  for (const std::string& line : verification.shows) {
+    text += fmt::format("{:<11} {}\n", heading, line);
+    heading = "";
+  }
+  return text;
+}
+
+}  // namespace assay::cli

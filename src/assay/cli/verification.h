@@ -1,0 +1,47 @@
+// What one file shows by itself, offline: receipts, checkpoints and proofs of a log, models, snapshots, evidence. Pure but for reading the file; thread safe.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "assay/base/result.h"
+#include "assay/base/thread_pool.h"
+#include "assay/cli/json.h"
+#include "assay/dispute/claim.h"
+#include "assay/merkle/key.h"
+#include "assay/tensor/safetensors.h"
+
+namespace assay::cli {
+
+// What the file is held against.
+struct Against {
+  std::optional<VerifyKey> signer{};        // who must have signed
+  std::optional<dispute::Claim> receipt{};  // well signed, by `signer` where there is one
+};
+
+struct Verification {
+  std::string kind;                  // "receipt", "checkpoint", "proof", "model", "snapshot", "evidence"
+  std::optional<bool> valid;         // none: there is nothing at hand to check it by
+  std::string reason{};              // why it is not valid, or cannot be told
+  std::vector<std::string> shows{};  // in words, what it shows and what it does not
+};
+int ExitStatusOf(const Verification& verification);
+
+Verification VerifyReceipt(std::string_view text, const std::string& path, const Against& against);
+Verification VerifyCheckpoint(std::string_view text, const std::string& path, const Against& against);
+Verification VerifyProof(std::string_view text, const std::string& path, const Against& against);
+Verification VerifyModel(const Safetensors& file, const Against& against, ThreadPool& pool);
+Verification VerifySnapshot(const Safetensors& file, const Against& against, ThreadPool& pool);
+Verification VerifyEvidence(ByteSpan bytes, const Against& against);
+
+// Finds out what kind of file it is first. An error: of none of these kinds, or it cannot be read.
+Result<Verification> VerifyFile(const std::string& path, const Against& against, ThreadPool& pool);
+// Whether `path` looks like a file that VerifyFile knows, other than a safetensors file.
+bool IsSignedFile(const std::string& path);
+
+void AddVerification(OrderedJson& json, const Verification& verification);  // kind, valid, reason, shows
+std::string VerificationText(const Verification& verification);
+
+}  // namespace assay::cli

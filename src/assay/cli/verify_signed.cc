@@ -1,0 +1,186 @@
+// Receipts, checkpoints and proofs: text that somebody signed.
+#include <bit>
+
+#include <nlohmann/json.hpp>
+
+#include "assay/cli/verification.h"
+#include "assay/merkle/note.h"
+#include "assay/merkle/proof.h"
+#include "assay/run/identity.h"
+#include "assay/run/log.h"
+
+namespace assay::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::uint64_t kMaxIdBytes = 4096;
+
+Verification Invalid(std::string kind, std::string reason) {
+  return {.kind = std::move(kind), .valid = false, .reason = std::move(reason)};
+}
+
+// The key to check a log's signature by, and where it came from. A note names its signer by four bytes of a hash, which is not enough to check by.
+struct LogKey {
+  VerifyKey key;
+  std::string taken;  // empty: the caller insisted on it
+};
+
+// RUN/log/checkpoint stands in a run, whose id names the signer.
+std::optional<VerifyKey> SignerOfRunAround(const std::string& path) {
+  const std::size_t slash = path.find_last_of('/');
+  const std::string id = JoinPath(slash == std::string::npos ? "." : path.substr(0, slash), "../id");
+  const auto bytes = Exists(id) ? ReadFile(id, kMaxIdBytes) : Err("none");
+  if (!bytes) return std::nullopt;
+  const auto header = ParseRunHeader({reinterpret_cast<const char*>(bytes->data()), bytes->size()}, id);
+  return header ? std::optional(header->signer) : std::nullopt;
+}
+
+std::optional<LogKey> KeyFor(const Against& against, const std::optional<VerifyKey>& named, std::string_view by) {
+  if (against.signer) return LogKey{*against.signer, {}};
+  if (against.receipt)
+    return LogKey{against.receipt->signer, "the signer is whoever the receipt names; --signer KEY insists on one"};
+  if (named) return LogKey{*named, fmt::format("the signer is whoever {} names; --signer KEY insists on one", by)};
+  return std::nullopt;
+}
+
+Verification Unsigned(std::string kind) {
+  return {.kind = std::move(kind),
+          .valid = std::nullopt,
+          .reason =
+              "nothing at hand says whose signature this must be; name the signer with --signer KEY, or the run's receipt with "
+              "--receipt FILE"};
+}
+
+// Whether the log is that of the receipt, once both are well signed.
+std::string DifferentLog(const Checkpoint& checkpoint, const Against& against) {
+  if (!against.receipt || against.receipt->receipt.log == checkpoint) return {};
+  return fmt::format("is of another log than the receipt's, whose {} entries have the root {}",
+                     against.receipt->receipt.log.size, against.receipt->receipt.log.root.hex());
+}
+
+std::string SignedLog(const VerifyKey& key, const Checkpoint& checkpoint) {
+  return fmt::format("{} signed that the log {} has {} entries with the root {}", key.ToString(), checkpoint.origin,
+                     checkpoint.size, checkpoint.root.hex());
+}
+
+// A proof as `assay log RUN --prove STEP --json` prints it, read before anything is believed.
+struct Proof {
+  std::int64_t step = 0;
+  std::uint64_t index = 0, size = 0;
+  Bytes entry;
+  Hashes hashes;
+  Digest root{};
+  std::string checkpoint;
+  std::optional<VerifyKey> signer;
+};
+
+Result<std::uint64_t> Number(const json& object, const char* key) {
+  if (!object.contains(key) || !object[key].is_number_unsigned()) return Err("{}: expected a number", key);
+  return object[key].get<std::uint64_t>();
+}
+
+Result<std::string> Text(const json& value, std::string_view key) {
+  if (!value.is_string()) return Err("{}: expected text", key);
+  return value.get<std::string>();
+}
+
+Result<Proof> ReadProof(std::string_view text) {
+  const json object = json::parse(text, nullptr, false);
+  if (!object.is_object()) return Err("expected one JSON object");
+  Proof proof;
+  ASSAY_ASSIGN(const std::uint64_t step, Number(object, "step"));
+  if (step > 0xffffffffu) return Err("step: expected at most {}", 0xffffffffu);
+  proof.step = static_cast<std::int64_t>(step);
+  ASSAY_ASSIGN(proof.index, Number(object, "index"));
+  ASSAY_ASSIGN(proof.size, Number(object, "size"));
+  ASSAY_ASSIGN(const std::string entry, Text(object.value("entry", json()), "entry"));
+  ASSAY_ASSIGN(proof.entry, FromHex(entry));
+  ASSAY_ASSIGN(const std::string root, Text(object.value("root", json()), "root"));
+  ASSAY_ASSIGN(proof.root, Digest::FromHex(root));
+  ASSAY_ASSIGN(proof.checkpoint, Text(object.value("checkpoint", json()), "checkpoint"));
+  const json hashes = object.value("proof", json());
+  if (!hashes.is_array()) return Err("proof: expected a list of hashes");
+  for (const json& item : hashes) {
+    ASSAY_ASSIGN(const std::string hash, Text(item, "proof"));
+    ASSAY_ASSIGN(const Digest digest, Digest::FromHex(hash));
+    proof.hashes.push_back(digest);
+  }
+  if (object.contains("signer")) {
+    ASSAY_ASSIGN(const std::string signer, Text(object["signer"], "signer"));
+    ASSAY_ASSIGN(proof.signer, VerifyKey::Parse(signer));
+  }
+  return proof;
+}
+
+// What the proof comes to under a key: its entry and the checkpoint that has it.
+Result<std::pair<LogEntry, Checkpoint>> CheckProof(const Proof& proof, const VerifyKey& key, const std::string& path) {
+  ASSAY_ASSIGN(const Checkpoint checkpoint, OpenCheckpoint(proof.checkpoint, key, path));
+  if (checkpoint.size != proof.size || checkpoint.root != proof.root)
+    return Err("its checkpoint says another size or root than it");
+  ASSAY_ASSIGN(const LogEntry entry, DecodeLogEntry(proof.entry, path));
+  if (entry.step != proof.step) return Err("its entry is of step {}, not of step {}", entry.step, proof.step);
+  if (const Status included = VerifyInclusion(HashOf(entry), proof.index, proof.size, proof.hashes, proof.root); !included) {
+    return Err("the path from the entry does not lead to the root: {}", included.error().message);
+  }
+  return std::pair(entry, checkpoint);
+}
+
+}  // namespace
+
+Verification VerifyReceipt(std::string_view text, const std::string& path, const Against& against) {
+  const auto claim = dispute::OpenClaim(text, path);
+  if (!claim) return Invalid("receipt", claim.error().message);
+  if (against.signer && claim->signer != *against.signer) {
+    return Invalid("receipt", fmt::format("is signed by {}, not by {}", claim->signer.ToString(), against.signer->ToString()));
+  }
+  const Receipt& r = claim->receipt;
+  Verification out{.kind = "receipt", .valid = true};
+  out.shows.push_back(fmt::format("{} signed for a run of job {}: {} steps on the data {}", claim->signer.ToString(),
+                                  r.job.hex(), r.steps, r.data.hex()));
+  out.shows.push_back(
+      fmt::format("it promises the final state {}, the weights {}, the loss {} and a log of {} entries with the root {}",
+                  r.final_state_root.hex(), r.weights.hex(), std::bit_cast<float>(r.loss_bits), r.log.size, r.log.root.hex()));
+  if (r.follows) {
+    out.shows.push_back(fmt::format("its rounding decisions are those of the run of {} with the log {}", r.follows->signer,
+                                    r.follows->log_root.hex()));
+  }
+  out.shows.push_back("it does not show that the training was done as the job says: assay audit RUN does");
+  if (!against.signer) out.shows.push_back("the signer is whoever the receipt names; --signer KEY insists on one");
+  return out;
+}
+
+Verification VerifyCheckpoint(std::string_view text, const std::string& path, const Against& against) {
+  const auto key = KeyFor(against, SignerOfRunAround(path), "the id of the run around it");
+  if (!key) return Unsigned("checkpoint");
+  const auto checkpoint = OpenCheckpoint(text, key->key, path);
+  if (!checkpoint) return Invalid("checkpoint", checkpoint.error().message);
+  if (const std::string differs = DifferentLog(*checkpoint, against); !differs.empty()) return Invalid("checkpoint", differs);
+  Verification out{.kind = "checkpoint", .valid = true};
+  out.shows.push_back(SignedLog(key->key, *checkpoint));
+  if (against.receipt) out.shows.push_back("it is the log that the receipt promises");
+  out.shows.push_back("it does not show that the entries are true: assay audit RUN does");
+  if (!key->taken.empty()) out.shows.push_back(key->taken);
+  return out;
+}
+
+Verification VerifyProof(std::string_view text, const std::string& path, const Against& against) {
+  const auto proof = ReadProof(text);
+  if (!proof) return Invalid("proof", fmt::format("{}: {}", path, proof.error().message));
+  const auto key = KeyFor(against, proof->signer, "the proof");
+  if (!key) return Unsigned("proof");
+  const auto checked = CheckProof(*proof, key->key, path);
+  if (!checked) return Invalid("proof", checked.error().message);
+  const auto& [entry, checkpoint] = *checked;
+  if (const std::string differs = DifferentLog(checkpoint, against); !differs.empty()) return Invalid("proof", differs);
+  Verification out{.kind = "proof", .valid = true};
+  out.shows.push_back(SignedLog(key->key, checkpoint));
+  out.shows.push_back(fmt::format("entry {} of it says that the state after step {} is {} and the loss of that step {}",
+                                  proof->index, entry.step, entry.state_root.hex(), std::bit_cast<float>(entry.loss_bits)));
+  if (against.receipt) out.shows.push_back("it is the log that the receipt promises");
+  out.shows.push_back("it does not show that the entry is true: assay audit RUN does");
+  if (!key->taken.empty()) out.shows.push_back(key->taken);
+  return out;
+}
+
+}  // namespace assay::cli

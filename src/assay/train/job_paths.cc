@@ -1,0 +1,55 @@
+#include "assay/train/job_paths.h"
+
+#include <array>
+#include <filesystem>
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kMaxJobBytes = 1 << 20;
+
+std::array<std::string*, 3> PathsOf(Job& job) { return {&job.data.path, &job.data.vocabulary, &job.init_weights}; }
+
+// With links followed, so that ".." means the same to the system.
+fs::path Real(const fs::path& path) {
+  std::error_code failed;
+  const fs::path real = fs::weakly_canonical(path, failed);
+  return failed ? fs::absolute(path).lexically_normal() : real;
+}
+
+bool ShareAFolder(const fs::path& a, const fs::path& b) {
+  const fs::path one = a.relative_path(), other = b.relative_path();
+  return !one.empty() && !other.empty() && *one.begin() == *other.begin();
+}
+
+std::string Portable(const std::string& path, const std::string& run_path) {
+  const fs::path real = Real(path), run = Real(run_path), here = Real(".");
+  if (ShareAFolder(real, run)) return real.lexically_relative(run).string();
+  const fs::path below = real.lexically_relative(here);
+  const bool is_below = !below.empty() && *below.begin() != "..";
+  return (is_below ? below : real.filename()).string();
+}
+
+}  // namespace
+
+Job PortableJob(Job job, const std::string& run_path) {
+  for (std::string* path : PathsOf(job)) {
+    if (!path->empty()) *path = Portable(*path, run_path);
+  }
+  return job;
+}
+
+Result<Job> LoadRunJob(const RunDirectory& run, const std::string& data_path) {
+  ASSAY_ASSIGN(const Bytes text, ReadFile(run.job_path(), kMaxJobBytes));
+  ASSAY_ASSIGN(Job job, ParseJob({reinterpret_cast<const char*>(text.data()), text.size()}, run.job_path()));
+  for (std::string* path : PathsOf(job)) {
+    if (path->empty()) continue;
+    if (const std::string there = (fs::path(run.path()) / *path).string(); Exists(there)) *path = there;
+  }
+  if (!data_path.empty()) job.data.path = data_path;
+  return job;
+}
+
+}  // namespace assay

@@ -1,0 +1,72 @@
+# One table of exit statuses for all commands (docs/EXIT_STATUS.md): audits and fsck of runs that are right, false, unfinished and damaged.
+. "$(dirname "$0")/lib.sh"
+job=$work/job.toml
+sed 's/^steps = .*/steps = 6/' examples/mlp.toml >"$job"
+run=$work/run
+train "$run" "$job" >/dev/null || fail "$(cat "$work/stderr")"
+
+# audits STATUS VERDICT REASON ARGS...: exit status and verdict of an audit, the same as text and as JSON.
+audits() {
+  local status=$1 verdict=$2 reason=$3
+  shift 3
+  json=$("$assay" audit "$@" --json --quiet 2>"$work/err")
+  [ $? -eq "$status" ] || fail "audit $* did not exit with $status: $json $(cat "$work/err")"
+  json=$(echo "$json" | tail -n1)
+  [ "$(echo "$json" | field verdict)" = "$verdict" ] || fail "audit $*: expected $verdict: $json"
+  echo "$json" | grep -Eq "\"reason\":[^]]*$reason" || fail "audit $*: expected /$reason/: $json"
+  echo "$json" | grep -q '"assumed":\[' || fail "audit $*: does not say what it assumes: $json"
+  "$assay" audit "$@" --quiet >"$work/out" 2>&1
+  [ $? -eq "$status" ] || fail "audit $* exits otherwise as text: $(cat "$work/out")"
+  grep -qi "^$verdict " "$work/out" || fail "audit $* as text: $(cat "$work/out")"
+}
+
+audits 0 verified null "$run"
+grep -q '^assumed     the job is the run' "$work/out" && grep -q '^assumed     the signer is whoever' "$work/out" || fail "audit does not say what it assumes: $(cat "$work/out")"
+audits 0 verified null "$run" --job "$job" --signer "$ASSAY_KEY.pub"
+grep -q "the run's own\|whoever" "$work/out" && fail "audit assumes what it was told: $(cat "$work/out")"
+grep -q "^job         $(echo "$json" | field job_id)\$" "$work/out" || fail "audit does not name the job: $(cat "$work/out")"
+
+# Refuted: not what was asked for.
+sed 's/^seed = .*/seed = 77/' "$job" >"$work/other.toml"
+audits 1 refuted 'not of the job that was asked for' "$run" --job "$work/other.toml"
+"$assay" keygen --out "$work/other.key" --name other >/dev/null || fail keygen
+audits 1 refuted 'is signed by' "$run" --signer "$work/other.key.pub"
+
+# Damaged: the copy, not the signer.
+cp -r "$run" "$work/copy"
+size=$(stat -c %s "$run/model.safetensors")
+printf 'X' | dd of="$work/copy/model.safetensors" bs=1 seek=$((size - 2)) conv=notrunc status=none
+audits 4 damaged 'model.safetensors' "$work/copy"
+"$assay" fsck "$work/copy" >/dev/null
+[ $? -eq 4 ] || fail "fsck of a damaged copy did not exit with 4"
+cp "$run/model.safetensors" "$work/copy"
+echo '# other words' >>"$work/copy/job.toml"
+audits 4 damaged 'job.toml: is not the file' "$work/copy"
+cp "$run/job.toml" "$work/copy"
+echo junk >"$work/copy/id"
+audits 4 damaged '/id: ' "$work/copy"
+
+# Unchecked: what this machine cannot tell.
+cp -r "$run" "$work/open"
+rm "$work/open/receipt.json"
+audits 3 unchecked 'has no receipt' "$work/open"
+sed -e 's/^steps = .*/steps = 8/' examples/gpt2-tiny.toml >"$work/text.toml"
+cat examples/*.toml >"$work/text.txt"
+train "$work/text" "$work/text.toml" --data "$work/text.txt" >/dev/null || fail "$(cat "$work/stderr")"
+audits 0 verified null "$work/text"
+mv "$work/text.txt" "$work/elsewhere.txt"
+audits 3 unchecked 'text.txt' "$work/text"
+audits 0 verified null "$work/text" --data "$work/elsewhere.txt"
+audits 3 unchecked 'another data set than the one here' "$work/text" --data "$job"
+
+# A vendor's plain FP32 cannot be repeated elsewhere, so that nothing here speaks against it.
+{ echo 'precision = "fp32-vendor"'; cat "$job"; } >"$work/vendor.toml"
+if train "$work/vendor" "$work/vendor.toml" >/dev/null; then
+  audits 3 unchecked 'fp32-vendor' "$work/vendor" --job "$work/vendor.toml" --signer "$ASSAY_KEY.pub"
+fi
+
+# Bad input.
+refuses 'no such run directory' "$assay" audit "$work/nowhere"
+refuses 'expected a public key' "$assay" audit "$run" --signer nobody
+refuses 'nowhere.toml' "$assay" audit "$run" --job "$work/nowhere.toml"
+exit 0

@@ -1,0 +1,106 @@
+# assay verify: every kind of file as it was made, altered, under another signer, and what it says that it does not show.
+. "$(dirname "$0")/lib.sh"
+run=$work/run
+train "$run" examples/mlp.toml --steps 20 >/dev/null || fail "$(cat "$work/stderr")"
+"$assay" keygen --out "$work/other.key" --name other >/dev/null || fail keygen
+ASSAY_KEY=$work/other.key train "$work/theirs" examples/mlp.toml --steps 20 >/dev/null || fail "$(cat "$work/stderr")"
+signer=$ASSAY_KEY.pub
+receipt=$run/receipt.json
+snapshot=$run/snapshots/step-0000000020.safetensors
+"$assay" log "$run" --prove 20 --json >"$work/proof.json" || fail "log --prove"
+
+# says STATUS KIND VALID ARGS...: exit status, kind and validity of a verification; its JSON stays in $json.
+says() {
+  local status=$1 kind=$2 valid=$3
+  shift 3
+  json=$("$assay" verify "$@" --json 2>"$work/err")
+  [ $? -eq "$status" ] || fail "verify $* did not exit with $status: $json $(cat "$work/err")"
+  [ "$(echo "$json" | field kind)" = "$kind" ] && [ "$(echo "$json" | field valid)" = "$valid" ] || fail "verify $*: expected $kind, $valid: $json"
+  echo "$json" | grep -q '"shows":\[' || fail "verify $*: says nothing of what it shows: $json"
+  "$assay" verify "$@" >"$work/out" 2>&1
+  [ $? -eq "$status" ] || fail "verify $* exits with another status as text: $(cat "$work/out")"
+}
+# flipped FILE AT: a copy with one bit of one byte changed.
+flipped() {
+  local byte
+  cp "$1" "$work/flipped"
+  byte=$(od -An -tu1 -j "$2" -N 1 "$1" | tr -d ' ')
+  printf "\\$(printf %03o $((byte ^ 1)))" | dd of="$work/flipped" bs=1 seek="$2" conv=notrunc status=none
+}
+
+for with in "" "--signer $signer"; do
+  says 0 receipt true "$receipt" $with
+  says 0 checkpoint true "$run/log/checkpoint" $with
+  says 0 proof true "$work/proof.json" $with
+  says 0 snapshot true "$snapshot" $with
+  says 0 model true "$run/model.safetensors" --receipt "$receipt" $with
+  says 0 proof true "$work/proof.json" --receipt "$receipt" $with
+  says 0 snapshot true "$snapshot" --receipt "$receipt" $with
+  echo "$json" | grep -q 'does not show that the training was done' || fail "a snapshot claims more than it shows: $json"
+done
+# Whose signature it is must be said where nothing is insisted on.
+says 0 receipt true "$receipt"
+echo "$json" | grep -q 'the signer is whoever the receipt names' || fail "verify of a receipt does not say what it takes on trust: $json"
+
+# Another signer, or another run's receipt.
+for file in "$receipt" "$run/log/checkpoint" "$work/proof.json" "$snapshot"; do
+  kind=$("$assay" verify "$file" --json | field kind)
+  says 1 "$kind" false "$file" --signer "$work/other.key.pub"
+done
+says 1 model false "$run/model.safetensors" --receipt "$receipt" --signer "$work/other.key.pub"
+says 1 proof false "$work/proof.json" --receipt "$work/theirs/receipt.json"
+# Both ran the same job honestly, so the weights are what the other signed for, too; the metadata is the same.
+says 0 model true "$run/model.safetensors" --receipt "$work/theirs/receipt.json"
+
+# Nothing to check by: neither valid nor not.
+cp "$run/log/checkpoint" "$work/checkpoint"
+says 3 checkpoint null "$work/checkpoint"
+says 3 model null "$run/model.safetensors"
+
+# One bit, anywhere.
+for at in 20 200 400 700; do
+  flipped "$receipt" $at
+  says 1 receipt false "$work/flipped"
+done
+for at in 10 60 150; do
+  flipped "$run/log/checkpoint" $at
+  says 1 checkpoint false "$work/flipped" --signer "$signer"
+done
+for at in 40 300; do
+  flipped "$work/proof.json" $at
+  says 1 proof false "$work/flipped"
+done
+size=$(stat -c %s "$run/model.safetensors")
+flipped "$run/model.safetensors" $((size - 3))
+says 1 model false "$work/flipped" --receipt "$receipt"
+size=$(stat -c %s "$snapshot")
+flipped "$snapshot" $((size - 3))
+says 1 snapshot false "$work/flipped"
+
+# Weights are weights whatever the file says about itself: one that somebody wrote again is told from the delivered one, and is as good.
+python3 - "$run/model.safetensors" "$work/again.safetensors" <<'PYTHON' || skip "python3"
+import json, struct, sys
+data = open(sys.argv[1], "rb").read()
+length = struct.unpack("<Q", data[:8])[0]
+header = json.loads(data[8 : 8 + length])
+header["__metadata__"] = {"format": "pt"}
+text = json.dumps(header).encode()
+open(sys.argv[2], "wb").write(struct.pack("<Q", len(text)) + text + data[8 + length :])
+PYTHON
+says 0 model true "$work/again.safetensors" --receipt "$receipt"
+echo "$json" | grep -q 'the file as a whole is not the one that the receipt names' || fail "a rewritten file passes for the delivered one: $json"
+refuses 'is no receipt, checkpoint, proof, model, snapshot or evidence' "$assay" verify "$work/again.safetensors"
+
+# Evidence is judged.
+says 0 evidence true tests/golden/dispute.evidence
+echo "$json" | grep -q '"convicts ' || fail "evidence convicts nobody by name: $json"
+says 1 evidence false tests/golden/dispute.evidence --signer "$signer"
+flipped tests/golden/dispute.evidence $(($(stat -c %s tests/golden/dispute.evidence) / 2))
+says 1 evidence false "$work/flipped"
+
+refuses 'is no receipt' "$assay" verify examples/mlp.toml
+refuses 'is a directory' "$assay" verify "$run"
+refuses 'nothing here' "$assay" verify "$work/nothing here"
+refuses 'expected a public key' "$assay" verify "$receipt" --signer nobody
+refuses 'other.key.pub' "$assay" verify "$run/model.safetensors" --receipt "$work/other.key.pub"
+exit 0
