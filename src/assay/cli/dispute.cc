@@ -205,7 +205,7 @@ Result<int> DisputeProviders(const DisputeOptions& options) {
   }
   std::vector<std::unique_ptr<dispute::Peer>> peers;
   for (const std::string& url : options.providers) {
-    ASSAY_ASSIGN(auto peer, MakeRemotePeer(url, options.ca_file));
+    ASSAY_ASSIGN(auto peer, MakeRemotePeer(url, options.ca_file, static_cast<std::int64_t>(1e3f * options.patience_s)));
     peers.push_back(std::move(peer));
   }
   return Finish(options, std::move(peers), std::move(how));

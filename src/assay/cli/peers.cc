@@ -12,12 +12,14 @@
 namespace assay::cli {
 namespace {
 
-constexpr int kFetchTimeoutMs = 60'000;
 constexpr std::size_t kMaxProgram = std::size_t{64} << 20;
+
+int Milliseconds(std::int64_t ms) { return static_cast<int>(std::min<std::int64_t>(ms, std::numeric_limits<int>::max())); }
 
 class RemotePeer : public dispute::Peer {
  public:
-  RemotePeer(std::string url, std::unique_ptr<HttpClient> client) : url_(std::move(url)), client_(std::move(client)) {}
+  RemotePeer(std::string url, std::unique_ptr<HttpClient> client, int patience_ms)
+      : url_(std::move(url)), client_(std::move(client)), patience_ms_(patience_ms) {}
 
   std::string name() const override { return url_; }
   Result<std::string> Receipt() override {
@@ -27,13 +29,13 @@ class RemotePeer : public dispute::Peer {
   Result<Bytes> Job() override { return Get("/v1/job"); }
   Result<Bytes> Program() override { return Get("/v1/program"); }
   Result<Bytes> Answer(ByteSpan question, std::int64_t timeout_ms) override {
-    const auto timeout = static_cast<int>(std::min<std::int64_t>(timeout_ms, std::numeric_limits<int>::max()));
-    return Checked(client_->Post("/v1/answer", question, timeout));
+    return Checked(client_->Post("/v1/answer", question, Milliseconds(timeout_ms)));
   }
   void Cancel() override { client_->Cancel(); }
 
  private:
-  Result<Bytes> Get(std::string_view path) { return Checked(client_->Get(path, kFetchTimeoutMs)); }
+  // A provider that is busy, restarted or hard to reach is asked again: it claims no less for it.
+  Result<Bytes> Get(std::string_view path) { return Checked(client_->GetPatiently(path, patience_ms_)); }
   Result<Bytes> Checked(Result<HttpResponse> response) const {
     if (!response) return tl::unexpected(response.error());
     if (response->status != 200) return Err("{}: answers with status {}", url_, response->status);
@@ -41,6 +43,7 @@ class RemotePeer : public dispute::Peer {
   }
   std::string url_;
   std::unique_ptr<HttpClient> client_;
+  int patience_ms_;
 };
 
 class LocalPeer : public dispute::Peer {
@@ -74,12 +77,13 @@ class LocalPeer : public dispute::Peer {
 
 }  // namespace
 
-Result<std::unique_ptr<dispute::Peer>> MakeRemotePeer(const std::string& url, const std::string& ca_file) {
+Result<std::unique_ptr<dispute::Peer>> MakeRemotePeer(const std::string& url, const std::string& ca_file,
+                                                      std::int64_t patience_ms) {
   ClientOptions options;
   options.max_response_bytes = kMaxProgram;
   options.ca_file = ca_file;
   ASSAY_ASSIGN(auto client, HttpClient::Create(url, options));
-  return std::make_unique<RemotePeer>(url, std::move(client));
+  return std::make_unique<RemotePeer>(url, std::move(client), Milliseconds(patience_ms));
 }
 
 Result<std::unique_ptr<dispute::Peer>> MakeLocalPeer(const std::string& path, const PreparedJob& prepared,
