@@ -28,13 +28,15 @@ class RemotePeer : public dispute::Peer {
 
   std::string name() const override { return url_; }
   FromPeer<std::string> Receipt(std::int64_t timeout_ms) override {
-    FromPeer<Bytes> body = Checked(documents_->Get("/v1/receipt", Timeout(timeout_ms)));
+    FromPeer<Bytes> body = Checked(documents_->GetPatiently("/v1/receipt", Timeout(timeout_ms)));
     if (!body) return tl::unexpected(body.error());
     return std::string(body->begin(), body->end());
   }
-  FromPeer<Bytes> Job(std::int64_t timeout_ms) override { return Checked(documents_->Get("/v1/job", Timeout(timeout_ms))); }
+  FromPeer<Bytes> Job(std::int64_t timeout_ms) override {
+    return Checked(documents_->GetPatiently("/v1/job", Timeout(timeout_ms)));
+  }
   FromPeer<Bytes> Program(std::int64_t timeout_ms) override {
-    return Checked(documents_->Get("/v1/program", Timeout(timeout_ms)));
+    return Checked(documents_->GetPatiently("/v1/program", Timeout(timeout_ms)));
   }
   FromPeer<void> Open(ByteSpan opening, std::int64_t timeout_ms) override {
     FromPeer<Bytes> done = Checked(answers_->Post("/v1/dispute", opening, Timeout(timeout_ms)));
