@@ -158,7 +158,9 @@ class Framing : public testing::Test {
              RunWith({{Lie::kReceipt}}),
              RunWith({})};
     for (std::uint32_t i = 0; i < runs_.size(); ++i) claims_.push_back(ClaimOf(*runs_[i], i));
-    dispute_ = law_->dispute(claims_);
+    std::vector<Digest> receipts;
+    for (const Claim& claim : claims_) receipts.push_back(claim.receipt_hash);
+    dispute_ = law_->dispute(std::move(receipts));
   }
 
   // A liar says what any run would say, or something else; the honest one what is so.

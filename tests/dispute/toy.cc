@@ -358,10 +358,9 @@ std::shared_ptr<const Law> ToyLaw(const Shape& shape, std::uint64_t nonce) {
   };
   law->group = [](const Claim& claim) { return NodeHash(claim.receipt.log.root, claim.receipt.final_state_root); };
   law->contradict = [](const Claim&, const Claim&) { return true; };
-  law->dispute = [nonce](std::span<const Claim> claims) {
-    DisputeName name;
+  law->dispute = [nonce](std::vector<Digest> receipts) {
+    DisputeName name{.receipts = std::move(receipts)};
     for (std::size_t i = 0; i < 8; ++i) name.nonce.bytes[i] = static_cast<std::uint8_t>(nonce >> (8 * i));
-    for (const Claim& claim : claims) name.receipts.push_back(claim.receipt_hash);
     return DisputeId(std::move(name));
   };
   law->is_signed = [](const Answer& answer, ByteSpan question, const VerifyKey& key) {

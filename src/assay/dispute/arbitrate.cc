@@ -6,6 +6,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -90,8 +91,15 @@ auto Insist(std::int64_t deadline_ms, Patience& patience, const Call& call) -> d
 // Asks one provider what it is given to ask, in order.
 class Line {
  public:
-  Line(ProviderId id, Peer& peer, Bytes opening, const SigningKey* key, Inbox& inbox)
-      : id_(id), peer_(peer), opening_(std::move(opening)), key_(key), inbox_(inbox), thread_([this] { Run(); }) {}
+  struct Site {
+    const Law& law;
+    const Claim& claim;
+    const SigningKey* key;  // the referee's
+    Inbox& inbox;
+  };
+  Line(ProviderId id, Peer& peer, Bytes opening, const Site& site)
+      : id_(id), peer_(peer), opening_(std::move(opening)), site_(site), thread_([this] { Run(); }) {}
+  ProviderId id() const { return id_; }
   ~Line() {
     {
       const std::lock_guard lock(mutex_);
@@ -126,14 +134,14 @@ class Line {
       }
       auto answer = Insist(send.deadline_ms, patience_, [&](std::int64_t left) { return Call(send, left); });
       if (answer) {
-        inbox_.Put(Answered{id_, HashBytes(send.question), std::move(*answer), NowMs()});
+        site_.inbox.Put(Answered{id_, HashBytes(send.question), std::move(*answer), NowMs()});
       } else {
         const bool for_good = answer.error().kind == PeerError::Kind::kNever;
         {
           const std::lock_guard lock(mutex_);
           trouble_ = std::move(answer.error().why);
         }
-        inbox_.Put(Unreachable{id_, NowMs(), for_good});
+        site_.inbox.Put(Unreachable{id_, NowMs(), for_good});
       }
     }
   }
@@ -143,18 +151,24 @@ class Line {
       if (auto opened = peer_.Open(opening_, left_ms); !opened) return tl::unexpected(opened.error());
       open_ = true;
     }
-    const Bytes signed_question = key_ != nullptr ? SignQuestion(send.question, *key_) : send.question;
+    const Bytes signed_question = site_.key != nullptr ? SignQuestion(send.question, *site_.key) : send.question;
     FromPeer<Bytes> answer = peer_.Answer(signed_question, left_ms);
-    if (answer) return answer;
+    if (answer)
+      return Signed(*answer, send) ? answer
+                                   : tl::unexpected(PeerError{PeerError::Kind::kLater, "an answer that is not signed"});
     if (answer.error().kind == PeerError::Kind::kNotOpen) open_ = false;
     return answer;
+  }
+  // What is not signed by the claim's key is nobody's answer, wherever it came from.
+  bool Signed(const Bytes& bytes, const Send& send) const {
+    const auto answer = DecodeAnswer(bytes);
+    return answer && site_.law.is_signed(*answer, send.question, site_.claim.signer);
   }
 
   ProviderId id_;
   Peer& peer_;
   const Bytes opening_;
-  const SigningKey* key_;
-  Inbox& inbox_;
+  const Site site_;
   std::mutex mutex_;
   std::condition_variable ready_;
   std::deque<Send> sends_;
@@ -164,6 +178,16 @@ class Line {
   Patience patience_;
   std::thread thread_;
 };
+
+// Peers that hand out the same claim of the same key lead to the same party: whichever of them can sign for it speaks for it. So nobody takes a provider's place by handing out its receipt.
+std::vector<std::size_t> PartiesBehind(const std::vector<Claim>& claims) {
+  std::map<std::pair<KeyPoint, Digest>, std::size_t> first;
+  std::vector<std::size_t> parties;
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    parties.push_back(first.try_emplace({claims[i].signer.point(), GroupOf(claims[i])}, i).first->second);
+  }
+  return parties;
+}
 
 // Everybody's receipt, asked for side by side.
 std::vector<FromPeer<std::string>> FetchReceipts(const std::vector<std::unique_ptr<Peer>>& peers, std::int64_t allowance_ms) {
@@ -223,9 +247,7 @@ Result<Terms> FetchTerms(const std::vector<std::unique_ptr<Peer>>& peers, const 
 std::vector<Bytes> OpeningsFor(const Law& law, const ArbitrateOptions& options, const std::vector<Claim>& claims,
                                const std::vector<std::string>& receipts, const Record& record) {
   Opening opening{.referee = options.law.referee, .nonce = options.law.nonce};
-  for (std::size_t i = 0; i < claims.size(); ++i) {
-    if (TakesPart(record.providers[i].standing)) opening.receipts.push_back(claims[i].receipt_hash);
-  }
+  opening.receipts = record.receipts;
   std::ranges::sort(opening.receipts, {}, &Digest::bytes);
   std::vector<Bytes> openings(claims.size());
   for (std::size_t i = 0; i < claims.size() && options.key != nullptr; ++i) {
@@ -300,14 +322,19 @@ Result<Arbitration> Arbitrate(std::vector<std::unique_ptr<Peer>> peers, const Ar
 
   Inbox inbox;
   std::deque<Line> lines;
-  std::vector<Bytes> openings = OpeningsFor(*law, options, result.claims, receipts, referee.record());
+  const std::vector<Bytes> openings = OpeningsFor(*law, options, result.claims, receipts, referee.record());
+  const std::vector<std::size_t> parties = PartiesBehind(result.claims);
   for (std::size_t i = 0; i < peers.size(); ++i) {
-    lines.emplace_back(static_cast<ProviderId>(i), *peers[i], std::move(openings[i]), options.key, inbox);
+    const Line::Site site{*law, referee.claims()[parties[i]], options.key, inbox};
+    lines.emplace_back(static_cast<ProviderId>(parties[i]), *peers[i], openings[parties[i]], site);
   }
   std::vector<Action> actions = referee.Handle(Started{NowMs()});
   while (true) {
     for (Action& action : actions) {
-      if (auto* send = std::get_if<Send>(&action)) lines[send->provider].Ask(std::move(*send));
+      const auto* send = std::get_if<Send>(&action);
+      for (Line& line : lines) {
+        if (send != nullptr && line.id() == send->provider) line.Ask(*send);
+      }
     }
     if (options.watch) options.watch(referee);
     if (referee.done()) break;

@@ -204,6 +204,19 @@ Status ReadParties(ByteReader& in, Evidence& evidence) {
   return {};
 }
 
+Status ReadOthers(ByteReader& in, Evidence& evidence) {
+  ASSAY_ASSIGN(const std::uint32_t others, in.U32());
+  if (others > in.remaining() / 32) return Err("evidence: {} hashes of receipts in {} bytes", others, in.remaining());
+  for (std::uint32_t i = 0; i < others; ++i) {
+    ASSAY_ASSIGN(const ByteSpan bytes, in.Raw(32));
+    Digest other;
+    std::ranges::copy(bytes, other.bytes.begin());
+    if (i > 0 && !(evidence.others.back().bytes < other.bytes)) return Err("evidence: hashes of receipts are not ascending");
+    evidence.others.push_back(other);
+  }
+  return {};
+}
+
 template <class F>
 void ForEachProvider(Charge& charge, const F& visit) {
   if (auto* trial = std::get_if<Trial>(&charge)) {
@@ -251,10 +264,14 @@ Evidence MakeEvidence(const Terms& terms, const LawOptions& options, std::span<c
   evidence.referee = options.referee;
   evidence.nonce = options.nonce;
   evidence.pair = options.pair;
+  evidence.others = record.receipts;
   std::size_t place = 0;
   for (std::size_t i = 0; i < receipts.size(); ++i) {
-    if (TakesPart(record.providers[i].standing)) evidence.parties[place++].receipt = receipts[i];
+    if (!TakesPart(record.providers[i].standing)) continue;
+    evidence.parties[place++].receipt = receipts[i];
+    std::erase(evidence.others, HashBytes(AsBytes(receipts[i])));
   }
+  std::ranges::sort(evidence.others, {}, &Digest::bytes);
   return evidence;
 }
 
@@ -272,6 +289,8 @@ Bytes Encode(const Evidence& evidence) {
     out.U32(party.number);
     out.U8(party.unsigned_answers ? 1 : 0);
   }
+  out.U32(static_cast<std::uint32_t>(evidence.others.size()));
+  for (const Digest& other : evidence.others) out.Raw(other.bytes);
   out.U32(static_cast<std::uint32_t>(evidence.statements.size()));
   for (const Statement& statement : evidence.statements) WriteStatement(statement, out);
   out.U32(static_cast<std::uint32_t>(evidence.charges.size()));
@@ -294,6 +313,7 @@ Result<Evidence> DecodeEvidence(ByteSpan bytes) {
   ASSAY_ASSIGN(const std::uint8_t pair, in.U8());
   evidence.pair = pair != 0;
   ASSAY_TRY(ReadParties(in, evidence));
+  ASSAY_TRY(ReadOthers(in, evidence));
   ASSAY_ASSIGN(const std::uint32_t statements, in.U32());
   for (std::uint32_t i = 0; i < statements; ++i) {
     ASSAY_ASSIGN(Statement statement, ReadStatement(in));

@@ -35,6 +35,8 @@ struct Evidence {
     bool unsigned_answers = false;  // computed by the referee from a copy of the run; its signatures are zero. Convicts nobody
   };
   std::vector<Party> parties{};
+  std::vector<Digest>
+      others{};  // hashes of receipts in which a party claims the same once more; ascending. The dispute's id names them too
   std::vector<Statement> statements{};
   std::vector<Charge> charges{};
 };

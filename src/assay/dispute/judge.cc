@@ -111,7 +111,9 @@ Status Judging::CheckParties() {
     }
     judgement_.parties.push_back({.signer = claims_[i].signer, .number = evidence_.parties[i].number});
   }
-  dispute_ = law_.dispute(claims_);
+  std::vector<Digest> receipts = evidence_.others;
+  for (const Claim& claim : claims_) receipts.push_back(claim.receipt_hash);
+  dispute_ = law_.dispute(std::move(receipts));
   return {};
 }
 

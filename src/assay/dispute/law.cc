@@ -17,9 +17,7 @@ std::shared_ptr<const Law> LawOf(std::shared_ptr<const Terms> terms, const LawOp
   // Two honest runs of a rounded job differ, and so do two runs that are compared on one machine.
   const bool exact = !options.pair && terms->job().precision == Precision::kFp32;
   law->contradict = [exact](const Claim& a, const Claim& b) { return Contradict(a.receipt, b.receipt, exact); };
-  law->dispute = [terms, options](std::span<const Claim> claims) {
-    std::vector<Digest> receipts;
-    for (const Claim& claim : claims) receipts.push_back(claim.receipt_hash);
+  law->dispute = [terms, options](std::vector<Digest> receipts) {
     return DisputeId({terms->id(), options.referee, std::move(receipts), options.nonce, options.pair});
   };
   law->is_signed = [without = options.unsigned_answers](const Answer& answer, ByteSpan question, const VerifyKey& key) {

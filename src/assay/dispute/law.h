@@ -24,7 +24,7 @@ struct Law {
   std::function<Digest(const Claim& claim)> group;
   // Whether one key cannot have signed both honestly. Both are claims about this job, of different groups.
   std::function<bool(const Claim& a, const Claim& b)> contradict;
-  std::function<Digest(std::span<const Claim> claims)> dispute;  // the id, from the claims that take part
+  std::function<Digest(std::vector<Digest> receipts)> dispute;  // the id, from the hashes of the receipts that it is about
   std::function<bool(const Answer& answer, ByteSpan question, const VerifyKey& key)> is_signed;
   // The leaves of the log in the body of an answer, proven against the claim's receipt.
   std::function<Result<std::vector<Bytes>>(const Claim& claim, const LeavesQuestion& question, ByteSpan body)> open_log;

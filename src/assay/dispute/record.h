@@ -96,6 +96,8 @@ struct MatchRecord {
 
 struct Record {
   Digest dispute{};
+  std::vector<Digest>
+      receipts;  // the hashes of all that it is about: of those who take part, and of others in which they claim the same
   std::vector<ProviderRecord> providers;
   std::vector<std::vector<ProviderId>> groups;  // by what they claim, everybody who took part
   std::vector<Statement> statements;

@@ -18,7 +18,6 @@ Referee::Referee(std::shared_ptr<const Law> law, std::vector<Claim> claims, cons
 void Referee::TakeIn() {
   std::map<std::array<std::uint8_t, 32>, std::vector<ProviderId>> keys;  // who takes part under it
   std::map<Digest, std::uint32_t> groups;
-  std::vector<Claim> taking_part;
   for (ProviderId id = 0; id < claims_->size(); ++id) {
     const Claim& claim = (*claims_)[id];
     ProviderRecord& provider = record_.providers[id];
@@ -26,6 +25,9 @@ void Referee::TakeIn() {
       provider.standing = Standing::kRefused;
       provider.why = good.error().message;
       continue;
+    }
+    if (std::ranges::find(record_.receipts, claim.receipt_hash) == record_.receipts.end()) {
+      record_.receipts.push_back(claim.receipt_hash);
     }
     std::vector<ProviderId>& before = keys[claim.signer.point()];
     const auto same =
@@ -35,7 +37,6 @@ void Referee::TakeIn() {
       provider.why = fmt::format("claims the same as provider {} under the same key", *same);
       continue;
     }
-    taking_part.push_back(claim);
     const auto next = static_cast<std::uint32_t>(record_.groups.size());
     const auto [group, fresh] = groups.emplace(law_->group(claim), next);
     if (fresh) record_.groups.emplace_back();
@@ -46,7 +47,7 @@ void Referee::TakeIn() {
     }
     before.push_back(id);
   }
-  record_.dispute = law_->dispute(taking_part);
+  record_.dispute = law_->dispute(record_.receipts);
   bracket_ = Bracket(static_cast<std::uint32_t>(record_.groups.size()));
 }
 
