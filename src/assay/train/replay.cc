@@ -43,11 +43,31 @@ void Replay::IgnoreRoundings() {
   stepper_.IgnoreRoundings();
 }
 
+Status Replay::OpenRoundings() {
+  if (rounding_) return {};
+  ASSAY_ASSIGN(rounding_, RoundingLogs::Open(run_.rounding_path()));
+  return {};
+}
+
+Status Replay::CheckRoundings() {
+  const CommitSchedule schedule = CommitSchedule::Of(prepared().job);
+  if (prepared().job.precision != Precision::kFp64Rounded || !schedule.IsCommitted(step_)) return {};
+  const auto next = static_cast<std::size_t>(schedule.EntriesAfter(step_));
+  if (next >= log_.entries().size()) return {};
+  ASSAY_TRY(OpenRoundings());
+  std::vector<Digest> hashes;
+  for (std::int64_t step = step_ + 1; step <= log_.entries()[next].step; ++step) {
+    ASSAY_ASSIGN(const Bytes log, rounding_->Read(step));
+    hashes.push_back(HashBytes(log));
+  }
+  if (log_.entries()[next].rounding_root == RoundingRootOfSteps(hashes)) return {};
+  return Err("{}: the rounding logs of steps {} to {} are not those of the log", run_.rounding_path(), step_ + 1,
+             log_.entries()[next].step);
+}
+
 Status Replay::FollowRoundings() {
   if (prepared().job.precision != Precision::kFp64Rounded) return {};
-  if (!rounding_) {
-    ASSAY_ASSIGN(rounding_, RoundingLogs::Open(run_.rounding_path()));
-  }
+  ASSAY_TRY(OpenRoundings());
   ASSAY_ASSIGN(const Bytes log, rounding_->Read(step_ + 1));
   rounding_logs_.push_back(HashBytes(log));
   if (ignore_roundings_) return {};
