@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "assay/run/entry.h"
+#include "assay/run/commit_schedule.h"
 #include "assay/train/trainer.h"
 #include "cheat.h"
 #include "fixture_for_test.h"
@@ -53,7 +53,7 @@ bool ContainsOneOf(std::string_view text, std::string_view phrases) {
 }
 
 std::int64_t NextCommitted(std::int64_t step, const Job& job) {
-  while (!IsCommitted(step, job.commit_every, job.steps)) ++step;
+  while (!CommitSchedule::Of(job).IsCommitted(step)) ++step;
   return step;
 }
 

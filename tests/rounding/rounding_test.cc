@@ -201,8 +201,9 @@ class Logs : public Rounding {
     EXPECT_TRUE(logs.Write());
     return With(0, *ReadFile(folder + "/" + std::filesystem::path(bundles_[0]).filename().string(), 1 << 24));
   }
+  // Logs that were not committed to say nothing about the signer, however false they are.
   static void Refused(const AuditReport& report, std::int64_t step, const std::string& what) {
-    EXPECT_EQ(report.verdict, Verdict::kRefuted) << what << ": " << Said(report);
+    EXPECT_EQ(report.verdict, Verdict::kDamaged) << what << ": " << Said(report);
     const Refutation refutation = report.refutation.value_or(Refutation{});
     EXPECT_EQ(refutation.step, step) << what << ": " << Said(report);
     EXPECT_NE(refutation.reason.find("rounding"), std::string::npos) << what << ": " << Said(report);
@@ -242,7 +243,7 @@ TEST_F(Logs, AFileThatCannotBeReadLeavesTheRunUnchecked) {
   EXPECT_NE(Said(report).find("rounding"), std::string::npos) << Said(report);
 }
 
-TEST_F(Logs, GarbageIsRefuted) {
+TEST_F(Logs, GarbageIsDamage) {
   std::uint32_t state = 1;
   const auto next = [&] { return (state = state * 1664525u + 1013904223u) >> 8; };
   for (int i = 0; i < 150; ++i) {
@@ -250,7 +251,7 @@ TEST_F(Logs, GarbageIsRefuted) {
     const std::size_t at = i < 50 ? static_cast<std::size_t>(i) : next() % bytes.size();
     bytes[at] = static_cast<std::uint8_t>(bytes[at] ^ (1u << next() % 8));
     const AuditReport report = With(0, bytes);
-    EXPECT_EQ(report.verdict, Verdict::kRefuted) << "byte " << at << ": " << Said(report);
+    EXPECT_EQ(report.verdict, Verdict::kDamaged) << "byte " << at << ": " << Said(report);
     EXPECT_LE(report.refutation.value_or(Refutation{}).step, 2) << Said(report);
   }
   Bytes noise = contents_[0];
@@ -263,7 +264,7 @@ TEST_F(Logs, GarbageIsRefuted) {
   }
 }
 
-TEST_F(Logs, LogsOfOtherStepsAreRefuted) {
+TEST_F(Logs, LogsOfOtherStepsAreDamage) {
   Refused(With(0, contents_[1]), 1, "bundles exchanged");
   EXPECT_EQ(WithLogs(logs_[0], logs_[1]).verdict, Verdict::kVerified);
   Refused(WithLogs(logs_[1], logs_[0]), 1, "steps exchanged");
@@ -274,10 +275,7 @@ TEST_F(Logs, LogsOfOtherStepsAreRefuted) {
   // One that is silent leads to the same state on this machine: it is still not the one that was committed to.
   Refused(WithLogs(logs_[0], rounding::EncodeDecisions({}, whole.elements)), 2, "no decisions");
   Refused(WithLogs(logs_[0], rounding::EncodeDecisions(whole.decisions, whole.elements + 1)), 2, "another number of elements");
-  const AuditReport longer = WithLogs(logs_[0], rounding::EncodeDecisions(whole.decisions, rounding::kMaxElements));
-  Refused(longer, 2, "far too many elements");
-  EXPECT_NE(Said(longer).find("is not of this step"), std::string::npos) << Said(longer);
-  EXPECT_FALSE(longer.refutation.value_or(Refutation{}).node) << "it is about no node";
+  Refused(WithLogs(logs_[0], rounding::EncodeDecisions(whole.decisions, rounding::kMaxElements)), 2, "far too many elements");
 }
 
 }  // namespace

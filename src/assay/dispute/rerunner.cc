@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "assay/base/check.h"
+#include "assay/run/snapshot_fit.h"
 
 namespace assay::dispute {
 namespace {
@@ -62,19 +63,10 @@ Result<State> Rerunner::Start() const {
 
 // The newest snapshot of more than `after` and at most `step` steps, if there is one.
 Result<std::optional<Rerunner::Held>> Rerunner::NearestSnapshot(std::int64_t after, std::int64_t step) {
-  const Job& job = site_.prepared.job;
   ASSAY_ASSIGN(const std::vector<std::int64_t> steps, site_.run.SnapshotSteps());
   if (std::ranges::none_of(steps, [&](std::int64_t s) { return s > after && s <= step; })) return std::nullopt;
-  const auto accept = [&](const SnapshotInfo& info) -> Status {
-    if (!IsCommitted(info.step, job.commit_every, job.steps)) {
-      if (!IsSignedBy(info, site_.run.signer())) return Err("is not signed by the run's signer");
-      return {};
-    }
-    const auto entry = static_cast<std::size_t>(EntriesAfter(info.step, job.commit_every, job.steps) - 1);
-    if (entry >= site_.log.entries().size() || site_.log.entries()[entry].state_root != info.state_root) {
-      return Err("is not the state of the log");
-    }
-    return {};
+  const auto accept = [&](const SnapshotInfo& info) {
+    return CheckFitsLog(info, site_.log, CommitSchedule::Of(site_.prepared.job), site_.run.signer());
   };
   ASSAY_ASSIGN(auto snapshot,
                site_.run.NewestSnapshot(site_.prepared.program.state, step, site_.pool, accept, [](const std::string&) {}));
@@ -150,9 +142,9 @@ Result<std::vector<StepRecord>> Rerunner::Records(std::int64_t from, std::int64_
 
 Result<const State*> Rerunner::At(std::int64_t step) {
   ASSAY_ASSIGN(const State* state, Recomputed(step));
-  const Job& job = site_.prepared.job;
-  if (!IsCommitted(step, job.commit_every, job.steps)) return state;
-  const auto entry = static_cast<std::size_t>(EntriesAfter(step, job.commit_every, job.steps) - 1);
+  const CommitSchedule schedule = CommitSchedule::Of(site_.prepared.job);
+  if (!schedule.IsCommitted(step)) return state;
+  const auto entry = static_cast<std::size_t>(schedule.EntriesAfter(step) - 1);
   const Digest committed_root = site_.log.entries().at(entry).state_root;
   if (RootOf(*state) == committed_root) return state;
   // Running again does not lead to what the run committed to; its own snapshot may.

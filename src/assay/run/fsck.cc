@@ -1,7 +1,6 @@
 #include "assay/run/fsck.h"
 
 #include <algorithm>
-#include <bit>
 #include <optional>
 #include <utility>
 
@@ -17,6 +16,7 @@
 #include "assay/run/log.h"
 #include "assay/run/receipt.h"
 #include "assay/run/rounding_logs.h"
+#include "assay/run/snapshot_fit.h"
 #include "assay/run/weights_root.h"
 
 namespace assay {
@@ -255,19 +255,9 @@ class RunCheck {
 
   Status CheckAgainstLog(const SnapshotInfo& info) const {
     if (!log_ || !job_) return {};  // which has been said
-    const std::vector<LogEntry>& entries = log_->entries();
-    const auto entry = std::ranges::lower_bound(entries, info.step, {}, &LogEntry::step);
-    const bool committed = entry != entries.end() && entry->step == info.step;
     // How many steps the job had that a log of another number of steps is of, is not known; its last entry may be of the last.
-    const auto size = static_cast<std::int64_t>(entries.size());
-    const std::int64_t reach = log_is_current_ ? ReachOf(size, job_->commit_every, job_->steps) : size * job_->commit_every - 1;
-    if (info.step > reach && (log_is_current_ || !committed)) return Err("the log does not lead up to step {}", info.step);
-    if (!committed && !IsSignedBy(info, header_->signer)) return Err("is of a step that the log does not have and not signed");
-    if (committed && entry->state_root != info.state_root) {
-      return Err("state root is {}, the log says {}", info.state_root.hex(), entry->state_root.hex());
-    }
-    if (committed && entry->loss_bits != std::bit_cast<std::uint32_t>(info.loss)) return Err("its loss is not that of the log");
-    return {};
+    const CommitSchedule schedule = log_is_current_ ? CommitSchedule::Of(*job_) : CommitSchedule::Endless(job_->commit_every);
+    return CheckFitsLog(info, *log_, schedule, header_->signer);
   }
 
   void CheckEvents() {

@@ -96,8 +96,12 @@ class Auditor {
   }
 
   std::optional<Stop> CheckStep() {
+    const std::int64_t next = replay_.step() + 1;
+    if (const Status logs = replay_.CheckRoundings(); !logs) return StopBy(logs.error(), next);
     auto replayed = replay_.Step();
-    if (!replayed) return StopBy(replayed.error(), replay_.step() + 1);
+    if (!replayed && replayed.error().system) return Stop{{}, replayed.error().message};
+    if (!replayed)
+      return Stop{Refutation{.reason = replayed.error().message, .step = next}, {}};  // of a log that is signed for
     const StepOutcome& outcome = *replayed;
     ++checked_;
     if (auto stop = CheckRounding(outcome)) return stop;

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "assay/base/check.h"
+#include "assay/run/snapshot_fit.h"
 
 namespace assay {
 
@@ -19,18 +20,15 @@ Status Replay::Begin() {
 }
 
 Status Replay::Load(std::int64_t step) {
-  const Job& job = prepared().job;
+  const CommitSchedule schedule = CommitSchedule::Of(prepared().job);
   ASSAY_ASSIGN(const std::vector<std::int64_t> steps, run_.SnapshotSteps());
   for (auto at = steps.rbegin(); at != steps.rend(); ++at) {
-    if (*at > step || !IsCommitted(*at, job.commit_every, job.steps)) continue;
-    const auto index = static_cast<std::size_t>(EntriesAfter(*at, job.commit_every, job.steps) - 1);
-    if (index >= log_.entries().size()) continue;
-    ASSAY_ASSIGN(Snapshot snapshot, ReadSnapshot(run_.SnapshotPath(*at), prepared().program.state, pool_));
-    const Digest& said = log_.entries()[index].state_root;
-    if (snapshot.info.state_root != said) {
-      return Err("step {}: the snapshot's state root is {:.16}, the log says {:.16}", *at, snapshot.info.state_root.hex(),
-                 said.hex());
-    }
+    if (*at > step || !schedule.IsCommitted(*at)) continue;
+    if (schedule.Reach(static_cast<std::int64_t>(log_.entries().size())) < *at) continue;
+    const std::string path = run_.SnapshotPath(*at);
+    ASSAY_ASSIGN(Snapshot snapshot, ReadSnapshot(path, prepared().program.state, pool_));
+    const Status fits = CheckFitsLog(snapshot.info, log_, schedule, run_.signer());
+    if (!fits || snapshot.info.step != *at) return Err("{}: {}", path, fits ? "is of another step" : fits.error().message);
     SetState(std::move(snapshot.state));
     step_ = *at;
     batch_roots_.clear();
@@ -45,11 +43,31 @@ void Replay::IgnoreRoundings() {
   stepper_.IgnoreRoundings();
 }
 
+Status Replay::OpenRoundings() {
+  if (rounding_) return {};
+  ASSAY_ASSIGN(rounding_, RoundingLogs::Open(run_.rounding_path()));
+  return {};
+}
+
+Status Replay::CheckRoundings() {
+  const CommitSchedule schedule = CommitSchedule::Of(prepared().job);
+  if (prepared().job.precision != Precision::kFp64Rounded || !schedule.IsCommitted(step_)) return {};
+  const auto next = static_cast<std::size_t>(schedule.EntriesAfter(step_));
+  if (next >= log_.entries().size()) return {};
+  ASSAY_TRY(OpenRoundings());
+  std::vector<Digest> hashes;
+  for (std::int64_t step = step_ + 1; step <= log_.entries()[next].step; ++step) {
+    ASSAY_ASSIGN(const Bytes log, rounding_->Read(step));
+    hashes.push_back(HashBytes(log));
+  }
+  if (log_.entries()[next].rounding_root == RoundingRootOfSteps(hashes)) return {};
+  return Err("{}: the rounding logs of steps {} to {} are not those of the log", run_.rounding_path(), step_ + 1,
+             log_.entries()[next].step);
+}
+
 Status Replay::FollowRoundings() {
   if (prepared().job.precision != Precision::kFp64Rounded) return {};
-  if (!rounding_) {
-    ASSAY_ASSIGN(rounding_, RoundingLogs::Open(run_.rounding_path()));
-  }
+  ASSAY_TRY(OpenRoundings());
   ASSAY_ASSIGN(const Bytes log, rounding_->Read(step_ + 1));
   rounding_logs_.push_back(HashBytes(log));
   if (ignore_roundings_) return {};
@@ -57,8 +75,7 @@ Status Replay::FollowRoundings() {
 }
 
 Result<StepOutcome> Replay::Step() {
-  const Job& job = prepared().job;
-  if (IsCommitted(step_, job.commit_every, job.steps)) {
+  if (CommitSchedule::Of(prepared().job).IsCommitted(step_)) {
     batch_roots_.clear();
     rounding_logs_.clear();
   }
@@ -77,9 +94,9 @@ void Replay::SetState(State state) {
 Digest Replay::Root() const { return StateRootOf(stepper_.prepared().program.state, state_, stepper_.backend()); }
 
 std::optional<LogEntry> Replay::EntryHere() const {
-  const Job& job = stepper_.prepared().job;
-  if (!IsCommitted(step_, job.commit_every, job.steps)) return std::nullopt;
-  return log_.entries()[static_cast<std::size_t>(EntriesAfter(step_, job.commit_every, job.steps) - 1)];
+  const CommitSchedule schedule = CommitSchedule::Of(prepared().job);
+  if (!schedule.IsCommitted(step_)) return std::nullopt;
+  return log_.entries()[static_cast<std::size_t>(schedule.EntriesAfter(step_) - 1)];
 }
 
 ReplayedEntry Replay::Entry(const StepOutcome& outcome) const {

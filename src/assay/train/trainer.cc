@@ -7,6 +7,7 @@
 
 #include "assay/run/events.h"
 #include "assay/run/receipt.h"
+#include "assay/run/snapshot_fit.h"
 #include "assay/run/weights_root.h"
 #include "assay/train/committer.h"
 #include "assay/train/evaluate.h"
@@ -110,23 +111,9 @@ class Session {
     return committer_.Begin(state_);
   }
 
-  // A snapshot to go on from is one whose entries the log has. At a committed step its root and loss are the entry's, at any other
-  // it is signed.
+  // A snapshot to go on from is one that the log leads up to.
   Status CheckAgainstLog(const SnapshotInfo& info) const {
-    const std::vector<LogEntry>& entries = committer_.log().entries();
-    const auto needed = static_cast<std::size_t>(EntriesAfter(info.step, job_.commit_every, job_.steps));
-    if (entries.size() < needed) return Err("the log has {} entries, step {} needs {}", entries.size(), info.step, needed);
-    const LogEntry& entry = entries[needed - 1];
-    if (entry.step != info.step) {
-      if (!IsSignedBy(info, run_.signer()))
-        return Err("is of a step that the log does not have and not signed by {}", run_.signer().id());
-      return {};
-    }
-    if (entry.state_root != info.state_root) {
-      return Err("state root is {}, the log says {}", info.state_root.hex(), entry.state_root.hex());
-    }
-    if (info.step > 0 && entry.loss_bits != std::bit_cast<std::uint32_t>(info.loss)) return Err("loss is not the log's");
-    return {};
+    return CheckFitsLog(info, committer_.log(), CommitSchedule::Of(job_), run_.signer());
   }
 
   // Runs the steps that are left; true when it was asked to stop before the last.
