@@ -1,10 +1,9 @@
 // What passes between a referee and its providers: questions, answers, records; and whole disputes in which every answer of one party may be anything.
 #include <algorithm>
 
-#include "../dispute/jobs_for_test.h"
 #include "../dispute/play.h"
 #include "assay/base/check.h"
-#include "assay/dispute/evidence.h"
+#include "fuzz/stage.h"
 #include "fuzz/targets.h"
 
 namespace assay::fuzz {
@@ -19,21 +18,6 @@ std::vector<Question> SomeQuestions() {
           LeavesQuestion{kTensor, {{0, 2}, {5, 6}}}, SamplesQuestion{.step = 2, .begin = 1, .end = 3},
           PartsQuestion{.step = 1, .node = 4, .output = 1, .element = 77, .path = {3, 0, 9}}};
 }
-
-struct Stage {
-  PreparedJob prepared = PreparedFrom(MlpJob(4, 2, 2));
-  SigningKey good{"honest", {1}}, bad{"liar", {2}};
-  MemoryRun honest{prepared, good, {}};
-  MemoryRun liar{prepared,
-                 bad,
-                 {.node =
-                      [](std::int64_t step, std::size_t node, std::span<const std::span<std::uint8_t>> outputs) {
-                        if (step == 3 && node == 0) outputs[0][0] ^= 1;
-                      },
-                  .after = [](std::int64_t step, State& state) { state[0].mutable_bytes()[0] ^= step == 3 ? 1 : 0; }}};
-  Claim honest_claim = *OpenClaim(honest.receipt(), "receipt");
-  Claim liar_claim = *OpenClaim(liar.receipt(), "receipt");
-};
 
 // Input bytes as instructions, three for each answer: what is done to it, where, with what. Then the answer is left alone.
 class Vandal {
@@ -92,14 +76,6 @@ void RunDispute(ByteSpan input) {
   ASSAY_CHECK(played.finding() != nullptr && !played.finding()->guilty[0] && played.finding()->guilty[1]);
 }
 
-void RunEvidence(ByteSpan input) {
-  const auto evidence = DecodeEvidence(input);
-  if (!evidence) return;
-  ASSAY_CHECK(std::ranges::equal(dispute::Encode(*evidence), input));
-  const auto judgement = Judge(*evidence);
-  ASSAY_CHECK(judgement || judgement.error().message.find('\n') == std::string::npos);
-}
-
 std::vector<Bytes> QuestionSeeds() {
   std::vector<Bytes> seeds;
   for (const Question& question : SomeQuestions()) seeds.push_back(dispute::Encode(Digest{}, question));
@@ -120,19 +96,6 @@ std::vector<Bytes> AnswerSeeds() {
   seeds.push_back(*stage.honest.Leaf(trace, 3));
   seeds.push_back(dispute::Encode(StepRecord{.step = 3}));
   return seeds;
-}
-
-// The corpus has a whole one.
-std::vector<Bytes> EvidenceSeeds() {
-  const Stage stage;
-  Evidence evidence;
-  evidence.job = stage.honest.job();
-  evidence.program = stage.honest.program();
-  evidence.pair = true;
-  for (const MemoryRun* run : {&stage.honest, &stage.liar}) {
-    evidence.parties.push_back({.receipt = run->receipt(), .number = static_cast<std::uint32_t>(evidence.parties.size())});
-  }
-  return {dispute::Encode(Evidence{}), dispute::Encode(evidence)};
 }
 
 std::vector<Bytes> DisputeSeeds() {
