@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "assay/dispute/limits.h"
 #include "assay/run/entry.h"
 
 namespace assay::dispute {
@@ -58,13 +59,15 @@ std::shared_ptr<const Law> LawOf(std::shared_ptr<const Terms> terms, const Diges
   };
   law->open_log = [terms](const Claim& claim, const LeavesQuestion& question, ByteSpan body) -> Result<std::vector<Bytes>> {
     if (question.tree != TreeName{.kind = TreeKind::kLog}) return Err("expected a question about the log");
-    ASSAY_ASSIGN(std::vector<SpanProof> spans, OpenLeaves(body, question, terms->entries(), claim.receipt.log.root));
+    ASSAY_ASSIGN(std::vector<SpanProof> spans,
+                 OpenLeaves(body, question, terms->entries(), MaxLeafBytes(*terms, question), claim.receipt.log.root));
     std::vector<Bytes> leaves;
     for (SpanProof& span : spans) {
       for (Bytes& leaf : span.leaves) leaves.push_back(std::move(leaf));
     }
     return leaves;
   };
+  law->max_answer_bytes = [terms](const Question& question) { return MaxAnswerBytes(*terms, question); };
   law->entry = [terms](const Question& question) { return EntryOf(*terms, question); };
   return law;
 }
