@@ -19,6 +19,7 @@ std::uint32_t Mix(std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32
 }
 
 constexpr std::uint32_t kStart = 12345;
+constexpr std::size_t kMaxLeaf = 4096;
 
 std::uint32_t Part(std::int64_t step, std::uint32_t node, std::uint32_t input, std::uint32_t part) {
   return Mix(static_cast<std::uint32_t>(step), node, input, part);
@@ -146,7 +147,7 @@ class Exam {
   Step<Both<ReadLeaf>> Open(const TreeName& tree, std::uint64_t leaf, const Both<Digest>& roots) {
     const LeavesQuestion question{tree, {{leaf, leaf + 1}}};
     return Ask(question, [&](std::size_t p, ByteSpan body) -> Result<ReadLeaf> {
-      ASSAY_ASSIGN(const auto spans, OpenLeaves(body, question, SizeOf(shape_, tree), roots[p]));
+      ASSAY_ASSIGN(const auto spans, OpenLeaves(body, question, SizeOf(shape_, tree), kMaxLeaf, roots[p]));
       return ReadFrom(spans.front().leaves.front());
     });
   }
@@ -367,11 +368,12 @@ std::shared_ptr<const Law> ToyLaw(const Shape& shape, std::uint64_t nonce) {
     return answer.signature == Sign(HashBytes(question), answer.body, key);
   };
   law->open_log = [shape](const Claim& claim, const LeavesQuestion& question, ByteSpan body) -> Result<std::vector<Bytes>> {
-    ASSAY_ASSIGN(const auto spans, OpenLeaves(body, question, shape.entries(), claim.receipt.log.root));
+    ASSAY_ASSIGN(const auto spans, OpenLeaves(body, question, shape.entries(), kMaxLeaf, claim.receipt.log.root));
     std::vector<Bytes> leaves;
     for (const SpanProof& span : spans) leaves.insert(leaves.end(), span.leaves.begin(), span.leaves.end());
     return leaves;
   };
+  law->max_answer_bytes = [](const Question&) { return kMaxAnswerBytes; };
   law->entry = [shape](const Question& question) -> std::optional<std::int64_t> {
     if (const auto* commit = std::get_if<CommitQuestion>(&question)) {
       return commit->tree.kind == TreeKind::kStates ? commit->tree.at : (commit->tree.at + shape.every - 1) / shape.every;

@@ -3,6 +3,7 @@
 
 #include "../dispute/play.h"
 #include "assay/base/check.h"
+#include "assay/merkle/tree.h"
 #include "fuzz/stage.h"
 #include "fuzz/targets.h"
 
@@ -56,8 +57,9 @@ void RunQuestion(ByteSpan input) {
 void RunAnswer(ByteSpan input) {
   if (const auto answer = DecodeAnswer(input)) ASSAY_CHECK(std::ranges::equal(dispute::Encode(*answer), input));
   const LeavesQuestion question{kTensor, {{0, 2}, {5, 6}}};
-  if (const auto spans = ReadLeaves(input, question, 9)) ASSAY_CHECK(std::ranges::equal(EncodeLeaves(*spans), input));
-  if (const auto samples = ReadSamples(input)) ASSAY_CHECK(std::ranges::equal(EncodeSamples(*samples), input));
+  if (const auto spans = ReadLeaves(input, question, 9, kLeafBytes))
+    ASSAY_CHECK(std::ranges::equal(EncodeLeaves(*spans), input));
+  if (const auto samples = ReadSamples(input, kMaxBodyBytes)) ASSAY_CHECK(std::ranges::equal(EncodeSamples(*samples), input));
   if (const auto record = DecodeNodeRecord(input)) ASSAY_CHECK(std::ranges::equal(dispute::Encode(*record), input));
   if (const auto record = DecodeStepRecord(input)) ASSAY_CHECK(std::ranges::equal(dispute::Encode(*record), input));
 }

@@ -33,11 +33,11 @@ Result<Hashes> ReadHashes(ByteReader& in, std::size_t count) {
   return hashes;
 }
 
-Result<SpanProof> ReadSpanProof(ByteReader& in, const LeafSpan& span, std::uint64_t tree_size) {
+Result<SpanProof> ReadSpanProof(ByteReader& in, const LeafSpan& span, std::uint64_t tree_size, std::size_t max_leaf_bytes) {
   SpanProof proof;
   for (std::uint64_t i = span.begin; i < span.end; ++i) {
     ASSAY_ASSIGN(const std::uint64_t size, in.U64());
-    if (size > kMaxLeafBytes) return Err("answer: leaf {} has {} bytes, expected at most {}", i, size, kMaxLeafBytes);
+    if (size > max_leaf_bytes) return Err("answer: leaf {} has {} bytes, expected at most {}", i, size, max_leaf_bytes);
     ASSAY_ASSIGN(const ByteSpan leaf, in.Raw(static_cast<std::size_t>(size)));
     proof.leaves.emplace_back(leaf.begin(), leaf.end());
   }
@@ -127,14 +127,15 @@ Bytes EncodeLeaves(std::span<const SpanProof> spans) {
   return out.Take();
 }
 
-Result<std::vector<SpanProof>> ReadLeaves(ByteSpan body, const LeavesQuestion& question, std::uint64_t tree_size) {
+Result<std::vector<SpanProof>> ReadLeaves(ByteSpan body, const LeavesQuestion& question, std::uint64_t tree_size,
+                                          std::size_t max_leaf_bytes) {
   ByteReader in(body, "answer");
   std::vector<SpanProof> spans;
   for (const LeafSpan& span : question.spans) {
     if (span.begin >= span.end || span.end > tree_size || tree_size > INT64_MAX) {
       return Err("answer: leaves {} .. {} are none of a tree of {}", span.begin, span.end, tree_size);
     }
-    ASSAY_ASSIGN(SpanProof proof, ReadSpanProof(in, span, tree_size));
+    ASSAY_ASSIGN(SpanProof proof, ReadSpanProof(in, span, tree_size, max_leaf_bytes));
     spans.push_back(std::move(proof));
   }
   ASSAY_TRY(in.End());
@@ -142,8 +143,8 @@ Result<std::vector<SpanProof>> ReadLeaves(ByteSpan body, const LeavesQuestion& q
 }
 
 Result<std::vector<SpanProof>> OpenLeaves(ByteSpan body, const LeavesQuestion& question, std::uint64_t tree_size,
-                                          const Digest& root) {
-  ASSAY_ASSIGN(std::vector<SpanProof> spans, ReadLeaves(body, question, tree_size));
+                                          std::size_t max_leaf_bytes, const Digest& root) {
+  ASSAY_ASSIGN(std::vector<SpanProof> spans, ReadLeaves(body, question, tree_size, max_leaf_bytes));
   for (std::size_t i = 0; i < spans.size(); ++i) {
     Hashes hashes;
     for (const Bytes& leaf : spans[i].leaves) hashes.push_back(LeafHash(leaf));
@@ -163,7 +164,8 @@ Bytes EncodeSamples(const SamplesAnswer& answer) {
   return out.Take();
 }
 
-Result<SamplesAnswer> ReadSamples(ByteSpan body) {
+Result<SamplesAnswer> ReadSamples(ByteSpan body, std::size_t max_bytes) {
+  if (body.size() > max_bytes) return Err("answer: {} bytes, expected at most {}", body.size(), max_bytes);
   ByteReader in(body, "answer");
   SamplesAnswer answer;
   ASSAY_ASSIGN(const std::uint64_t size, in.U64());

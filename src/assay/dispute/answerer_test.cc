@@ -295,8 +295,8 @@ TEST(AnswererOfARun, AnswersProveThemselves) {
   const Hashes hashes = ReadHashes(ask(ExpandQuestion{trace, all}), Frontier(all, kExpandLevels).size()).value();
   EXPECT_EQ(JoinFrontier(all, kExpandLevels, hashes), root);
   const LeavesQuestion leaves{trace, {{0, 2}, {size - 1, size}}};
-  EXPECT_TRUE(OpenLeaves(ask(leaves), leaves, size, root));
-  EXPECT_TRUE(ReadSamples(ask(SamplesQuestion{.step = 6, .begin = 0, .end = 8})));
+  EXPECT_TRUE(OpenLeaves(ask(leaves), leaves, size, 4096, root));
+  EXPECT_TRUE(ReadSamples(ask(SamplesQuestion{.step = 6, .begin = 0, .end = 8}), kMaxBodyBytes));
   const LeavesQuestion input{{.kind = TreeKind::kInput, .at = 6, .node = 0, .index = 0}, {{0, 1}}};
   ask(input);
   EXPECT_EQ(account->work().steps_traced, 2);

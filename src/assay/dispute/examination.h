@@ -71,6 +71,7 @@ class Examination {
   Step<void> ExamineStart(const Both<Digest>& roots);
   Step<void> ExamineBatches(std::int64_t index, const Both<Digest>& roots);
   Step<void> ExamineBatch(std::int64_t step, const Both<Digest>& roots);
+  Step<Bytes> SampleField(std::int64_t step, std::uint64_t row, const Terms::Field& field);
   Step<Both<Digest>> OpenEntryRoots(const TreeName& tree, const Difference& at, const Both<Digest>& roots, Cause cause);
 
   // examine_node.cc: inside the step

@@ -4,6 +4,7 @@
 
 #include "assay/base/check.h"
 #include "assay/dispute/examination.h"
+#include "assay/dispute/limits.h"
 #include "assay/merkle/tree.h"
 
 namespace assay::dispute {
@@ -75,7 +76,7 @@ Step<void> Examination::CheckReceipts() {
   const LeavesQuestion question{kLogTree, SpansOf(ends)};
   ASSAY_ASSIGN(const auto entries, ReadBoth(question, [&](Party party, ByteSpan body) -> Result<Both<LogEntry>> {
                  const Digest& root = claims_[static_cast<std::size_t>(party)]->receipt.log.root;
-                 ASSAY_ASSIGN(const auto spans, OpenLeaves(body, question, last + 1, root));
+                 ASSAY_ASSIGN(const auto spans, OpenLeaves(body, question, last + 1, MaxLeafBytes(terms_, question), root));
                  ASSAY_ASSIGN(const LogEntry first, DecodeLogEntry(spans.front().leaves.front(), "first entry"));
                  ASSAY_ASSIGN(const LogEntry final, DecodeLogEntry(spans.back().leaves.back(), "last entry"));
                  return Both<LogEntry>{first, final};
@@ -120,7 +121,7 @@ Step<Both<std::vector<LogEntry>>> Examination::OpenEntries(std::uint64_t first, 
   const LeavesQuestion question{kLogTree, SpansOf(leaves)};
   return ReadBoth(question, [&](Party party, ByteSpan body) -> Result<std::vector<LogEntry>> {
     const Digest& root = claims_[static_cast<std::size_t>(party)]->receipt.log.root;
-    ASSAY_ASSIGN(const auto spans, OpenLeaves(body, question, terms_.entries(), root));
+    ASSAY_ASSIGN(const auto spans, OpenLeaves(body, question, terms_.entries(), MaxLeafBytes(terms_, question), root));
     std::vector<LogEntry> entries;
     for (const Bytes& leaf : spans.front().leaves) {
       ASSAY_ASSIGN(const LogEntry entry, DecodeLogEntry(leaf, "entry"));

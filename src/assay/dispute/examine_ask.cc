@@ -3,6 +3,7 @@
 
 #include "assay/base/check.h"
 #include "assay/dispute/examination.h"
+#include "assay/dispute/limits.h"
 #include "assay/merkle/tree.h"
 
 namespace assay::dispute {
@@ -97,8 +98,9 @@ Step<Difference> Examination::Descend(const TreeName& tree, const Both<Digest>& 
 Step<Both<Bytes>> Examination::OpenBoth(const TreeName& tree, std::uint64_t leaf, const Both<Digest>& roots) {
   const LeavesQuestion question{tree, {{leaf, leaf + 1}}};
   const std::uint64_t size = SizeOf(tree);
+  const std::size_t limit = MaxLeafBytes(terms_, question);
   return ReadBoth(question, [&](Party party, ByteSpan body) -> Result<Bytes> {
-    ASSAY_ASSIGN(auto spans, OpenLeaves(body, question, size, roots[static_cast<std::size_t>(party)]));
+    ASSAY_ASSIGN(auto spans, OpenLeaves(body, question, size, limit, roots[static_cast<std::size_t>(party)]));
     return std::move(spans.front().leaves.front());
   });
 }
@@ -107,7 +109,7 @@ Step<std::vector<Bytes>> Examination::OpenAgreed(const TreeName& tree, std::span
                                                  const Digest& root) {
   const LeavesQuestion question{tree, SpansOf(leaves)};
   ASSAY_ASSIGN(const ByteSpan body, AskOne(question));
-  auto spans = OpenLeaves(body, question, SizeOf(tree), root);
+  auto spans = OpenLeaves(body, question, SizeOf(tree), MaxLeafBytes(terms_, question), root);
   if (!spans) {
     Finding finding{.cause = Cause::kUnproven, .step = StepAbout(question), .unproven = question};
     finding.reason = UnprovenReason(question, spans.error().message);

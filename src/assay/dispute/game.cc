@@ -2,13 +2,8 @@
 
 #include <algorithm>
 
-#include "assay/dispute/answer.h"
-
 namespace assay::dispute {
 namespace {
-
-constexpr std::size_t kFrame = 1200;  // the encoding of an answer without its body, or with that of a refusal
-constexpr std::size_t kMaxProofBytes = 32 * 128;
 
 enum class Kind : std::uint8_t { kStarted = 1, kAnswered = 2, kTick = 3, kUnreachable = 4, kResumed = 5 };
 
@@ -106,19 +101,6 @@ struct RerunReader {
   std::optional<Rerun> operator()(const auto& q) { return RerunOfTree(q.tree); }
 };
 
-struct BodyBound {
-  std::size_t operator()(const CommitQuestion&) { return 32; }
-  std::size_t operator()(const ExpandQuestion&) { return 32 << kExpandLevels; }
-  std::size_t operator()(const LeavesQuestion& q) {
-    std::size_t bytes = 0;
-    for (const LeafSpan& span : q.spans) bytes += static_cast<std::size_t>(span.size()) * (kMaxLeafBytes + 8) + kMaxProofBytes;
-    return bytes;
-  }
-  std::size_t operator()(const SamplesQuestion&) { return kMaxAnswerBytes; }
-  std::size_t operator()(const RoundingQuestion&) { return kMaxAnswerBytes; }
-  std::size_t operator()(const PartsQuestion&) { return std::size_t{4} * ref::kMaxParts; }
-};
-
 }  // namespace
 
 Bytes Encode(const Event& event) {
@@ -135,9 +117,5 @@ Result<Event> DecodeEvent(ByteSpan bytes) {
 }
 
 std::optional<Rerun> RerunOf(const Question& question) { return std::visit(RerunReader{}, question); }
-
-std::size_t MaxAnswerBytes(const Question& question) {
-  return std::min(kMaxAnswerBytes, std::visit(BodyBound{}, question) + kFrame);
-}
 
 }  // namespace assay::dispute

@@ -83,7 +83,5 @@ struct Rerun {
   friend auto operator<=>(const Rerun&, const Rerun&) = default;
 };
 std::optional<Rerun> RerunOf(const Question& question);
-// The most bytes that the encoding of an answer to this question has. What is longer is dropped unread.
-std::size_t MaxAnswerBytes(const Question& question);
 
 }  // namespace assay::dispute

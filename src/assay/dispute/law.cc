@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "assay/dispute/limits.h"
 #include "assay/dispute/scope.h"
 
 namespace assay::dispute {
@@ -25,11 +26,13 @@ std::shared_ptr<const Law> LawOf(std::shared_ptr<const Terms> terms, const LawOp
   };
   law->open_log = [terms](const Claim& claim, const LeavesQuestion& question, ByteSpan body) -> Result<std::vector<Bytes>> {
     if (question.tree != TreeName{.kind = TreeKind::kLog}) return Err("expected a question about the log");
-    ASSAY_ASSIGN(std::vector<SpanProof> spans, OpenLeaves(body, question, terms->entries(), claim.receipt.log.root));
+    ASSAY_ASSIGN(std::vector<SpanProof> spans,
+                 OpenLeaves(body, question, terms->entries(), MaxLeafBytes(*terms, question), claim.receipt.log.root));
     std::vector<Bytes> leaves;
     for (SpanProof& span : spans) std::ranges::move(span.leaves, std::back_inserter(leaves));
     return leaves;
   };
+  law->max_answer_bytes = [terms](const Question& question) { return MaxAnswerBytes(*terms, question); };
   law->entry = [terms](const Question& question) { return EntryAbout(*terms, question); };
   return law;
 }

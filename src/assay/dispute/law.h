@@ -30,6 +30,8 @@ struct Law {
   std::function<Result<std::vector<Bytes>>(const Claim& claim, const LeavesQuestion& question, ByteSpan body)> open_log;
   // The entry of the log inside which a question lies; none for questions about a receipt.
   std::function<std::optional<std::int64_t>(const Question& question)> entry;
+  // The most bytes that the encoding of an answer to this question has. What is longer is dropped unread.
+  std::function<std::size_t(const Question& question)> max_answer_bytes;
 };
 
 // Whose dispute it is, and how a comparison of two runs on one machine differs from a dispute among parties who do not trust each other.

@@ -123,7 +123,7 @@ void Referee::OnAnswer(const Answered& event) {
   const auto found = player.heard.find(event.question);
   if (found == player.heard.end() || found->second.state == Heard::State::kWithdrawn) return;
   const Asked& asked = asked_.at(event.question);
-  if (event.answer.size() > MaxAnswerBytes(asked.question)) return;
+  if (event.answer.size() > law_->max_answer_bytes(asked.question)) return;
   Result<Answer> answer = DecodeAnswer(event.answer);
   if (!answer) return;
   Heard& heard = found->second;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "assay/job/limits.h"
 #include "assay/merkle/tree.h"
 #include "assay/model/model.h"
 #include "assay/ops/table.h"
@@ -18,13 +19,12 @@ TensorType WholeBatch(TensorType type, std::int64_t microbatches) {
   return type;
 }
 
-Result<std::vector<Terms::Field>> FieldsOf(const Program& program) {
+std::vector<Terms::Field> FieldsOf(const Program& program) {
   std::vector<Terms::Field> fields;
   for (std::size_t i = 0; i < program.micro.inputs().size(); ++i) {
     const NamedValue& input = program.micro.inputs()[i];
     if (!input.name.starts_with(kBatchPrefix)) continue;
     const TensorType& type = program.micro.type(input.value);
-    if (type.shape.rank() < 1) return Err("program: {}: expected an axis of samples", input.name);
     fields.push_back({input.name.substr(kBatchPrefix.size()), WholeBatch(type, program.microbatches), i});
   }
   std::ranges::sort(fields, {}, &Terms::Field::name);
@@ -54,10 +54,8 @@ Result<Terms> Terms::Make(Bytes job, Bytes program) {
     return Err("job: precision fp32-vendor cannot be disputed: honest runs of it differ from machine to machine");
   }
   ASSAY_ASSIGN(Program read, DecodeProgram(Ops(), program));
-  if (read.microbatches != decoded.job.batch.microbatches) {
-    return Err("job: has {} microbatches, its program {}", decoded.job.batch.microbatches, read.microbatches);
-  }
-  ASSAY_ASSIGN(terms.fields_, FieldsOf(read));
+  ASSAY_TRY(CheckLimits(decoded.job, read));
+  terms.fields_ = FieldsOf(read);
   ASSAY_ASSIGN(terms.weights_, WeightsAmong(read.state, decoded.job.model));
   terms.id_ = JobId(job, program);
   terms.program_hash_ = HashBytes(program);
@@ -72,12 +70,24 @@ Result<Terms> Terms::Make(Bytes job, Bytes program) {
   return terms;
 }
 
+Result<Terms> Terms::Rebuild(Bytes job) {
+  ASSAY_ASSIGN(const DecodedJob decoded, DecodeJob(job));
+  const Job& read = decoded.job;
+  ASSAY_TRY(Check(read.model, read.batch));
+  ASSAY_TRY(CheckSizes(read.model, read.batch));
+  return Make(std::move(job), Encode(BuildProgram(read.model, read.optimizer, read.batch)));
+}
+
 std::uint64_t Terms::entries() const {
   return static_cast<std::uint64_t>(EntriesAfter(job_.steps, job_.commit_every, job_.steps));
 }
 
-std::int64_t Terms::StepOf(std::int64_t entry) const { return StepOfEntry(entry, job_.commit_every, job_.steps); }
-std::int64_t Terms::StepBefore(std::int64_t entry) const { return StepOf(entry - 1); }
+// Also of entries that the job does not have: whoever asks may be anyone.
+std::int64_t Terms::StepOf(std::int64_t entry) const {
+  if (entry < 0) return 0;
+  return StepOfEntry(entry, job_.commit_every, job_.steps);
+}
+std::int64_t Terms::StepBefore(std::int64_t entry) const { return entry < 1 ? 0 : StepOf(entry - 1); }
 
 Result<TensorType> Terms::TensorOf(const TreeName& tree) const {
   const auto missing = [&] { return Err("the job has no {}", Describe(CommitQuestion{tree}).substr(12)); };

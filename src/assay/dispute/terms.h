@@ -25,6 +25,8 @@ class Terms {
  public:
   // Both encodings as the job id binds them (docs/JOBS.md). They may be hostile.
   static Result<Terms> Make(Bytes job, Bytes program);
+  // With the program that this build makes of the job, so that it need not be sent. The id is the receipts' where everybody builds the same.
+  static Result<Terms> Rebuild(Bytes job);
 
   const Bytes& job_bytes() const { return job_bytes_; }
   const Bytes& program_bytes() const { return program_bytes_; }
