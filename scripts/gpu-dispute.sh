@@ -28,7 +28,7 @@ play() {  # NAME JOB CHEAT STEP
   ASSAY_KEY=$work/honest.key "$bin/assay" provide "$folder/honest" --device cuda >"$folder/honest.url" </dev/null & provider=$!
   ASSAY_KEY=$work/liar.key "$bin/cheat" "$cheat" "$job" --out "$folder/liar" --at "$at" --provide 127.0.0.1:0 >"$folder/liar.url" </dev/null & liar=$!
   for ((i = 0; i < 600; ++i)); do grep -q . "$folder/honest.url" && grep -q . "$folder/liar.url" && break; sleep 0.1; done
-  measure "$bin/assay" dispute --provider "$(sed 's/.* on //' "$folder/liar.url")" --provider "$(sed 's/.* on //' "$folder/honest.url")" \
+  measure "$bin/assay" dispute --provider "$(sed -n 's/^listening on //p' "$folder/liar.url")" --provider "$(sed -n 's/^listening on //p' "$folder/honest.url")" \
     --evidence "$folder/evidence" --json --quiet | tee "$folder/dispute"
   measure "$bin/assay" judge "$folder/evidence" --json | tee "$folder/judge"
   grep -q '"verdict":"1"' "$folder/dispute" && grep -q '"verdict":"1".*"convicts":true' "$folder/judge" || failed=1

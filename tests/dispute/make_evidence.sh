@@ -15,5 +15,5 @@ ASSAY_KEY=$work/honest.key "$assay" provide "$work/honest" >"$work/honest.addres
 servers=$!
 ASSAY_KEY=$work/liar.key "$cheat" flipped-bit "$work/job.toml" --out "$work/liar" --at 7 --provide 127.0.0.1:0 >"$work/liar.address" &
 servers="$servers $!"
-until grep -q . "$work/honest.address" && grep -q . "$work/liar.address"; do sleep 0.1; done
-"$assay" dispute --provider "$(sed 's/.* on //' "$work/honest.address")" --provider "$(sed 's/.* on //' "$work/liar.address")" --evidence "$out" --quiet
+until grep -q ^listening "$work/honest.address" && grep -q ^listening "$work/liar.address"; do sleep 0.1; done
+"$assay" dispute --provider "$(sed -n 's/^listening on //p' "$work/honest.address")" --provider "$(sed -n 's/^listening on //p' "$work/liar.address")" --evidence "$out" --quiet

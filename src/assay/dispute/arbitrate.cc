@@ -17,6 +17,7 @@ namespace assay::dispute {
 namespace {
 
 constexpr std::int64_t kRetryMs = 250;
+constexpr std::int64_t kAttemptMs = 10'000;  // to fetch the encodings of a job
 
 std::int64_t NowMs() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -216,27 +217,23 @@ Result<Digest> JobOf(const Arbitration& result, const std::optional<Digest>& ask
   return job;
 }
 
-// The job's encodings, from the first provider whose are those of the job.
+// The job's encodings, from the first provider whose are those of the job. Nobody holds up the others for longer than one attempt.
 Result<Terms> FetchTerms(const std::vector<std::unique_ptr<Peer>>& peers, const Digest& job, std::int64_t allowance_ms,
                          std::size_t& bytes) {
   std::string why;
-  const std::int64_t deadline_ms = NowMs() + allowance_ms;
+  const std::int64_t deadline_ms = NowMs() + allowance_ms + kAttemptMs * static_cast<std::int64_t>(peers.size());
   Patience patience;
   do {
     for (const auto& peer : peers) {
-      const std::int64_t left_ms = std::max<std::int64_t>(1, deadline_ms - NowMs());
-      FromPeer<Bytes> encoding = peer->Job(left_ms);
-      FromPeer<Bytes> program = encoding ? peer->Program(left_ms) : encoding;
+      FromPeer<Bytes> encoding = peer->Job(std::min(allowance_ms, kAttemptMs));
+      FromPeer<Bytes> program = encoding ? peer->Program(std::min(allowance_ms, kAttemptMs)) : encoding;
       if (!program) {
         why = program.error().why;
         continue;
       }
       bytes += encoding->size() + program->size();
-      if (JobId(*encoding, *program) != job) {
-        why = fmt::format("{}: sent the encodings of another job", peer->name());
-        continue;
-      }
-      return Terms::Make(std::move(*encoding), std::move(*program));
+      if (JobId(*encoding, *program) == job) return Terms::Make(std::move(*encoding), std::move(*program));
+      why = fmt::format("{}: sent the encodings of another job", peer->name());
     }
     patience.Wait(kRetryMs);
   } while (NowMs() < deadline_ms);
