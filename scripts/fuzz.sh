@@ -7,11 +7,13 @@ seconds=${1:-60}
 [ $# -gt 0 ] && shift
 command -v clang++-19 >/dev/null || { echo "fuzz.sh: clang++-19 is needed" >&2; exit 2; }
 cmake --preset fuzz >/dev/null
-targets=${*:-"answer bpe_text bpe_vocabulary bundle checkpoint cifar consistency dispute envelope evidence hex inclusion job key program question range run safetensors tokens trace url"}
+cmake --build build/fuzz --target write_seeds
+rm -rf build/fuzz/seeds
+build/fuzz/tests/fuzz/write_seeds build/fuzz/seeds
+targets=${*:-$(ls build/fuzz/seeds)}
 for target in $targets; do binaries="${binaries:-} fuzz_$target"; done
 # shellcheck disable=SC2086
-cmake --build build/fuzz --target write_seeds $binaries
-build/fuzz/tests/fuzz/write_seeds build/fuzz/seeds
+cmake --build build/fuzz --target $binaries
 mkdir -p build/fuzz/found
 for target in $targets; do
   mkdir -p "build/fuzz/corpus/$target"

@@ -52,8 +52,7 @@ void PrintList() {
 Result<int> Provide(const Options& options, const Cheat& cheat, const CheatRequest& request, const SigningKey& key,
                     const cli::Compute& compute) {
   ASSAY_ASSIGN(const auto provider, CheatingProvider::Open(cheat, request, key, *compute.backend, *compute.pool));
-  ASSAY_TRY(
-      cli::ServeAccount(provider->account(), provider->key(), {.listen = options.provide, .tls_cert = {}, .tls_key = {}}));
+  ASSAY_TRY(cli::ServeAccount(provider->account(), provider->key(), {.listen = options.provide}));
   return cli::kExitOk;
 }
 

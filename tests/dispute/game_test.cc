@@ -48,7 +48,7 @@ TEST(Game, EveryLieFallsOnEitherSide) {
         table.Add(swapped ? Liar(fault, shape) : Honest(shape), 1);
         table.Add(swapped ? Honest(shape) : Liar(fault, shape), 2);
         const Record& record = table.Play();
-        ASSERT_EQ(table.verdict(), swapped ? "a" : "b") << static_cast<int>(fault.lie) << " at " << fault.step;
+        ASSERT_EQ(table.verdict(), swapped ? "b" : "a") << static_cast<int>(fault.lie) << " at " << fault.step;
         ASSERT_EQ(record.matches.size(), 1u);
         EXPECT_EQ(record.matches[0].bouts, 1u);
         EXPECT_EQ(record.charges.size(), 1u);
@@ -64,7 +64,7 @@ TEST(Game, TwoWhoAgree) {
   table.Add(Honest(), 1);
   table.Add(Honest(), 2);
   EXPECT_TRUE(table.Play().matches.empty());
-  EXPECT_EQ(table.verdict(), "none");
+  EXPECT_EQ(table.verdict(), "both");
   EXPECT_EQ(table.sent(), 0u);
 }
 
@@ -73,7 +73,7 @@ TEST(Game, TwoLiarsBothFallWhereBothAreWrong) {
   table.Add(Liar({Lie::kOutput, 3, 2, 1}), 1);
   table.Add(Liar({Lie::kOutput, 3, 2, 3}), 2);
   table.Play();
-  EXPECT_EQ(table.verdict(), "both");
+  EXPECT_EQ(table.verdict(), "none");
 }
 
 TEST(Game, NobodyAndOne) {
@@ -83,7 +83,7 @@ TEST(Game, NobodyAndOne) {
   Table one(ToyLaw(kShape, 1));
   one.Add(Honest(), 1);
   one.Play();
-  EXPECT_EQ(one.verdict(), "0");
+  EXPECT_EQ(one.verdict(), "both");
 }
 
 TEST(Intake, WrongLengthIsRefused) {
@@ -93,7 +93,7 @@ TEST(Intake, WrongLengthIsRefused) {
   table.Play();
   EXPECT_EQ(table.standing(0), Standing::kRefused);
   EXPECT_NE(table.record().providers[0].why, "");
-  EXPECT_EQ(table.verdict(), "a");
+  EXPECT_EQ(table.verdict(), "both") << "of those who take part";
 }
 
 TEST(Intake, OneClaimForEachKey) {
@@ -138,16 +138,16 @@ Conduct Misplays(RunPtr run, std::uint32_t key, std::uint32_t way, RunPtr other)
     wrong.back() ^= 1;
     switch (way % 8) {
       case 0: return {};
-      case 1: return {Message(asked, true, {}, key)};
-      case 2: return {Message(asked, false, wrong, key)};
-      case 3: return {Message(asked, false, body, key + 1)};
-      case 4: return {Message(asked, false, body, key), Message(asked, false, wrong, key)};
+      case 1: return {Message(asked, {}, key)};
+      case 2: return {Message(asked, wrong, key)};
+      case 3: return {Message(asked, body, key + 1)};
+      case 4: return {Message(asked, body, key), Message(asked, wrong, key)};
       case 5: {
         for (std::size_t i = 0; i < 4; ++i) wrong[i] = static_cast<std::uint8_t>(key >> (8 * i));  // another one each
-        return {Message(asked, ProvesItself(question), ProvesItself(question) ? Bytes{} : wrong, key)};
+        return {Message(asked, ProvesItself(question) ? Bytes{} : wrong, key)};
       }
-      case 6: return {Message(asked, false, *other->Answer(question), key)};
-      default: return {Message(asked, false, Bytes(kMaxAnswerBytes - 200), key)};
+      case 6: return {Message(asked, *other->Answer(question), key)};
+      default: return {Message(asked, Bytes(kMaxAnswerBytes - 200), key)};
     }
   };
 }

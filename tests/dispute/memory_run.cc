@@ -144,6 +144,12 @@ void MemoryRun::Commit(const SigningKey& key) {
   }
   std::vector<Digest> hashes;
   for (const LogEntry& entry : log_) hashes.push_back(HashOf(entry));
+  for (const std::size_t weight : terms_->weights()) weights_.push_back(steps_.back().after[weight]);
+  if (lies_.weights) lies_.weights(weights_);
+  Hashes weight_hashes;
+  for (std::size_t i = 0; i < weights_.size(); ++i) {
+    weight_hashes.push_back(LeafHash(terms_->WeightEntry(i, TensorRoot(weights_[i]))));
+  }
   Receipt receipt{.model = {},
                   .job = prepared_.identity.job,
                   .trajectory = prepared_.identity.trajectory,
@@ -158,6 +164,7 @@ void MemoryRun::Commit(const SigningKey& key) {
                   .initial_state_root = log_.front().state_root,
                   .final_state_root = log_.back().state_root,
                   .loss_bits = log_.back().loss_bits,
+                  .weights = HashTree(weight_hashes).root(),
                   .signer = key.verify_key().ToString()};
   if (lies_.receipt) lies_.receipt(receipt);
   receipt_ = SignReceipt(receipt, key);
@@ -210,6 +217,9 @@ Result<std::vector<Bytes>> MemoryRun::LeavesOf(const TreeName& tree) {
   switch (tree.kind) {
     case TreeKind::kLog:
       for (const LogEntry& entry : log_) leaves.push_back(Encode(entry));
+      break;
+    case TreeKind::kWeights:
+      for (std::size_t i = 0; i < weights_.size(); ++i) leaves.push_back(terms_->WeightEntry(i, TensorRoot(weights_[i])));
       break;
     case TreeKind::kBatches:
     case TreeKind::kStates:

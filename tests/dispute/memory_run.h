@@ -33,6 +33,7 @@ struct Lies {
   // What is said about a node.
   std::function<void(std::int64_t step, NodeRecord& record)> record{};
   std::function<void(LogEntry& entry)> entry{};
+  std::function<void(std::vector<Bytes>& weights)> weights{};  // what is delivered, in the order of the terms' weights
   std::function<void(Receipt& receipt)> receipt{};
   // Any answer, before it is given.
   std::function<void(const Question& question, Result<Bytes>& body)> answer{};
@@ -81,6 +82,7 @@ class MemoryRun : public Account {
   std::string receipt_;
   std::unique_ptr<Terms> terms_;
   std::vector<Bytes> start_;
+  std::vector<Bytes> weights_;  // delivered
   std::vector<StoredStep> steps_;
   std::vector<LogEntry> log_;
   std::map<std::string, std::pair<std::shared_ptr<const HashTree>, std::vector<Bytes>>> trees_;

@@ -30,14 +30,14 @@ struct Crowd {
     };
     with(honest, [](ByteSpan, const Question&, const Bytes&, std::uint32_t) { return std::vector<Bytes>{}; });
     with(one, [](ByteSpan asked, const Question&, const Bytes& body, std::uint32_t key) {
-      return std::vector<Bytes>{Message(asked, false, body, key), Message(asked, true, {}, key)};
+      return std::vector<Bytes>{Message(asked, body, key), Message(asked, {}, key)};
     });
     with(honest, [](ByteSpan asked, const Question& question, Bytes body, std::uint32_t key) {
       if (!ProvesItself(question)) body[0] ^= 1;
-      return std::vector<Bytes>{Message(asked, false, body, key)};
+      return std::vector<Bytes>{Message(asked, body, key)};
     });
     with(three, [](ByteSpan asked, const Question&, const Bytes&, std::uint32_t key) {
-      return std::vector<Bytes>{Message(asked, true, {}, key)};
+      return std::vector<Bytes>{Message(asked, {}, key)};
     });
   }
   Table table;
@@ -77,7 +77,7 @@ std::vector<Seen> MessagesOf(std::uint64_t nonce, std::uint32_t keys) {
       const Result<Bytes> body = run->Answer(question);
       if (!body) continue;
       for (ProviderId id = 0; id < crowd.table.claims().size(); ++id) {
-        seen.push_back({id, bytes, Message(bytes, false, *body, keys + id)});
+        seen.push_back({id, bytes, Message(bytes, *body, keys + id)});
       }
     }
   }
@@ -181,7 +181,7 @@ struct Duel {
   }
   Answered Reply(const Send& send, std::int64_t now_ms) const {
     const Bytes body = *runs[send.provider]->Answer(DecodeQuestion(send.question)->question);
-    return {send.provider, HashBytes(send.question), Message(send.question, false, body, send.provider), now_ms};
+    return {send.provider, HashBytes(send.question), Message(send.question, body, send.provider), now_ms};
   }
   // Answers everything that is open for everybody but `silent`.
   void Others(ProviderId silent, std::int64_t now_ms) {

@@ -129,7 +129,7 @@ class Model {
         const Open open = *honest;
         world.open.erase(honest);
         const Bytes body = *runs_[honest_]->Answer(DecodeQuestion(open.question)->question);
-        Say(world, open, Message(open.question, false, body, honest_));
+        Say(world, open, Message(open.question, body, honest_));
       } else if (other != world.open.end()) {
         return Branch(world, static_cast<std::size_t>(other - world.open.begin()));
       } else {
@@ -163,12 +163,12 @@ class Model {
       change(next);
       Visit(std::move(next));
     };
-    const auto message = [&](bool refused, const Bytes& body) { return Message(open.question, refused, body, open.provider); };
-    for (const Bytes& body : bodies) branch([&](World& next) { Say(next, open, message(false, body)); });
-    branch([&](World& next) { Say(next, open, message(true, {})); });
+    const auto message = [&](const Bytes& body) { return Message(open.question, body, open.provider); };
+    for (const Bytes& body : bodies) branch([&](World& next) { Say(next, open, message(body)); });
+    branch([&](World& next) { Say(next, open, message({})); });
     branch([&](World& next) {
-      Say(next, open, message(false, bodies.front()));
-      Say(next, open, message(false, other));
+      Say(next, open, message(bodies.front()));
+      Say(next, open, message(other));
     });
     World next = world;
     next.open[which].silent = true;

@@ -11,6 +11,7 @@ namespace assay::dispute {
 
 struct Played {
   Outcome outcome;
+  std::string silent;  // why somebody did not answer, which ended it
   std::size_t rounds = 0;
   std::size_t bytes = 0;           // of all answers
   std::size_t decision_bytes = 0;  // since the first record of a node was asked for
@@ -41,7 +42,11 @@ inline Played Play(const Terms& terms, const Claim& a, const Claim& b, const Spe
       // Through the encoding, as from a wire.
       const auto question = DecodeQuestion(Encode(Digest{}, ask.question));
       ASSAY_CHECK(question.has_value() && question->question == ask.question);
-      said[static_cast<std::size_t>(ask.to)].Add(ask.question, {.refused = !body, .body = body ? *body : Bytes{}});
+      if (!body) {
+        played.silent = body.error().message;
+        return played;
+      }
+      said[static_cast<std::size_t>(ask.to)].Add(ask.question, *body);
     }
   }
   return played;

@@ -147,23 +147,22 @@ class Simulation {
   }
 
   std::vector<Bytes> Messages(const Actor& actor, Habit habit, const Send& send, const Question& question) {
-    const auto say = [&](const Result<Bytes>& body) { return actor.message(send.question, !body, body ? *body : Bytes{}); };
+    const auto say = [&](const Result<Bytes>& body) { return actor.message(send.question, body ? *body : Bytes{}); };
     Result<Bytes> own = actor.answer(question);
     const auto borrowed = [&] { return scenario_.runs[dice_.Below(scenario_.runs.size())](question); };
     switch (habit) {
       case Habit::kSilent: return {};
-      case Habit::kRefusing: return {actor.message(send.question, true, {})};
       case Habit::kGarbling:
         if (own && !own->empty()) (*own)[dice_.Below(own->size())] ^= static_cast<std::uint8_t>(1 << dice_.Below(8));
         return {say(own)};
-      case Habit::kEquivocating: return {say(own), say(borrowed()), actor.message(send.question, true, {})};
+      case Habit::kEquivocating: return {say(own), say(borrowed()), actor.message(send.question, {})};
       case Habit::kReplaying: {
         const PartyState& from = parties_[dice_.Below(parties_.size())];
         if (from.said.empty()) return {say(own)};
         return {from.said[dice_.Below(from.said.size())], dice_.One(2) ? say(own) : from.said.front()};
       }
       case Habit::kOversized:
-        return {actor.message(send.question, false, Bytes(dice_.Below(dice_.One(100) ? kMaxAnswerBytes - 300 : 20'000)))};
+        return {actor.message(send.question, Bytes(dice_.Below(dice_.One(100) ? kMaxAnswerBytes - 300 : 20'000)))};
       case Habit::kBorrowing: return {say(borrowed())};
       default: return {say(own)};
     }
@@ -316,11 +315,10 @@ Simulated SimulateToy(std::uint64_t seed) {
     const Habit habit = good          ? Habit::kHonest
                         : dice.One(2) ? Habit::kConsistent
                                       : static_cast<Habit>(1 + dice.Below(kHabits - 1));
-    scenario.actors.push_back(
-        {toy::ClaimOf(*run, id), habit, scenario.runs[which], [id](ByteSpan asked, bool refused, Bytes body) {
-           const Signature signature = toy::Sign(HashBytes(asked), refused, body, toy::KeyOf(id));
-           return Encode(Answer{.refused = refused, .body = std::move(body), .signature = signature});
-         }});
+    scenario.actors.push_back({toy::ClaimOf(*run, id), habit, scenario.runs[which], [id](ByteSpan asked, Bytes body) {
+                                 const Signature signature = toy::Sign(HashBytes(asked), body, toy::KeyOf(id));
+                                 return Encode(Answer{.body = std::move(body), .signature = signature});
+                               }});
   }
   return Simulate(scenario, seed);
 }

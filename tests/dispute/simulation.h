@@ -17,7 +17,6 @@ enum class Habit : std::uint8_t {
   kHonest,
   kConsistent,  // answers by its own run
   kSilent,
-  kRefusing,
   kGarbling,
   kEquivocating,
   kReplaying,  // sends what it has seen, of others and of other disputes
@@ -26,13 +25,13 @@ enum class Habit : std::uint8_t {
   kBorrowing,  // answers by other runs
   kAnything,   // each time something else
 };
-inline constexpr int kHabits = 11;
+inline constexpr int kHabits = 10;
 
 struct Actor {
   Claim claim;
   Habit habit = Habit::kHonest;
   std::function<Result<Bytes>(const Question& question)> answer;  // by its own run
-  std::function<Bytes(ByteSpan asked, bool refused, Bytes body)> message;
+  std::function<Bytes(ByteSpan asked, Bytes body)> message;
 };
 
 struct Scenario {

@@ -1,5 +1,6 @@
 // Simulated disputes over real runs of a small job, under the real law and with real signatures.
 #include <memory>
+#include <numeric>
 #include <random>
 
 #include "assay/dispute/evidence.h"
@@ -72,17 +73,17 @@ class Runs {
 };
 
 // What is wrong with what a stranger finds in the file.
-std::string Judged(const Evidence& evidence) {
+std::string Judged(const Evidence& evidence, const Record& record) {
   const Result<Evidence> read = DecodeEvidence(Encode(evidence));
   if (!read) return read.error().message;
   const Result<Judgement> judgement = Judge(*read);
   if (!judgement) return judgement.error().message;
-  bool guilty = false, silent = false;
-  for (const Evidence::Party& party : evidence.parties) {
-    guilty = guilty || party.standing != Standing::kStanding;
-    silent = silent || party.standing == Standing::kSilent;
+  for (const Judgement::Party& party : judgement->parties) {
+    if (party.standing != record.providers[party.number].standing)
+      return fmt::format("party {} has another standing", party.number);
+    if (party.proven == (party.standing == Standing::kSilent)) return fmt::format("party {}: {}", party.number, party.by);
   }
-  return judgement->convicts == (guilty && !silent) ? "" : "the evidence convicts others than those who fell";
+  return "";
 }
 
 }  // namespace
@@ -92,8 +93,8 @@ Simulated SimulateReal(std::uint64_t seed) {
   std::mt19937_64 random(seed ^ 0x7265616c);
   ByteWriter nonce;
   nonce.U64(seed);
-  const Digest secret = HashBytes(nonce.bytes());
-  Scenario scenario{LawOf(runs.terms(), secret, LawOptions{}), {}, {}, {}};
+  const LawOptions options{.referee = {}, .nonce = HashBytes(nonce.bytes())};
+  Scenario scenario{LawOf(runs.terms(), options), {}, {}, {}};
   std::vector<std::string> receipts;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     scenario.runs.push_back([i](const Question& question) { return runs.run(i).Answer(question); });
@@ -107,11 +108,14 @@ Simulated SimulateReal(std::uint64_t seed) {
                                             : static_cast<Habit>(1 + random() % (kHabits - 1));
     receipts.push_back(runs.ReceiptOf(which, id));
     scenario.actors.push_back(
-        {*OpenClaim(receipts.back(), "receipt"), habit, scenario.runs[which], [id](ByteSpan asked, bool refused, Bytes body) {
-           return Encode(Sign(asked, refused, std::move(body), runs.key(id)));
-         }});
+        {*OpenClaim(receipts.back(), "receipt"), habit, scenario.runs[which],
+         [id](ByteSpan asked, Bytes body) { return Encode(Sign(asked, std::move(body), runs.key(id))); }});
   }
-  scenario.judge = [&](const Record& record) { return Judged(MakeEvidence(*runs.terms(), secret, receipts, record)); };
+  std::vector<std::uint32_t> numbers(providers);
+  std::iota(numbers.begin(), numbers.end(), 0u);
+  scenario.judge = [&](const Record& record) {
+    return Judged(MakeEvidence(*runs.terms(), options, receipts, numbers, record), record);
+  };
   return Simulate(scenario, seed);
 }
 

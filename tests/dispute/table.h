@@ -19,17 +19,17 @@ namespace assay::dispute::toy {
 // The messages that a provider sends when it is asked, in their order. None: silence.
 using Conduct = std::function<std::vector<Bytes>(ByteSpan bytes, const Question& question)>;
 
-inline Bytes Message(ByteSpan asked, bool refused, Bytes body, std::uint32_t key) {
-  const Signature signature = Sign(HashBytes(asked), refused, body, KeyOf(key));
-  return Encode(dispute::Answer{.refused = refused, .body = std::move(body), .signature = signature});
+inline Bytes Message(ByteSpan asked, Bytes body, std::uint32_t key) {
+  const Signature signature = Sign(HashBytes(asked), body, KeyOf(key));
+  return Encode(dispute::Answer{.body = std::move(body), .signature = signature});
 }
 
 // Answers by a run.
 inline Conduct Plays(std::shared_ptr<const Run> run, std::uint32_t key) {
   return [run, key](ByteSpan asked, const Question& question) -> std::vector<Bytes> {
     Result<Bytes> body = run->Answer(question);
-    if (!body) return {Message(asked, true, {}, key)};
-    return {Message(asked, false, std::move(*body), key)};
+    if (!body) return {};
+    return {Message(asked, std::move(*body), key)};
   };
 }
 
@@ -82,11 +82,14 @@ class Table {
   Standing standing(ProviderId id) const { return record().providers[id].standing; }
   std::string verdict() const {
     std::vector<Standing> standings;
-    for (const ProviderRecord& provider : record().providers) standings.push_back(provider.standing);
-    if (standings.size() != 2) return VerdictOf(standings, false);
-    // Tests ask who is guilty; the verdict names who is right.
-    const std::string right = VerdictOf(standings, true);
-    return right == "a" ? "b" : right == "b" ? "a" : right == "both" ? "none" : right == "none" ? "both" : right;
+    std::vector<std::optional<std::uint32_t>> groups;
+    std::vector<std::uint32_t> numbers;
+    for (const ProviderRecord& provider : record().providers) {
+      standings.push_back(provider.standing);
+      groups.push_back(provider.group);
+      numbers.push_back(static_cast<std::uint32_t>(numbers.size()));
+    }
+    return VerdictOf(standings, groups, numbers, standings.size() == 2);
   }
 
  private:

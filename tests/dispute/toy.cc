@@ -19,6 +19,7 @@ std::uint32_t Mix(std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32
 }
 
 constexpr std::uint32_t kStart = 12345;
+constexpr std::size_t kMaxLeaf = 4096;
 
 std::uint32_t Part(std::int64_t step, std::uint32_t node, std::uint32_t input, std::uint32_t part) {
   return Mix(static_cast<std::uint32_t>(step), node, input, part);
@@ -121,12 +122,8 @@ class Exam {
       if (said_[p]->Find(question) == nullptr) asks.push_back({static_cast<Party>(p), question});
     }
     if (!asks.empty()) return End(std::move(asks));
-    const Both<const Testimony::Said*> said{said_[0]->Find(question), said_[1]->Find(question)};
-    if (said[0]->refused || said[1]->refused) {
-      return Blame(said[0]->refused, said[1]->refused, Cause::kRefused, question);
-    }
-    auto a = read(0, said[0]->body);
-    auto b = read(1, said[1]->body);
+    auto a = read(0, *said_[0]->Find(question));
+    auto b = read(1, *said_[1]->Find(question));
     if (!a || !b) return Blame(!a, !b, Cause::kUnproven, question);
     return Both<typename decltype(a)::value_type>{std::move(*a), std::move(*b)};
   }
@@ -150,7 +147,7 @@ class Exam {
   Step<Both<ReadLeaf>> Open(const TreeName& tree, std::uint64_t leaf, const Both<Digest>& roots) {
     const LeavesQuestion question{tree, {{leaf, leaf + 1}}};
     return Ask(question, [&](std::size_t p, ByteSpan body) -> Result<ReadLeaf> {
-      ASSAY_ASSIGN(const auto spans, OpenLeaves(body, question, SizeOf(shape_, tree), roots[p]));
+      ASSAY_ASSIGN(const auto spans, OpenLeaves(body, question, SizeOf(shape_, tree), kMaxLeaf, roots[p]));
       return ReadFrom(spans.front().leaves.front());
     });
   }
@@ -328,12 +325,10 @@ VerifyKey KeyOf(std::uint32_t number) {
   return VerifyKey("toy", point);
 }
 
-Signature Sign(const Digest& question, bool refused, ByteSpan body, const VerifyKey& key) {
+Signature Sign(const Digest& question, ByteSpan body, const VerifyKey& key) {
   Sha256 hash;
   hash.Update(key.point());
   hash.Update(question.bytes);
-  const std::uint8_t flag[] = {static_cast<std::uint8_t>(refused)};
-  hash.Update(flag);
   hash.Update(body);
   Signature signature{};
   std::ranges::copy(hash.Finish().bytes, signature.begin());
@@ -363,21 +358,22 @@ std::shared_ptr<const Law> ToyLaw(const Shape& shape, std::uint64_t nonce) {
     return {};
   };
   law->group = [](const Claim& claim) { return NodeHash(claim.receipt.log.root, claim.receipt.final_state_root); };
-  law->dispute = [nonce](std::span<const Claim> claims) {
-    ByteWriter out;
-    out.U64(nonce);
-    for (const Claim& claim : claims) out.Raw(claim.receipt_hash.bytes);
-    return HashBytes(out.bytes());
+  law->contradict = [](const Claim&, const Claim&) { return true; };
+  law->dispute = [nonce](std::vector<Digest> receipts) {
+    DisputeName name{.receipts = std::move(receipts)};
+    for (std::size_t i = 0; i < 8; ++i) name.nonce.bytes[i] = static_cast<std::uint8_t>(nonce >> (8 * i));
+    return DisputeId(std::move(name));
   };
   law->is_signed = [](const Answer& answer, ByteSpan question, const VerifyKey& key) {
-    return answer.signature == Sign(HashBytes(question), answer.refused, answer.body, key);
+    return answer.signature == Sign(HashBytes(question), answer.body, key);
   };
   law->open_log = [shape](const Claim& claim, const LeavesQuestion& question, ByteSpan body) -> Result<std::vector<Bytes>> {
-    ASSAY_ASSIGN(const auto spans, OpenLeaves(body, question, shape.entries(), claim.receipt.log.root));
+    ASSAY_ASSIGN(const auto spans, OpenLeaves(body, question, shape.entries(), kMaxLeaf, claim.receipt.log.root));
     std::vector<Bytes> leaves;
     for (const SpanProof& span : spans) leaves.insert(leaves.end(), span.leaves.begin(), span.leaves.end());
     return leaves;
   };
+  law->max_answer_bytes = [](const Question&) { return kMaxAnswerBytes; };
   law->entry = [shape](const Question& question) -> std::optional<std::int64_t> {
     if (const auto* commit = std::get_if<CommitQuestion>(&question)) {
       return commit->tree.kind == TreeKind::kStates ? commit->tree.at : (commit->tree.at + shape.every - 1) / shape.every;

@@ -56,7 +56,7 @@ class Run {
 
 // Keys are numbers.
 VerifyKey KeyOf(std::uint32_t number);
-Signature Sign(const Digest& question, bool refused, ByteSpan body, const VerifyKey& key);
+Signature Sign(const Digest& question, ByteSpan body, const VerifyKey& key);
 Claim ClaimOf(const Run& run, std::uint32_t key);
 
 std::shared_ptr<const Law> ToyLaw(const Shape& shape, std::uint64_t nonce);

@@ -36,7 +36,7 @@ TEST_P(Regression, Corpus) {
 
 TEST_P(Regression, Mutations) {
   const std::vector<Bytes> seeds = GetParam().seeds();
-  for (std::uint64_t number = 0; number < Runs(); ++number) {
+  for (std::uint64_t number = 0; number < Runs() / GetParam().cost; ++number) {
     SCOPED_TRACE(number);
     GetParam().run(Mutate(seeds, number));
   }

@@ -4,6 +4,7 @@
 // libFuzzer runs each in a binary of its own (ASSAY_FUZZ); regression_test.cc runs them all under gtest with any compiler.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +18,7 @@ struct Target {
   std::string_view name;
   void (*run)(ByteSpan input);
   std::vector<Bytes> (*seeds)();  // valid or nearly valid inputs to start from
+  std::uint64_t cost = 1;         // the regression test gives it one in so many of the mutations that others get
 };
 
 // In name order.
@@ -38,6 +40,7 @@ void RunConsistency(ByteSpan input);
 void RunDispute(ByteSpan input);
 void RunEnvelope(ByteSpan input);
 void RunEvidence(ByteSpan input);
+void RunEvidenceEdits(ByteSpan input);
 void RunHex(ByteSpan input);
 void RunInclusion(ByteSpan input);
 void RunJob(ByteSpan input);
@@ -46,6 +49,7 @@ void RunPaperLog(ByteSpan input);
 void RunProgram(ByteSpan input);
 void RunQuestion(ByteSpan input);
 void RunRange(ByteSpan input);
+void RunReceipt(ByteSpan input);
 void RunRounding(ByteSpan input);
 void RunRun(ByteSpan input);
 void RunSafetensors(ByteSpan input);
@@ -62,6 +66,7 @@ std::vector<Bytes> ConsistencySeeds();
 std::vector<Bytes> DisputeSeeds();
 std::vector<Bytes> EnvelopeSeeds();
 std::vector<Bytes> EvidenceSeeds();
+std::vector<Bytes> EvidenceEditsSeeds();
 std::vector<Bytes> HexSeeds();
 std::vector<Bytes> InclusionSeeds();
 std::vector<Bytes> JobSeeds();
@@ -70,6 +75,7 @@ std::vector<Bytes> PaperLogSeeds();
 std::vector<Bytes> ProgramSeeds();
 std::vector<Bytes> QuestionSeeds();
 std::vector<Bytes> RangeSeeds();
+std::vector<Bytes> ReceiptSeeds();
 std::vector<Bytes> RoundingSeeds();
 std::vector<Bytes> RunSeeds();
 std::vector<Bytes> SafetensorsSeeds();

@@ -6,12 +6,13 @@
 #include <deque>
 
 #include "assay/base/file.h"
+#include "assay/cli/asked_job.h"
 #include "assay/cli/command.h"
-#include "assay/cli/finding.h"
 #include "assay/cli/json.h"
 #include "assay/cli/peers.h"
 #include "assay/cli/signer.h"
 #include "assay/cli/text.h"
+#include "assay/cli/verdict.h"
 #include "assay/train/claims.h"
 
 namespace assay::cli {
@@ -25,6 +26,7 @@ struct DisputeOptions {
   std::string evidence;
   std::string ca_file;
   std::vector<std::string> keys;
+  std::string referee_key;
   float patience_s = 60;
   float rerun_s = 3600;
   ComputeOptions compute;
@@ -58,12 +60,6 @@ class View {
   dispute::Progress shown_;
 };
 
-Result<PreparedJob> AskedJob(const DisputeOptions& options, ThreadPool& pool) {
-  ASSAY_ASSIGN(Job job, LoadJob(options.job));
-  if (!options.data.empty()) job.data.path = options.data;
-  return Prepare(std::move(job), &pool);
-}
-
 Result<Digest> Nonce() {
   Digest nonce;
   if (::getrandom(nonce.bytes.data(), nonce.bytes.size(), 0) != static_cast<ssize_t>(nonce.bytes.size())) {
@@ -72,68 +68,93 @@ Result<Digest> Nonce() {
   return nonce;
 }
 
-// a and b, or numbers in the order of the command line.
-std::string NameOf(const dispute::Arbitration& result, std::size_t party) {
+std::string LabelOf(const dispute::Arbitration& result, std::size_t party) {
   if (result.evidence.pair) return party == 0 ? "a" : "b";
   return std::to_string(result.numbers[party]);
 }
 
-std::vector<std::string> NamesOf(const dispute::Arbitration& result, const std::vector<dispute::ProviderId>& providers) {
+// The judgement's view of those who took part, and those who did not.
+VerdictView Viewed(const DisputeOptions& options, const dispute::Arbitration& result, const dispute::Judgement& judgement) {
+  using dispute::Standing;
   std::vector<std::string> names;
-  for (const dispute::ProviderId id : providers) names.push_back(NameOf(result, id));
-  return names;
-}
-
-void Print(const DisputeOptions& options, const dispute::Arbitration& result, const dispute::Judgement& judgement) {
-  const std::vector<std::string> right = NamesOf(result, dispute::Survivors(result.record));
-  std::vector<dispute::ProviderId> fallen;
-  for (std::size_t i = 0; i < judgement.parties.size(); ++i) {
-    if (judgement.parties[i].standing != dispute::Standing::kStanding &&
-        judgement.parties[i].standing != dispute::Standing::kRepeated) {
-      fallen.push_back(static_cast<dispute::ProviderId>(i));
+  for (std::size_t i = 0; i < result.names.size(); ++i) {
+    if (TakesPart(result.record.providers[i].standing)) names.push_back(result.names[i]);
+  }
+  VerdictView view = ViewOf(judgement, result.evidence.pair, names);
+  for (std::size_t i = 0; i < result.names.size(); ++i) {
+    const dispute::ProviderRecord& provider = result.record.providers[i];
+    const NamedParty named{LabelOf(result, i), result.names[i], result.claims[i].signer.ToString(), provider.why};
+    if (provider.standing == Standing::kRefused) view.refused.push_back(named);
+    if (provider.standing == Standing::kRepeated) {
+      // It shares the fate of the one whose claim it repeats.
+      for (auto* list : {&view.standing, &view.convicted, &view.misled, &view.absent}) {
+        const auto same = std::ranges::find(*list, named.key, &NamedParty::key);
+        if (same == list->end()) continue;
+        list->push_back(named);
+        break;
+      }
+    }
+    if (provider.standing == Standing::kSilent && !result.trouble[i].empty()) {
+      const auto silent = std::ranges::find(view.absent, named.label, &NamedParty::label);
+      if (silent != view.absent.end()) silent->why += fmt::format(" ({})", result.trouble[i]);
     }
   }
+  for (const dispute::Arbitration::Absent& absent : result.absent) {
+    (absent.reached ? view.refused : view.absent).push_back({std::to_string(absent.number), absent.name, "", absent.why});
+  }
+  if (view.verdict == "undecided") {
+    for (const dispute::MatchRecord& match : result.record.matches) {
+      if (match.drawn.empty()) continue;
+      view.reason = match.drawn;
+      view.decided_by = match.decided_by;
+    }
+  }
+  if (options.job.empty()) view.assumed.push_back("that the job is the one that was asked for: --job JOB insists on it");
+  view.assumed.push_back("whose the keys are");
+  return view;
+}
+
+// Whether the evidence will convince others, and if not, how to get some that does.
+std::string EvidenceText(const DisputeOptions& options, const dispute::Arbitration& result, const VerdictView& view) {
+  if (options.evidence.empty()) return "";
+  std::string text = fmt::format("evidence    {}\n", options.evidence);
+  if (view.proven || view.verdict == "both" || view.verdict == "undecided") return text;
+  const bool unsigned_answers = std::ranges::any_of(result.evidence.parties, &dispute::Evidence::Party::unsigned_answers);
+  return text +
+         (unsigned_answers
+              ? "            will not convict anybody: answers of these runs were computed here and are not signed by their "
+                "owners.\n            Evidence that does comes from a dispute of providers: `assay provide RUN` by "
+                "each owner, or --key for each run\n"
+              : "            will not convict everybody named: that somebody is silent is the referee's word\n");
+}
+
+void Print(const DisputeOptions& options, const dispute::Arbitration& result, const VerdictView& view) {
   std::size_t rounds = 0, decision = 0;
   for (const dispute::MatchRecord& match : result.record.matches) {
     rounds = std::max(rounds, match.rounds);
     decision = std::max(decision, match.decision_bytes);
   }
-  const std::optional<dispute::Finding> finding = DecidingFinding(judgement);
-  const std::string verdict = result.evidence.pair || right.empty() ? judgement.verdict : right.front();
   if (!options.json) {
-    fmt::print("verdict     {}\n", verdict);
-    for (std::size_t i = 0; i < result.names.size(); ++i) {
-      const dispute::ProviderRecord& provider = result.record.providers[i];
-      fmt::print("{:<11} {}: {}{}{}\n", NameOf(result, i), result.names[i], dispute::ToString(provider.standing),
-                 provider.why.empty() ? "" : ": ", provider.why);
-    }
-    if (finding && finding->node) {
-      fmt::print("where       step {}, node {} ({})", finding->step.value_or(0), *finding->node, finding->node_name);
-      if (finding->leaf) fmt::print(", leaf {}", *finding->leaf);
-      fmt::print("\n");
-    }
+    fmt::print("{}", VerdictText(view));
     fmt::print("referee     {} rounds, {} received, {} of them to decide, {:.0f} ms of CPU time\n", rounds,
                ByteCount(static_cast<double>(result.bytes_received)), ByteCount(static_cast<double>(decision)), result.cpu_ms);
-    if (!options.evidence.empty()) fmt::print("evidence    {}\n", options.evidence);
+    fmt::print("{}", EvidenceText(options, result, view));
     return;
   }
-  OrderedJson json = {{"verdict", verdict}};
-  AddFinding(json, finding);
+  OrderedJson json;
+  AddVerdict(json, view);
   json["rounds"] = rounds;
   json["bytes_received"] = result.bytes_received;
   json["decision_bytes"] = decision;
   json["referee_cpu_ms"] = result.cpu_ms;
-  json["right"] = right;
-  json["guilty"] = NamesOf(result, fallen);
   json["matches"] = result.record.matches.size();
-  json["proven"] = judgement.convicts;
   json["evidence"] = options.evidence.empty() ? OrderedJson(nullptr) : OrderedJson(options.evidence);
   fmt::print("{}\n", Dump(json));
 }
 
 Result<int> Finish(const DisputeOptions& options, std::vector<std::unique_ptr<dispute::Peer>> peers,
                    dispute::ArbitrateOptions how) {
-  ASSAY_ASSIGN(how.nonce, Nonce());
+  ASSAY_ASSIGN(how.law.nonce, Nonce());
   how.clocks.allowance_ms = static_cast<std::int64_t>(1e3f * options.patience_s);
   how.clocks.rerun_ms = static_cast<std::int64_t>(1e3f * options.rerun_s);
   dispute::Arbitration result;
@@ -143,10 +164,10 @@ Result<int> Finish(const DisputeOptions& options, std::vector<std::unique_ptr<di
     ASSAY_ASSIGN(result, dispute::Arbitrate(std::move(peers), how));
   }
   if (!options.evidence.empty()) ASSAY_TRY(WriteFileAtomic(options.evidence, Encode(result.evidence)));
-  ASSAY_ASSIGN(const dispute::Judgement judgement, dispute::Judge(result.evidence));
-  for (const std::string& why : result.absent) fmt::print(stderr, "assay: {}; it takes no part\n", why);
-  Print(options, result, judgement);
-  return kExitOk;
+  ASSAY_ASSIGN(const dispute::Judgement judgement, dispute::Judge(result.evidence, how.start));
+  const VerdictView view = Viewed(options, result, judgement);
+  Print(options, result, view);
+  return ExitStatusOf(view);
 }
 
 // The keys named, or the user's own where there is one; last, one that is nobody's.
@@ -168,40 +189,51 @@ Result<int> DisputeRuns(const DisputeOptions& options) {
   if (options.runs.size() != 2) return Err("expected two run directories, or --provider URL at least twice");
   ASSAY_ASSIGN(Compute compute, MakeCompute(options.compute));
   ASSAY_ASSIGN(const std::deque<SigningKey> keys, KeysAtHand(options.keys));
-  std::optional<PreparedJob> prepared;
+  AskedJob asked;
   if (!options.job.empty()) {
-    ASSAY_ASSIGN(prepared, AskedJob(options, *compute.pool));
+    ASSAY_ASSIGN(asked, OpenAskedJob(options.job, options.data));
+    if (!asked.prepared) return Err("--job: expected a job file, since the runs are run again here, got '{}'", options.job);
   } else {
     ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(options.runs[0]));
     ASSAY_ASSIGN(const auto refuted, CheckHeader(run, {}));
     if (refuted) return Err("{}: {}", options.runs[0], refuted->reason);
-    ASSAY_ASSIGN(prepared, PrepareRun(run, options.data, *compute.pool));
+    ASSAY_ASSIGN(PreparedJob prepared, PrepareRun(run, options.data, *compute.pool));
+    asked.prepared = std::make_shared<const PreparedJob>(std::move(prepared));
+    asked.id = asked.prepared->identity.job;
   }
-  ASSAY_TRY(ComputeFor(prepared->job, compute));
+  ASSAY_TRY(ComputeFor(asked.prepared->job, compute));
   std::mutex turn;
-  dispute::ArbitrateOptions how;
+  dispute::ArbitrateOptions how{.job = asked.id, .start = asked.start};
   std::vector<std::unique_ptr<dispute::Peer>> peers;
   for (const std::string& path : options.runs) {
     ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(path));
     const auto own = std::ranges::find(keys, run.signer(), &SigningKey::verify_key);
-    if (own == keys.end()) how.unsigned_answers.push_back(run.signer());
-    ASSAY_ASSIGN(auto peer, MakeLocalPeer(path, *prepared, compute, own == keys.end() ? keys.back() : *own, turn));
+    if (own == keys.end()) how.law.unsigned_answers.push_back(run.signer());
+    ASSAY_ASSIGN(auto peer, MakeLocalPeer(path, *asked.prepared, compute, own == keys.end() ? keys.back() : *own, turn));
     peers.push_back(std::move(peer));
   }
-  how.pair = true;
-  how.job = prepared->identity.job;
+  how.law.pair = true;
   return Finish(options, std::move(peers), std::move(how));
+}
+
+// The key named, or the user's own where there is one; otherwise one of the moment, which no provider can have named.
+Result<SigningKey> RefereeKey(const DisputeOptions& options) {
+  if (!options.referee_key.empty()) return ReadSigningKey(options.referee_key);
+  ASSAY_ASSIGN(auto own, OpenExistingSigner());
+  return own ? std::move(*own) : SigningKey::Generate("referee");
 }
 
 Result<int> DisputeProviders(const DisputeOptions& options) {
   if (options.providers.size() < 2 || !options.runs.empty()) {
     return Err("expected two run directories, or --provider URL at least twice");
   }
-  dispute::ArbitrateOptions how;
+  ASSAY_ASSIGN(const SigningKey key, RefereeKey(options));
+  dispute::ArbitrateOptions how{.key = &key};
+  how.law.referee = key.verify_key().point();
   if (!options.job.empty()) {
-    ThreadPool pool(1);
-    ASSAY_ASSIGN(const PreparedJob prepared, AskedJob(options, pool));
-    how.job = prepared.identity.job;
+    ASSAY_ASSIGN(const AskedJob asked, OpenAskedJob(options.job, options.data));
+    how.job = asked.id;
+    how.start = asked.start;
   }
   std::vector<std::unique_ptr<dispute::Peer>> peers;
   for (const std::string& url : options.providers) {
@@ -227,14 +259,26 @@ void AddDispute(Arguments& app, Command& command) {
       "one that\n"
       "is left. Of two run directories on this machine the referee asks the runs themselves.\n"
       "\n"
-      "verdict: who is right: a, b, both (they agree) or none; of providers, the number of one that is right, from 0.\n"
+      "verdict: who is right: a or b, of providers the number of one that is right, from 0; both: all agree; none: nobody "
+      "stands;\n"
+      "undecided: those who stand claim different things, and nothing here tells who is right. Exit status 0 when it is "
+      "decided or\n"
+      "all agree, 1 when nobody stands, 2 for bad input, 3 when it is undecided.\n"
+      "\n"
+      "Providers may let only referees ask that they know: give them the public key of --referee-key beforehand.\n"
       "\n"
       "Example: assay dispute runs/mine runs/theirs --evidence dispute.evidence\n"
       "         assay dispute --job mlp.toml --provider http://one:7411 --provider http://two:7411 --evidence "
       "dispute.evidence");
   sub.Option("runs", options->runs, "Two run directories").Type("RUN");
   sub.Option("--provider", options->providers, "A provider's URL; give it for each of them").Type("URL");
-  sub.Option("--job", options->job, "The job that was asked for; runs of others are refused").Type("JOB");
+  sub.Option("--job", options->job,
+             "The job that was asked for, as a file or the 64 hex digits of its id; runs of others are refused")
+      .Type("JOB");
+  sub.Option("--referee-key", options->referee_key,
+             "Of providers: the key that opens the dispute and signs every question. Otherwise $ASSAY_KEY, your own, or one of "
+             "the moment")
+      .Type("FILE");
   sub.Option("--evidence", options->evidence, "Where to write what `assay judge` needs").Type("FILE");
   sub.Option("--data", options->data, "Data file or folder instead of the job's").Type("PATH");
   sub.Option("--key", options->keys,

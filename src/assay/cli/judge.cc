@@ -1,42 +1,75 @@
+#include <algorithm>
+
 #include "assay/base/file.h"
+#include "assay/cli/asked_job.h"
 #include "assay/cli/command.h"
-#include "assay/cli/finding.h"
+#include "assay/cli/exit_status.h"
 #include "assay/cli/json.h"
+#include "assay/cli/signer.h"
+#include "assay/cli/verdict.h"
 #include "assay/dispute/evidence.h"
 
 namespace assay::cli {
 namespace {
 
-constexpr int kExitDoesNotConvict = 1;
-
 struct JudgeOptions {
   std::string evidence;
+  std::vector<std::string> signers;
+  std::string job;
+  std::string data;
   bool explain = false;
   bool json = false;
 };
+
+// What the evidence was expected to be about and is not; empty: nothing.
+Result<std::string> Mismatch(const JudgeOptions& options, const dispute::Judgement& judgement,
+                             const std::optional<AskedJob>& asked) {
+  if (asked && asked->id != judgement.job) {
+    return fmt::format("the evidence is about job {}, not about {}", judgement.job.hex(), asked->id.hex());
+  }
+  for (const std::string& text : options.signers) {
+    ASSAY_ASSIGN(const VerifyKey signer, ParseSigner(text));
+    const auto is = [&](const dispute::Judgement::Party& party) { return party.signer->point() == signer.point(); };
+    if (std::ranges::none_of(judgement.parties, is)) return fmt::format("{} is no party of this evidence", signer.ToString());
+  }
+  return std::string();
+}
+
+void Assume(const JudgeOptions& options, VerdictView& view) {
+  if (options.job.empty()) view.assumed.push_back("that the job is the one that was asked for: --job JOB insists on it");
+  if (options.signers.empty()) view.assumed.push_back("whose the keys are: --signer KEY.pub insists on a party");
+}
 
 Result<int> RunJudge(const JudgeOptions& options) {
   ASSAY_ASSIGN(const MappedFile file, MappedFile::Open(options.evidence));
   const auto refused = [&](const Error& error) { return Err("{}: {}", options.evidence, error.message); };
   const auto evidence = dispute::DecodeEvidence(file.bytes());
   if (!evidence) return refused(evidence.error());
-  const auto judgement = dispute::Judge(*evidence);
+  std::optional<AskedJob> asked;
+  if (!options.job.empty()) {
+    ASSAY_ASSIGN(asked, OpenAskedJob(options.job, options.data));
+  }
+  const auto judgement = dispute::Judge(*evidence, asked ? asked->start : dispute::StartingBytes{});
   if (!judgement) return refused(judgement.error());
-  const std::optional<dispute::Finding> finding = DecidingFinding(*judgement);
+  ASSAY_ASSIGN(const std::string mismatch, Mismatch(options, *judgement, asked));
+  VerdictView view = ViewOf(*judgement, evidence->pair, {});
+  Assume(options, view);
+  const bool convicts = judgement->convicts && mismatch.empty();
+  view.proven = convicts;
   if (options.json) {
-    OrderedJson json = {{"evidence", options.evidence}, {"verdict", judgement->verdict}, {"convicts", judgement->convicts}};
-    AddFinding(json, finding);
-    OrderedJson parties = OrderedJson::array();
-    for (const dispute::Judgement::Party& party : judgement->parties) {
-      parties.push_back({{"standing", dispute::ToString(party.standing)}, {"proven", party.proven}, {"by", party.by}});
-    }
-    json["parties"] = std::move(parties);
+    OrderedJson json = {{"evidence", options.evidence}, {"convicts", convicts}};
+    AddVerdict(json, view);
+    if (!mismatch.empty()) json["reason"] = mismatch;
     fmt::print("{}\n", Dump(json));
   } else {
-    fmt::print("{}", JudgementText(*judgement));
-    if (options.explain && finding) fmt::print("\n{}", Explanation(*finding));
+    fmt::print("{}", VerdictText(view));
+    fmt::print("{}\n", !mismatch.empty() ? "It is not what was asked about: " + mismatch
+                       : convicts        ? "This evidence convicts whom it names."
+                                         : "This evidence convicts nobody.");
+    if (options.explain) fmt::print("\n{}", Explanation(view));
   }
-  return judgement->convicts ? kExitOk : kExitDoesNotConvict;
+  if (convicts) return kExitOk;
+  return mismatch.empty() && view.verdict == "undecided" ? kExitUndecided : kExitRefuted;
 }
 
 }  // namespace
@@ -46,11 +79,16 @@ void AddJudge(Arguments& app, Command& command) {
   Subcommand sub = app.Add("judge", "Decide a dispute again from its evidence alone");
   sub.Footer(
       "Needs no network, no data and no trust in who held the dispute: signatures and proofs are checked, and what decided is\n"
-      "computed again. Exit status 0 when the evidence convicts whom it names, 1 when it does not, 2 when it is no valid "
-      "evidence.\n"
+      "computed again. Exit status 0 when the evidence convicts whom it names, 1 when it convicts nobody or is about another "
+      "job or\n"
+      "other signers than were named, 2 when it is no valid evidence, 3 when it leaves the dispute undecided.\n"
       "\n"
-      "Example: assay judge dispute.evidence --explain");
+      "Example: assay judge dispute.evidence --job mlp.toml --signer provider.pub --explain");
   sub.Option("evidence", options->evidence, "Evidence file").Required().Type("FILE");
+  sub.Option("--signer", options->signers, "Public key, or file with it, of who has to be a party; give it for each")
+      .Type("KEY");
+  sub.Option("--job", options->job, "The job that was asked for: a job file, or the 64 hex digits of its id").Type("JOB");
+  sub.Option("--data", options->data, "Data file or folder instead of the job's").Type("PATH");
   sub.Flag("--explain", options->explain, "Also say in plain words what happened, with the numbers that differ");
   sub.Flag("--json", options->json, "Print one JSON object");
   SetCommand(sub, std::move(options), command, RunJudge);

@@ -5,44 +5,76 @@
 #include <mutex>
 
 #include "assay/base/file.h"
-#include "assay/dispute/answerer.h"
+#include "assay/base/quote.h"
+#include "assay/dispute/answer.h"
 #include "assay/dispute/run_account.h"
 #include "assay/net/http_client.h"
 
 namespace assay::cli {
 namespace {
 
-constexpr int kFetchTimeoutMs = 60'000;
+using dispute::FromPeer;
+using dispute::PeerError;
+
 constexpr std::size_t kMaxProgram = std::size_t{64} << 20;
+constexpr std::size_t kMaxWhy = 200;  // characters of a server's explanation that are shown
+
+int Timeout(std::int64_t ms) { return static_cast<int>(std::min<std::int64_t>(ms, std::numeric_limits<int>::max())); }
 
 class RemotePeer : public dispute::Peer {
  public:
-  RemotePeer(std::string url, std::unique_ptr<HttpClient> client) : url_(std::move(url)), client_(std::move(client)) {}
+  RemotePeer(std::string url, std::unique_ptr<HttpClient> documents, std::unique_ptr<HttpClient> answers)
+      : url_(std::move(url)), documents_(std::move(documents)), answers_(std::move(answers)) {}
 
   std::string name() const override { return url_; }
-  Result<std::string> Receipt() override {
-    ASSAY_ASSIGN(const Bytes body, Get("/v1/receipt"));
-    return std::string(body.begin(), body.end());
+  FromPeer<std::string> Receipt(std::int64_t timeout_ms) override {
+    FromPeer<Bytes> body = Checked(documents_->GetPatiently("/v1/receipt", Timeout(timeout_ms)));
+    if (!body) return tl::unexpected(body.error());
+    return std::string(body->begin(), body->end());
   }
-  Result<Bytes> Job() override { return Get("/v1/job"); }
-  Result<Bytes> Program() override { return Get("/v1/program"); }
-  Result<Bytes> Answer(ByteSpan question, std::int64_t timeout_ms) override {
-    const auto timeout = static_cast<int>(std::min<std::int64_t>(timeout_ms, std::numeric_limits<int>::max()));
-    return Checked(client_->Post("/v1/answer", question, timeout));
+  FromPeer<Bytes> Job(std::int64_t timeout_ms) override {
+    return Checked(documents_->GetPatiently("/v1/job", Timeout(timeout_ms)));
   }
-  void Cancel() override { client_->Cancel(); }
+  FromPeer<Bytes> Program(std::int64_t timeout_ms) override {
+    return Checked(documents_->GetPatiently("/v1/program", Timeout(timeout_ms)));
+  }
+  FromPeer<void> Open(ByteSpan opening, std::int64_t timeout_ms) override {
+    FromPeer<Bytes> done = Checked(answers_->Post("/v1/dispute", opening, Timeout(timeout_ms)));
+    if (!done) return tl::unexpected(Patient(done.error()));
+    return {};
+  }
+  FromPeer<Bytes> Answer(ByteSpan question, std::int64_t timeout_ms) override {
+    FromPeer<Bytes> answer = Checked(answers_->Post("/v1/answer", question, Timeout(timeout_ms)));
+    if (!answer) return tl::unexpected(Patient(answer.error()));
+    return answer;
+  }
+  void Cancel() override {
+    documents_->Cancel();
+    answers_->Cancel();
+  }
 
  private:
-  Result<Bytes> Get(std::string_view path) { return Checked(client_->Get(path, kFetchTimeoutMs)); }
-  Result<Bytes> Checked(Result<HttpResponse> response) const {
-    if (!response) return tl::unexpected(response.error());
-    if (response->status != 200) return Err("{}: answers with status {}", url_, response->status);
-    return std::move(response->body);
+  // Whether it will ever answer is for its clock to say, not for whatever stands between it and us.
+  static PeerError Patient(PeerError error) {
+    if (error.kind == PeerError::Kind::kNever) error.kind = PeerError::Kind::kLater;
+    return error;
+  }
+  FromPeer<Bytes> Checked(Result<HttpResponse> response) const {
+    if (!response) return tl::unexpected(PeerError{PeerError::Kind::kLater, response.error().message});
+    if (response->status == 200) return std::move(response->body);
+    std::string why = OneLine(std::string_view(reinterpret_cast<const char*>(response->body.data()), response->body.size()));
+    why.resize(std::min(why.size(), kMaxWhy));
+    const bool never = response->status >= 400 && response->status < 500 && response->status != 408 && response->status != 429;
+    const auto kind = response->status == 409 ? PeerError::Kind::kNotOpen
+                      : never                 ? PeerError::Kind::kNever
+                                              : PeerError::Kind::kLater;
+    return tl::unexpected(PeerError{kind, fmt::format("{}: status {}: {}", url_, response->status, why)});
   }
   std::string url_;
-  std::unique_ptr<HttpClient> client_;
+  std::unique_ptr<HttpClient> documents_, answers_;  // what each may be long is different
 };
 
+// A run directory on this machine, whose steps are run again here.
 class LocalPeer : public dispute::Peer {
  public:
   LocalPeer(RunDirectory run, const SigningKey& key, std::mutex& turn) : run_(std::move(run)), key_(key), turn_(turn) {}
@@ -50,17 +82,22 @@ class LocalPeer : public dispute::Peer {
     const std::size_t memory = std::size_t{2} << 30;
     ASSAY_ASSIGN(account_, dispute::RunAccount::Make(run_, prepared, *compute.backend, *compute.pool,
                                                      dispute::RunAccount::Limits::Of(memory)));
-    answerer_.emplace(*account_, key_, dispute::AnswererOptions{});
     return {};
   }
 
   std::string name() const override { return run_.path(); }
-  Result<std::string> Receipt() override { return account_->receipt(); }
-  Result<Bytes> Job() override { return account_->job(); }
-  Result<Bytes> Program() override { return account_->program(); }
-  Result<Bytes> Answer(ByteSpan question, std::int64_t) override {
+  FromPeer<std::string> Receipt(std::int64_t) override { return account_->receipt(); }
+  FromPeer<Bytes> Job(std::int64_t) override { return account_->job(); }
+  FromPeer<Bytes> Program(std::int64_t) override { return account_->program(); }
+  FromPeer<void> Open(ByteSpan, std::int64_t) override { return {}; }
+  FromPeer<Bytes> Answer(ByteSpan question, std::int64_t) override {
     const std::lock_guard lock(turn_);
-    return answerer_->Answer(question);
+    const auto never = [](const Error& error) { return tl::unexpected(PeerError{PeerError::Kind::kNever, error.message}); };
+    const auto addressed = dispute::DecodeQuestion(question);
+    if (!addressed) return never(addressed.error());
+    auto body = dispute::AnswerFrom(*account_, addressed->question);
+    if (!body) return never(body.error());
+    return dispute::Encode(dispute::Sign(question, std::move(*body), key_));
   }
   void Cancel() override {}
 
@@ -69,17 +106,18 @@ class LocalPeer : public dispute::Peer {
   const SigningKey& key_;
   std::mutex& turn_;
   std::unique_ptr<dispute::RunAccount> account_;
-  std::optional<dispute::Answerer> answerer_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<dispute::Peer>> MakeRemotePeer(const std::string& url, const std::string& ca_file) {
   ClientOptions options;
-  options.max_response_bytes = kMaxProgram;
   options.ca_file = ca_file;
-  ASSAY_ASSIGN(auto client, HttpClient::Create(url, options));
-  return std::make_unique<RemotePeer>(url, std::move(client));
+  options.max_response_bytes = kMaxProgram;
+  ASSAY_ASSIGN(auto documents, HttpClient::Create(url, options));
+  options.max_response_bytes = dispute::kMaxAnswerBytes;
+  ASSAY_ASSIGN(auto answers, HttpClient::Create(url, options));
+  return std::make_unique<RemotePeer>(url, std::move(documents), std::move(answers));
 }
 
 Result<std::unique_ptr<dispute::Peer>> MakeLocalPeer(const std::string& path, const PreparedJob& prepared,

@@ -13,12 +13,20 @@ struct ProvideOptions {
   std::string data;
   std::string key;
   std::string tls_cert, tls_key;
+  std::vector<std::string> referees;
+  std::int64_t open_to_all = ProvideTerms::kOpenToAll;
   std::int64_t memory_mib = 4096;
   ComputeOptions compute;
 };
 
 Result<int> RunProvide(const ProvideOptions& options) {
   if (options.tls_cert.empty() != options.tls_key.empty()) return Err("--tls-cert and --tls-key: expected both or neither");
+  ProvideTerms terms{
+      .listen = options.listen, .tls_cert = options.tls_cert, .tls_key = options.tls_key, .open_to_all = options.open_to_all};
+  for (const std::string& path : options.referees) {
+    ASSAY_ASSIGN(const VerifyKey referee, ReadVerifyKey(path));
+    terms.referees.push_back(referee.point());
+  }
   ASSAY_ASSIGN(Compute compute, MakeCompute(options.compute));
   ASSAY_ASSIGN(const SigningKey key, OpenSigner(options.key));
   ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(options.run));
@@ -31,7 +39,7 @@ Result<int> RunProvide(const ProvideOptions& options) {
   ASSAY_TRY(CheckFits(prepared, *compute.backend));
   const auto limits = dispute::RunAccount::Limits::Of(static_cast<std::size_t>(options.memory_mib) << 20);
   ASSAY_ASSIGN(const auto account, dispute::RunAccount::Make(run, prepared, *compute.backend, *compute.pool, limits));
-  ASSAY_TRY(ServeAccount(*account, key, {.listen = options.listen, .tls_cert = options.tls_cert, .tls_key = options.tls_key}));
+  ASSAY_TRY(ServeAccount(*account, key, terms));
   return kExitOk;
 }
 
@@ -45,11 +53,23 @@ void AddProvide(Arguments& app, Command& command) {
       "what was made\n"
       "is remembered. A second Ctrl-C does not wait for the answer that is being made.\n"
       "\n"
-      "Example: assay provide runs/mlp --listen 127.0.0.1:8417");
+      "Who asks sees parts of weights, data and activations. With --referee only these keys may ask, each as much as its "
+      "disputes\n"
+      "need. Without, anybody may who shows a receipt that contradicts this run's, and all of them together for --open-to-all "
+      "bouts;\n"
+      "when these are used up, by whomever, the run can no longer be defended until it is provided anew: name your referee.\n"
+      "\n"
+      "Example: assay provide runs/mlp --listen 127.0.0.1:8417 --referee referee.key.pub");
   sub.Option("run", options->run, "Run directory").Required().Type("RUN");
   sub.Option("--listen", options->listen, "Address; port 0 picks a free one").ShowDefault().Type("HOST:PORT");
   sub.Option("--data", options->data, "Data file or folder instead of the job's").Type("PATH");
   sub.Option("--key", options->key, "The run's signing key; otherwise $ASSAY_KEY or your own").Type("FILE");
+  sub.Option("--referee", options->referees, "Public key of a referee who may ask; give it for each. Default: anybody")
+      .Type("KEY.pub");
+  sub.Option("--open-to-all", options->open_to_all, "Bouts in all for referees that are not named")
+      .ShowDefault()
+      .Range(std::int64_t{0}, std::int64_t{1} << 20)
+      .Type("N");
   sub.Option("--tls-cert", options->tls_cert, "Certificate chain (PEM): speak https alone").Type("FILE");
   sub.Option("--tls-key", options->tls_key, "Its private key (PEM)").Type("FILE");
   sub.Option("--memory", options->memory_mib, "MiB for what is remembered, beside what training takes")

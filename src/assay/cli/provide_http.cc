@@ -11,25 +11,34 @@
 namespace assay::cli {
 namespace {
 
-// What one dispute may cost, in times of what a match of two takes: a tournament has several.
-constexpr std::int64_t kMatches = 16;
 constexpr int kWorkers = 8;
-
-dispute::Work Times(std::int64_t n, const dispute::Work& work) {
-  return {.steps_run = n * work.steps_run, .steps_traced = n * work.steps_traced, .batches_loaded = n * work.batches_loaded};
-}
 
 HttpResponse Document(const HttpRequest& request, std::string type, ByteSpan body) {
   if (request.method != "GET") return TextResponse(405, "expected GET");
   return {.status = 200, .content_type = std::move(type), .body = {body.begin(), body.end()}};
 }
 
+HttpResponse Failed(const dispute::Answerer::Failure& failure) {
+  using Kind = dispute::Answerer::Failure::Kind;
+  switch (failure.kind) {
+    case Kind::kMalformed: return TextResponse(400, failure.why);
+    case Kind::kForbidden: return TextResponse(403, failure.why);
+    case Kind::kNotOpen: return TextResponse(409, failure.why);
+    case Kind::kLater: break;
+  }
+  return TextResponse(503, failure.why);
+}
+
+HttpResponse Opened(const HttpRequest& request, dispute::Answerer& answerer) {
+  if (request.method != "POST") return TextResponse(405, "expected POST");
+  const auto id = answerer.Open(request.body);
+  return id ? TextResponse(200, id->hex()) : Failed(id.error());
+}
+
 HttpResponse Answered(const HttpRequest& request, dispute::Answerer& answerer) {
   if (request.method != "POST") return TextResponse(405, "expected POST");
-  if (const auto question = dispute::DecodeQuestion(request.body); !question)
-    return TextResponse(400, question.error().message);
-  Result<Bytes> answer = answerer.Answer(request.body);
-  if (!answer) return TextResponse(503, answer.error().message);
+  auto answer = answerer.Answer(request.body);
+  if (!answer) return Failed(answer.error());
   return {.status = 200, .content_type = "application/octet-stream", .body = std::move(*answer)};
 }
 
@@ -39,23 +48,33 @@ HttpResponse RespondAsProvider(const HttpRequest& request, const dispute::Accoun
   if (request.target == "/v1/receipt") return Document(request, "application/json", AsBytes(account.receipt()));
   if (request.target == "/v1/job") return Document(request, "application/octet-stream", account.job());
   if (request.target == "/v1/program") return Document(request, "application/octet-stream", account.program());
+  if (request.target == "/v1/dispute") return Opened(request, answerer);
   if (request.target == "/v1/answer") return Answered(request, answerer);
-  return TextResponse(404, "expected /v1/receipt, /v1/job, /v1/program or /v1/answer");
+  return TextResponse(404, "expected /v1/receipt, /v1/job, /v1/program, /v1/dispute or /v1/answer");
 }
 
-Status ServeAccount(dispute::RunAccount& account, const SigningKey& key, const ProvideAddress& address) {
-  ASSAY_ASSIGN(const dispute::Work bill, account.Bill());
-  dispute::Answerer answerer(account, key, {.budget = Times(kMatches, bill)});
+Status ServeAccount(dispute::RunAccount& account, const SigningKey& key, const ProvideTerms& terms) {
+  ASSAY_ASSIGN(const dispute::Budget bout, account.Bill());
+  ASSAY_ASSIGN(dispute::Docket docket,
+               dispute::DocketOf(
+                   account, {.pinned = terms.referees, .bout = bout, .open_to_all = dispute::Times(terms.open_to_all, bout)}));
+  dispute::Answerer answerer(account, key, std::move(docket));
   ServerOptions options;
-  options.listen = address.listen;
+  options.listen = terms.listen;
   options.workers = kWorkers;
-  options.max_body_bytes = dispute::kMaxQuestionBytes;
-  options.certificate_file = address.tls_cert;
-  options.key_file = address.tls_key;
+  options.max_body_bytes = dispute::kMaxOpeningBytes + sizeof(Signature);
+  options.certificate_file = terms.tls_cert;
+  options.key_file = terms.tls_key;
   const InterruptGuard interrupt;
   ASSAY_ASSIGN(const auto server, HttpServer::Start(options, [&](const HttpRequest& request) {
                  return RespondAsProvider(request, account, answerer);
                }));
+  if (terms.referees.empty()) {
+    fmt::print("open to any referee, for {} bouts in all; --referee KEY.pub names who may ask and is never used up by others\n",
+               terms.open_to_all);
+  }
+  fmt::print("a bout costs at most {} steps run again, {} of them node by node, and {} bytes of answers\n", bout.work.steps_run,
+             bout.work.steps_traced, bout.bytes);
   fmt::print("listening on {}\n", server->url());
   std::fflush(stdout);
   while (interrupt.signal() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));

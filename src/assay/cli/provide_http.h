@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "assay/dispute/answerer.h"
 #include "assay/dispute/run_account.h"
@@ -12,11 +13,14 @@ namespace assay::cli {
 // Thread safe. Receipt, job and program do not wait for the account.
 HttpResponse RespondAsProvider(const HttpRequest& request, const dispute::Account& account, dispute::Answerer& answerer);
 
-struct ProvideAddress {
-  std::string listen;             // HOST:PORT
-  std::string tls_cert, tls_key;  // PEM files, both or neither
+struct ProvideTerms {
+  std::string listen;                         // HOST:PORT
+  std::string tls_cert{}, tls_key{};          // PEM files, both or neither
+  std::vector<dispute::KeyPoint> referees{};  // who may ask; empty: whoever opens a dispute
+  std::int64_t open_to_all = kOpenToAll;  // what all referees that are not named get together, in times of what a bout takes
+  static constexpr std::int64_t kOpenToAll = 16;
 };
-// Answers until SIGINT or SIGTERM; one line on standard output says where.
-Status ServeAccount(dispute::RunAccount& account, const SigningKey& key, const ProvideAddress& address);
+// Answers until SIGINT or SIGTERM; one line on standard output says where, one before it who may ask.
+Status ServeAccount(dispute::RunAccount& account, const SigningKey& key, const ProvideTerms& terms);
 
 }  // namespace assay::cli

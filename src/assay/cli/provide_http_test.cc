@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "assay/merkle/tree.h"
 
 namespace assay::cli {
@@ -32,9 +34,34 @@ class ProvideHttpTest : public testing::Test {
         {.method = std::move(method), .target = std::move(target), .headers = {}, .body = std::move(body), .peer = {}}, account,
         answerer);
   }
+  static dispute::Docket MakeDocket() {
+    const auto anybody = [](ByteSpan, const Signature&, const dispute::KeyPoint&) { return true; };
+    const dispute::Budget much{.work = {.steps_run = 9, .steps_traced = 9, .batches_loaded = 9}, .bytes = 9'999'999};
+    return dispute::Docket({.job = {},
+                            .receipt = HashBytes(AsBytes("own")),
+                            .contradicts = [](const std::string&) -> Status { return {}; },
+                            .is_opened = anybody,
+                            .is_asked = anybody},
+                           {.bout = much, .open_to_all = much});
+  }
+  // The dispute's id.
+  Digest Open() {
+    dispute::Opening opening{.shown = "theirs"};
+    opening.receipts = {HashBytes(AsBytes("own")), HashBytes(AsBytes("theirs"))};
+    std::ranges::sort(opening.receipts, {}, &Digest::bytes);
+    Bytes message = Encode(opening);
+    message.resize(message.size() + sizeof(Signature));
+    const HttpResponse response = Send("POST", "/v1/dispute", message);
+    EXPECT_EQ(response.status, 200);
+    return Digest::FromHex(std::string(response.body.begin(), response.body.begin() + 64)).value();
+  }
+  static Bytes Asked(Bytes question) {
+    question.resize(question.size() + sizeof(Signature));
+    return question;
+  }
   Small account;
   SigningKey key{"test", ed25519::Seed{7}};
-  dispute::Answerer answerer{account, key, {}};
+  dispute::Answerer answerer{account, key, MakeDocket()};
 };
 
 TEST_F(ProvideHttpTest, Documents) {
@@ -47,22 +74,23 @@ TEST_F(ProvideHttpTest, Documents) {
 }
 
 TEST_F(ProvideHttpTest, Answers) {
-  const Bytes question =
-      Encode(Digest{}, dispute::LeavesQuestion{.tree = {.kind = dispute::TreeKind::kLog}, .spans = {{0, 1}}});
-  const HttpResponse response = Send("POST", "/v1/answer", question);
+  const Bytes question = Encode(Open(), dispute::LeavesQuestion{.tree = {.kind = dispute::TreeKind::kLog}, .spans = {{0, 1}}});
+  const HttpResponse response = Send("POST", "/v1/answer", Asked(question));
   EXPECT_EQ(response.status, 200);
   EXPECT_EQ(response.content_type, "application/octet-stream");
   const auto answer = dispute::DecodeAnswer(response.body);
   ASSERT_TRUE(answer) << answer.error().message;
   EXPECT_TRUE(IsSignedBy(*answer, question, key.verify_key()));
-  EXPECT_FALSE(answer->refused);
 }
 
 TEST_F(ProvideHttpTest, EverythingElseIsToldApart) {
   EXPECT_EQ(Send("POST", "/v1/answer", {1, 2, 3}).status, 400);
-  const Bytes failing = Encode(Digest{}, dispute::CommitQuestion{{.kind = dispute::TreeKind::kTrace, .at = 1}});
-  EXPECT_EQ(Send("POST", "/v1/answer", failing).status, 503);
+  EXPECT_EQ(Send("POST", "/v1/dispute", {1, 2, 3}).status, 400);
+  const dispute::Question failing = dispute::CommitQuestion{{.kind = dispute::TreeKind::kTrace, .at = 1}};
+  EXPECT_EQ(Send("POST", "/v1/answer", Asked(Encode(Digest{}, failing))).status, 409) << "not open";
+  EXPECT_EQ(Send("POST", "/v1/answer", Asked(Encode(Open(), failing))).status, 503);
   EXPECT_EQ(Send("GET", "/v1/answer").status, 405);
+  EXPECT_EQ(Send("GET", "/v1/dispute").status, 405);
   EXPECT_EQ(Send("POST", "/v1/receipt").status, 405);
   EXPECT_EQ(Send("GET", "/v1/receipt?x=1").status, 404);
   EXPECT_EQ(Send("GET", "/").status, 404);

@@ -4,6 +4,7 @@
 
 #include "assay/base/check.h"
 #include "assay/base/philox.h"
+#include "assay/data/batch_order.h"
 #include "assay/data/dataset.h"
 
 namespace assay {
@@ -65,6 +66,15 @@ std::vector<std::int64_t> BatchIndices(std::uint64_t seed, std::int64_t samples,
     }
   }
   return out;
+}
+
+std::int64_t BatchIndex(std::uint64_t seed, std::int64_t samples, std::uint32_t step, std::int64_t count,
+                        std::int64_t position) {
+  ASSAY_CHECK(samples >= 1 && samples <= (std::int64_t{1} << 62) && count <= (std::int64_t{1} << 31) && position >= 0 &&
+              position < count);
+  const auto n = static_cast<std::uint64_t>(samples);
+  const std::uint64_t at = std::uint64_t{step} * static_cast<std::uint64_t>(count) + static_cast<std::uint64_t>(position);
+  return static_cast<std::int64_t>(Permutation(seed, static_cast<std::uint32_t>(at / n), n)(at % n));
 }
 
 }  // namespace assay

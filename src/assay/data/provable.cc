@@ -93,14 +93,20 @@ Result<ProvenBytes> CheckArray(const ArrayProof& proof, const ArraySpec& array, 
   return proven;
 }
 
-Result<std::vector<ProvenBytes>> CheckProof(const BatchProof& proof, const DataClaim& data, const SampleDecoder& decoder,
-                                            std::span<const std::int64_t> indices) {
-  const std::vector<ArraySpec> arrays = ArraysOf(data.descriptor);
-  if (proof.size() != arrays.size()) return Err("expected {} arrays, got {}", arrays.size(), proof.size());
+Status CheckRoot(const BatchProof& proof, const DataClaim& data) {
+  const std::size_t arrays = ArraysOf(data.descriptor).size();
+  if (proof.size() != arrays) return Err("expected {} arrays, got {}", arrays, proof.size());
   std::vector<Digest> roots;
   for (const ArrayProof& array : proof) roots.push_back(array.root);
   const Digest root = DataRoot(data.descriptor, roots);
   if (root != data.root) return Err("data root is {}, expected {}", root.hex(), data.root.hex());
+  return {};
+}
+
+Result<std::vector<ProvenBytes>> CheckProof(const BatchProof& proof, const DataClaim& data, const SampleDecoder& decoder,
+                                            std::span<const std::int64_t> indices) {
+  ASSAY_TRY(CheckRoot(proof, data));
+  const std::vector<ArraySpec> arrays = ArraysOf(data.descriptor);
   const auto needed = NeededLeaves(decoder, arrays.size(), indices);
   std::vector<ProvenBytes> proven;
   for (std::size_t i = 0; i < arrays.size(); ++i) {
@@ -170,6 +176,13 @@ BatchProof BatchProver::Prove(std::span<const std::int64_t> indices) const {
     proof.push_back(std::move(array));
   }
   return proof;
+}
+
+Status CheckDescriptor(const BatchProof& proof, const DataClaim& data) {
+  ASSAY_TRY(Check(data.descriptor));
+  const Status status = CheckRoot(proof, data);
+  if (!status) return Err("batch proof: {}", status.error().message);
+  return {};
 }
 
 Result<ProvenBatch> VerifyBatch(const BatchProof& proof, const DataClaim& data, std::span<const std::int64_t> indices,

@@ -64,6 +64,8 @@ struct ProvenBatch {
   Digest root{};                // the batch root of these samples
 };
 
+// That the proof's arrays and the descriptor make up the data root: only then is anything that the descriptor says so.
+Status CheckDescriptor(const BatchProof& proof, const DataClaim& data);
 // The samples `indices`, of which `first` describes the first. Pure: reads nothing but its arguments.
 Result<ProvenBatch> VerifyBatch(const BatchProof& proof, const DataClaim& data, std::span<const std::int64_t> indices,
                                 const DrawContext& first);

@@ -4,13 +4,12 @@
 #include <utility>
 
 #include "assay/base/check.h"
-#include "assay/base/quote.h"
 #include "assay/merkle/tree.h"
 
 namespace assay::dispute {
 namespace {
 
-constexpr std::string_view kTag = "assay/answer/1";
+constexpr std::string_view kTag = "assay/answer/2";
 constexpr std::size_t kMaxProofHashes = 124;  // RangeProofSize of any range
 
 Digest DigestFrom(ByteSpan bytes) {
@@ -34,11 +33,11 @@ Result<Hashes> ReadHashes(ByteReader& in, std::size_t count) {
   return hashes;
 }
 
-Result<SpanProof> ReadSpanProof(ByteReader& in, const LeafSpan& span, std::uint64_t tree_size) {
+Result<SpanProof> ReadSpanProof(ByteReader& in, const LeafSpan& span, std::uint64_t tree_size, std::size_t max_leaf_bytes) {
   SpanProof proof;
   for (std::uint64_t i = span.begin; i < span.end; ++i) {
     ASSAY_ASSIGN(const std::uint64_t size, in.U64());
-    if (size > kMaxLeafBytes) return Err("answer: leaf {} has {} bytes, expected at most {}", i, size, kMaxLeafBytes);
+    if (size > max_leaf_bytes) return Err("answer: leaf {} has {} bytes, expected at most {}", i, size, max_leaf_bytes);
     ASSAY_ASSIGN(const ByteSpan leaf, in.Raw(static_cast<std::size_t>(size)));
     proof.leaves.emplace_back(leaf.begin(), leaf.end());
   }
@@ -76,16 +75,11 @@ Result<ArrayProof> ReadArrayProof(ByteReader& in) {
   return array;
 }
 
-bool IsRefusal(ByteSpan body) {
-  return body.size() <= kMaxRefusalBytes && std::ranges::all_of(body, [](std::uint8_t c) { return c >= 0x20 && c <= 0x7e; });
-}
-
-Bytes MessageOf(ByteSpan question, bool refused, ByteSpan body) {
+Bytes MessageOf(ByteSpan question, ByteSpan body) {
   ByteWriter out;
   out.Raw(AsBytes(kTag));
   out.U8('\n');
   out.Raw(HashBytes(question).bytes);
-  out.U8(refused ? 1 : 0);
   out.Raw(HashBytes(body).bytes);
   return out.Take();
 }
@@ -133,14 +127,15 @@ Bytes EncodeLeaves(std::span<const SpanProof> spans) {
   return out.Take();
 }
 
-Result<std::vector<SpanProof>> ReadLeaves(ByteSpan body, const LeavesQuestion& question, std::uint64_t tree_size) {
+Result<std::vector<SpanProof>> ReadLeaves(ByteSpan body, const LeavesQuestion& question, std::uint64_t tree_size,
+                                          std::size_t max_leaf_bytes) {
   ByteReader in(body, "answer");
   std::vector<SpanProof> spans;
   for (const LeafSpan& span : question.spans) {
     if (span.begin >= span.end || span.end > tree_size || tree_size > INT64_MAX) {
       return Err("answer: leaves {} .. {} are none of a tree of {}", span.begin, span.end, tree_size);
     }
-    ASSAY_ASSIGN(SpanProof proof, ReadSpanProof(in, span, tree_size));
+    ASSAY_ASSIGN(SpanProof proof, ReadSpanProof(in, span, tree_size, max_leaf_bytes));
     spans.push_back(std::move(proof));
   }
   ASSAY_TRY(in.End());
@@ -148,8 +143,8 @@ Result<std::vector<SpanProof>> ReadLeaves(ByteSpan body, const LeavesQuestion& q
 }
 
 Result<std::vector<SpanProof>> OpenLeaves(ByteSpan body, const LeavesQuestion& question, std::uint64_t tree_size,
-                                          const Digest& root) {
-  ASSAY_ASSIGN(std::vector<SpanProof> spans, ReadLeaves(body, question, tree_size));
+                                          std::size_t max_leaf_bytes, const Digest& root) {
+  ASSAY_ASSIGN(std::vector<SpanProof> spans, ReadLeaves(body, question, tree_size, max_leaf_bytes));
   for (std::size_t i = 0; i < spans.size(); ++i) {
     Hashes hashes;
     for (const Bytes& leaf : spans[i].leaves) hashes.push_back(LeafHash(leaf));
@@ -169,7 +164,8 @@ Bytes EncodeSamples(const SamplesAnswer& answer) {
   return out.Take();
 }
 
-Result<SamplesAnswer> ReadSamples(ByteSpan body) {
+Result<SamplesAnswer> ReadSamples(ByteSpan body, std::size_t max_bytes) {
+  if (body.size() > max_bytes) return Err("answer: {} bytes, expected at most {}", body.size(), max_bytes);
   ByteReader in(body, "answer");
   SamplesAnswer answer;
   ASSAY_ASSIGN(const std::uint64_t size, in.U64());
@@ -184,26 +180,19 @@ Result<SamplesAnswer> ReadSamples(ByteSpan body) {
   return answer;
 }
 
-Answer Sign(ByteSpan question, bool refused, Bytes body, const SigningKey& key) {
-  ASSAY_CHECK(refused ? IsRefusal(body) : body.size() <= kMaxBodyBytes);
-  const Signature signature = key.Sign(MessageOf(question, refused, body));
-  return {.refused = refused, .body = std::move(body), .signature = signature};
-}
-
-Answer SignRefusal(ByteSpan question, std::string_view why, const SigningKey& key) {
-  std::string text = OneLine(why);
-  text.resize(std::min(text.size(), kMaxRefusalBytes));
-  return Sign(question, true, {text.begin(), text.end()}, key);
+Answer Sign(ByteSpan question, Bytes body, const SigningKey& key) {
+  ASSAY_CHECK(body.size() <= kMaxBodyBytes);
+  const Signature signature = key.Sign(MessageOf(question, body));
+  return {.body = std::move(body), .signature = signature};
 }
 
 bool IsSignedBy(const Answer& answer, ByteSpan question, const VerifyKey& key) {
-  return key.Verify(MessageOf(question, answer.refused, answer.body), answer.signature);
+  return key.Verify(MessageOf(question, answer.body), answer.signature);
 }
 
 Bytes Encode(const Answer& answer) {
   ByteWriter out;
   out.String(kTag);
-  out.U8(answer.refused ? 1 : 0);
   out.Blob(answer.body);
   out.Raw(answer.signature);
   return out.Take();
@@ -215,13 +204,7 @@ Result<Answer> DecodeAnswer(ByteSpan bytes) {
   ASSAY_ASSIGN(const std::string tag, in.String());
   if (tag != kTag) return Err("answer: expected {}", kTag);
   Answer answer;
-  ASSAY_ASSIGN(const std::uint8_t refused, in.U8());
-  if (refused > 1) return Err("answer: expected 0 or 1 for whether it is a refusal, got {}", refused);
-  answer.refused = refused == 1;
   ASSAY_ASSIGN(answer.body, in.Blob());
-  if (answer.refused && !IsRefusal(answer.body)) {
-    return Err("answer: expected a refusal of at most {} visible characters", kMaxRefusalBytes);
-  }
   ASSAY_ASSIGN(const ByteSpan signature, in.Raw(answer.signature.size()));
   std::ranges::copy(signature, answer.signature.begin());
   ASSAY_TRY(in.End());

@@ -18,10 +18,9 @@
 
 namespace assay::dispute {
 
+// What any answer may have. Each question has a limit of its own (limits.h).
 inline constexpr std::size_t kMaxAnswerBytes = std::size_t{1} << 20;
 inline constexpr std::size_t kMaxBodyBytes = kMaxAnswerBytes - 128;
-inline constexpr std::size_t kMaxLeafBytes = 16384;  // of trees whose leaves are records; tensors have 4 KiB leaves
-inline constexpr std::size_t kMaxRefusalBytes = 1000;
 
 // Commit: 32 bytes. Expand: 32 bytes for each hash. Parts: u32 each. Their readers know how many there must be.
 Bytes EncodeHashes(std::span<const Digest> hashes);
@@ -35,10 +34,11 @@ struct SpanProof {
   Hashes proof;
 };
 Bytes EncodeLeaves(std::span<const SpanProof> spans);
-Result<std::vector<SpanProof>> ReadLeaves(ByteSpan body, const LeavesQuestion& question, std::uint64_t tree_size);
+Result<std::vector<SpanProof>> ReadLeaves(ByteSpan body, const LeavesQuestion& question, std::uint64_t tree_size,
+                                          std::size_t max_leaf_bytes);
 // Also that every span proves itself against the root.
 Result<std::vector<SpanProof>> OpenLeaves(ByteSpan body, const LeavesQuestion& question, std::uint64_t tree_size,
-                                          const Digest& root);
+                                          std::size_t max_leaf_bytes, const Digest& root);
 
 // Samples: the data's descriptor as a blob; for each of its arrays the root and a u32 count of runs, for each run the leaves' bytes as a blob and a u32 count of
 // hashes before them (assay/data/provable.h).
@@ -47,23 +47,19 @@ struct SamplesAnswer {
   BatchProof proof;
 };
 Bytes EncodeSamples(const SamplesAnswer& answer);
-Result<SamplesAnswer> ReadSamples(ByteSpan body);
+Result<SamplesAnswer> ReadSamples(ByteSpan body, std::size_t max_bytes);
 
-// What goes over the wire and into evidence. A refusal says why the provider cannot answer; it loses what the question was about.
+// What goes over the wire and into evidence. Who cannot answer signs nothing.
 struct Answer {
-  bool refused = false;
-  Bytes body;  // of a refusal: visible ASCII and spaces, at most kMaxRefusalBytes
+  Bytes body;
   Signature signature{};
   friend bool operator==(const Answer&, const Answer&) = default;
 };
-// Over "assay/answer/1", 0x0a, the SHA-256 of the question's bytes, u8 refused, the SHA-256 of the body.
-// The body is at most kMaxBodyBytes long.
-Answer Sign(ByteSpan question, bool refused, Bytes body, const SigningKey& key);
-// Any text; what a refusal must not hold is escaped or cut off.
-Answer SignRefusal(ByteSpan question, std::string_view why, const SigningKey& key);
+// Over "assay/answer/2", 0x0a, the SHA-256 of the question's bytes, the SHA-256 of the body, which is at most kMaxBodyBytes long.
+Answer Sign(ByteSpan question, Bytes body, const SigningKey& key);
 bool IsSignedBy(const Answer& answer, ByteSpan question, const VerifyKey& key);
 
-// A string "assay/answer/1", u8 refused, the body as a blob, the signature.
+// A string "assay/answer/2", the body as a blob, the signature.
 Bytes Encode(const Answer& answer);
 Result<Answer> DecodeAnswer(ByteSpan bytes);
 

@@ -12,6 +12,7 @@
 namespace assay::dispute {
 namespace {
 
+constexpr std::size_t kMaxLeaf = 16384;
 constexpr std::uint32_t kSeed = 20265;  // of everything random here
 
 Bytes Random(std::size_t size, std::uint32_t seed = kSeed) {
@@ -110,7 +111,7 @@ TEST(Answer, LeavesOfAnySpansProveThemselves) {
       }
       const auto body = AnswerFrom(account, question);
       ASSERT_TRUE(body) << body.error().message;
-      const auto spans = OpenLeaves(*body, question, size, account.tree().root());
+      const auto spans = OpenLeaves(*body, question, size, kMaxLeaf, account.tree().root());
       ASSERT_TRUE(spans) << spans.error().message;
       ASSERT_EQ(spans->size(), question.spans.size());
       for (std::size_t s = 0; s < spans->size(); ++s) {
@@ -118,8 +119,8 @@ TEST(Answer, LeavesOfAnySpansProveThemselves) {
           EXPECT_EQ((*spans)[s].leaves[i], account.leaves()[question.spans[s].begin + i]);
         }
       }
-      EXPECT_FALSE(OpenLeaves(*body, question, size, HashBytes({})));
-      EXPECT_FALSE(ReadLeaves(*body, question, question.spans.back().end - 1));
+      EXPECT_FALSE(OpenLeaves(*body, question, size, kMaxLeaf, HashBytes({})));
+      EXPECT_FALSE(ReadLeaves(*body, question, question.spans.back().end - 1, kMaxLeaf));
     }
   }
 }
@@ -129,25 +130,25 @@ TEST(Answer, LeavesAreReadInOneWay) {
   const LeavesQuestion question{.tree = kTree, .spans = {{0, 2}, {5, 6}}};
   const Bytes body = *AnswerFrom(account, question);
   ExpectCanonical(body, [&](ByteSpan bytes) {
-    return ReadLeaves(bytes, question, 9).map([](const std::vector<SpanProof>& read) { return EncodeLeaves(read); });
+    return ReadLeaves(bytes, question, 9, kMaxLeaf).map([](const std::vector<SpanProof>& read) { return EncodeLeaves(read); });
   });
   // What is another byte is another leaf or another hash: the root notices.
   for (std::size_t i = 0; i < body.size(); ++i) {
     Bytes changed = body;
     changed[i] ^= 0x10;
-    EXPECT_FALSE(OpenLeaves(changed, question, 9, account.tree().root())) << "byte " << i;
+    EXPECT_FALSE(OpenLeaves(changed, question, 9, kMaxLeaf, account.tree().root())) << "byte " << i;
   }
 }
 
 TEST(Answer, LeavesHaveABound) {
   const LeavesQuestion question{.tree = kTree, .spans = {{0, 1}}};
   const auto body = [](std::size_t size) { return EncodeLeaves({{SpanProof{.leaves = {Bytes(size)}, .proof = {}}}}); };
-  EXPECT_TRUE(ReadLeaves(body(kMaxLeafBytes), question, 1));
-  EXPECT_FALSE(ReadLeaves(body(kMaxLeafBytes + 1), question, 1));
+  EXPECT_TRUE(ReadLeaves(body(kMaxLeaf), question, 1, kMaxLeaf));
+  EXPECT_FALSE(ReadLeaves(body(kMaxLeaf + 1), question, 1, kMaxLeaf));
   ByteWriter huge;
   huge.U64(UINT64_MAX);
-  EXPECT_FALSE(ReadLeaves(huge.bytes(), question, 1));
-  EXPECT_FALSE(ReadLeaves(body(1), question, UINT64_MAX));
+  EXPECT_FALSE(ReadLeaves(huge.bytes(), question, 1, kMaxLeaf));
+  EXPECT_FALSE(ReadLeaves(body(1), question, UINT64_MAX, kMaxLeaf));
 }
 
 SamplesAnswer Example() {
@@ -159,7 +160,7 @@ SamplesAnswer Example() {
 
 TEST(Answer, SamplesAreReadInOneWay) {
   const auto again = [](ByteSpan body) {
-    return ReadSamples(body).map([](const SamplesAnswer& read) { return EncodeSamples(read); });
+    return ReadSamples(body, kMaxBodyBytes).map([](const SamplesAnswer& read) { return EncodeSamples(read); });
   };
   ExpectCanonical(EncodeSamples(Example()), again);
   const GeneratedDescriptor generated{.begin = 0, .end = 90, .classes = 4, .features = 16, .noise = 0.5f, .seed = 77};
@@ -169,12 +170,12 @@ TEST(Answer, SamplesAreReadInOneWay) {
 TEST(Answer, SamplesOfImpossibleDataAreRefused) {
   SamplesAnswer answer = Example();
   answer.descriptor = TokensDescriptor{-1};
-  EXPECT_FALSE(ReadSamples(EncodeSamples(answer)));
+  EXPECT_FALSE(ReadSamples(EncodeSamples(answer), kMaxBodyBytes));
   answer.descriptor = CifarDescriptor{INT64_MAX};
-  EXPECT_FALSE(ReadSamples(EncodeSamples(answer)));
+  EXPECT_FALSE(ReadSamples(EncodeSamples(answer), kMaxBodyBytes));
   answer = Example();
   answer.proof[0].runs[0].proof.resize(125);
-  EXPECT_FALSE(ReadSamples(EncodeSamples(answer)));
+  EXPECT_FALSE(ReadSamples(EncodeSamples(answer), kMaxBodyBytes));
   // Counts that the body cannot hold: of the descriptor's bytes, of runs, of a run's bytes.
   const Bytes descriptor = assay::Encode(Example().descriptor);
   for (int field = 0; field < 3; ++field) {
@@ -188,7 +189,7 @@ TEST(Answer, SamplesOfImpossibleDataAreRefused) {
       out.U64(UINT64_MAX);
       out.U32(0);
     }
-    EXPECT_FALSE(ReadSamples(out.bytes())) << field;
+    EXPECT_FALSE(ReadSamples(out.bytes(), kMaxBodyBytes)) << field;
   }
 }
 
@@ -196,12 +197,10 @@ TEST(Answer, WireForm) {
   const SigningKey key = Key();
   const Bytes question = Random(50);
   const auto again = [](ByteSpan bytes) { return DecodeAnswer(bytes).map([](const Answer& read) { return Encode(read); }); };
-  for (const bool refused : {false, true}) {
-    const Answer answer = refused ? SignRefusal(question, "no such step", key) : Sign(question, false, Random(40), key);
-    ExpectCanonical(Encode(answer), again);
-    EXPECT_EQ(*DecodeAnswer(Encode(answer)), answer);
-  }
-  const Answer largest = Sign(question, false, Bytes(kMaxBodyBytes), key);
+  const Answer answer = Sign(question, Random(40), key);
+  ExpectCanonical(Encode(answer), again);
+  EXPECT_EQ(*DecodeAnswer(Encode(answer)), answer);
+  const Answer largest = Sign(question, Bytes(kMaxBodyBytes), key);
   EXPECT_LE(Encode(largest).size(), kMaxAnswerBytes);
   EXPECT_TRUE(DecodeAnswer(Encode(largest)));
   Answer larger = largest;
@@ -209,23 +208,10 @@ TEST(Answer, WireForm) {
   EXPECT_FALSE(DecodeAnswer(Encode(larger)));
 }
 
-TEST(Answer, RefusalsAreShortVisibleText) {
-  const SigningKey key = Key();
-  const Answer refusal = SignRefusal({}, "a\nb\x1b[2Jc\xc3\xa9" + std::string(3000, 'x'), key);
-  EXPECT_EQ(refusal.body.size(), kMaxRefusalBytes);
-  EXPECT_TRUE(DecodeAnswer(Encode(refusal)));
-  EXPECT_TRUE(IsSignedBy(refusal, {}, key.verify_key()));
-  Answer hostile = refusal;
-  hostile.body = {'a', 0x1b, 'b'};
-  EXPECT_FALSE(DecodeAnswer(Encode(hostile)));
-  hostile.body = Bytes(kMaxRefusalBytes + 1, 'a');
-  EXPECT_FALSE(DecodeAnswer(Encode(hostile)));
-}
-
-TEST(Answer, SignatureBindsQuestionRefusalAndBody) {
+TEST(Answer, SignatureBindsQuestionAndBody) {
   const SigningKey key = Key();
   const Bytes question = Random(50);
-  const Answer answer = Sign(question, false, {'n', 'o'}, key);
+  const Answer answer = Sign(question, {'n', 'o'}, key);
   EXPECT_TRUE(IsSignedBy(answer, question, key.verify_key()));
   EXPECT_FALSE(IsSignedBy(answer, question, Key(8).verify_key()));
   for (std::size_t i = 0; i < question.size(); ++i) {
@@ -234,16 +220,12 @@ TEST(Answer, SignatureBindsQuestionRefusalAndBody) {
     EXPECT_FALSE(IsSignedBy(answer, other, key.verify_key()));
   }
   Answer changed = answer;
-  changed.refused = true;
-  EXPECT_FALSE(IsSignedBy(changed, question, key.verify_key()));
-  changed = answer;
   changed.body[0] ^= 1;
   EXPECT_FALSE(IsSignedBy(changed, question, key.verify_key()));
   // The message is the documented one.
   ByteWriter message;
-  message.Raw(AsBytes("assay/answer/1\n"));
+  message.Raw(AsBytes("assay/answer/2\n"));
   message.Raw(HashBytes(question).bytes);
-  message.U8(0);
   message.Raw(HashBytes(answer.body).bytes);
   EXPECT_TRUE(key.verify_key().Verify(message.bytes(), answer.signature));
 }

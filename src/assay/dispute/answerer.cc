@@ -4,15 +4,22 @@
 #include <new>
 #include <utility>
 
+#include "assay/dispute/scope.h"
+
 namespace assay::dispute {
 namespace {
 
-// Costs nothing, so that it is answered whatever a dispute has spent.
-bool IsFree(const Question& question) {
-  const auto about_log = [](const TreeName& tree) { return tree.kind == TreeKind::kLog; };
-  if (const auto* expand = std::get_if<ExpandQuestion>(&question)) return about_log(expand->tree);
-  if (const auto* leaves = std::get_if<LeavesQuestion>(&question)) return about_log(leaves->tree);
-  return false;
+using Failure = Answerer::Failure;
+
+tl::unexpected<Failure> Fail(Failure::Kind kind, std::string why) { return tl::unexpected(Failure{kind, std::move(why)}); }
+
+tl::unexpected<Failure> Fail(const Denied& denied) {
+  switch (denied.denial) {
+    case Denial::kNotOpen: return Fail(Failure::Kind::kNotOpen, denied.why);
+    case Denial::kForbidden: return Fail(Failure::Kind::kForbidden, denied.why);
+    case Denial::kLater: break;
+  }
+  return Fail(Failure::Kind::kLater, denied.why);
 }
 
 // The answer's body; memory that runs out is this machine's failure.
@@ -20,14 +27,51 @@ Result<Bytes> BodyOf(Account& account, const Question& question) {
   try {
     return AnswerFrom(account, question);
   } catch (const std::bad_alloc& error) {
-    return tl::unexpected(Error{fmt::format("out of memory: {}", error.what()), true});
+    return Err("out of memory: {}", error.what());
   }
+}
+
+Budget CostOf(const Work& before, const Work& after, std::size_t bytes) {
+  return {.work = {.steps_run = after.steps_run - before.steps_run,
+                   .steps_traced = after.steps_traced - before.steps_traced,
+                   .batches_loaded = after.batches_loaded - before.batches_loaded},
+          .bytes = bytes};
 }
 
 }  // namespace
 
-Answerer::Answerer(Account& account, const SigningKey& key, const AnswererOptions& options)
-    : account_(account), key_(key), options_(options), answers_(options.max_cached_bytes), spent_(options.max_disputes) {}
+// The right to use the account: pinned referees' questions go first. Holds the lock of the answerer while it is taken and given back.
+class Answerer::Turn {
+ public:
+  static std::unique_ptr<Turn> Take(Answerer& self, std::unique_lock<std::mutex>& lock, bool pinned) {
+    const std::size_t most = pinned ? self.options_.max_waiting_pinned : self.options_.max_waiting;
+    if (self.waiting_[pinned ? 1 : 0] >= most) return nullptr;
+    std::unique_ptr<Turn> turn(new Turn(self, lock, pinned));
+    self.changed_.wait(lock, [&] { return !self.busy_ && (pinned || self.waiting_[1] == 0); });
+    self.busy_ = turn->busy_ = true;
+    return turn;
+  }
+  ~Turn() {
+    if (!lock_.owns_lock()) lock_.lock();
+    --self_.waiting_[pinned_ ? 1 : 0];
+    if (busy_) self_.busy_ = false;
+    self_.changed_.notify_all();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  Turn(Answerer& self, std::unique_lock<std::mutex>& lock, bool pinned) : self_(self), lock_(lock), pinned_(pinned) {
+    ++self_.waiting_[pinned ? 1 : 0];
+  }
+  Answerer& self_;
+  std::unique_lock<std::mutex>& lock_;
+  bool pinned_;
+  bool busy_ = false;
+};
+
+Answerer::Answerer(Account& account, const SigningKey& key, Docket docket, const AnswererOptions& options)
+    : account_(account), key_(key), options_(options), docket_(std::move(docket)), answers_(options.max_cached_bytes) {}
 
 std::size_t Answerer::cached_bytes() const {
   const std::lock_guard lock(mutex_);
@@ -36,69 +80,62 @@ std::size_t Answerer::cached_bytes() const {
 
 std::size_t Answerer::waiting() const {
   const std::lock_guard lock(mutex_);
-  return waiting_;
+  return waiting_[0] + waiting_[1];
 }
 
-std::optional<Bytes> Answerer::Cached(ByteSpan question) {
+Answerer::Outcome<Digest> Answerer::Open(ByteSpan opening) {
+  const auto message = DecodeOpening(opening);
+  if (!message) return Fail(Failure::Kind::kMalformed, message.error().message);
   const std::lock_guard lock(mutex_);
-  const Bytes* answer = answers_.Find(HashBytes(question));
-  return answer != nullptr ? std::optional(*answer) : std::nullopt;
+  auto opened = docket_.Open(*message);
+  if (!opened) return Fail(opened.error());
+  return *opened;
 }
 
-bool Answerer::IsSpent(const Digest& dispute) {
-  const std::lock_guard lock(mutex_);
-  const Work* spent = spent_.Find(dispute);
-  if (!options_.budget || spent == nullptr) return false;
-  return spent->steps_run >= options_.budget->steps_run || spent->steps_traced >= options_.budget->steps_traced ||
-         spent->batches_loaded >= options_.budget->batches_loaded;
-}
+Answerer::Outcome<Bytes> Answerer::Answer(ByteSpan message) {
+  const auto split = SplitQuestion(message);
+  if (!split) return Fail(Failure::Kind::kMalformed, split.error().message);
+  const auto addressed = DecodeQuestion(split->question);
+  if (!addressed) return Fail(Failure::Kind::kMalformed, addressed.error().message);
+  const bool free = IsAboutReceipt(addressed->question);
+  const Digest hash = HashBytes(split->question);
 
-void Answerer::Charge(const Digest& dispute, const Work& before, const Work& after) {
-  const std::lock_guard lock(mutex_);
-  const Work* found = spent_.Find(dispute);
-  Work spent = found != nullptr ? *found : Work{};
-  spent.steps_run += after.steps_run - before.steps_run;
-  spent.steps_traced += after.steps_traced - before.steps_traced;
-  spent.batches_loaded += after.batches_loaded - before.batches_loaded;
-  spent_.Put(dispute, spent, 1);
-}
-
-bool Answerer::Enter() {
-  const std::lock_guard lock(mutex_);
-  if (waiting_ >= options_.max_waiting) return false;
-  ++waiting_;
-  return true;
-}
-
-void Answerer::Leave() {
-  const std::lock_guard lock(mutex_);
-  --waiting_;
-}
-
-Result<Bytes> Answerer::Answer(ByteSpan question) {
-  ASSAY_ASSIGN(const AddressedQuestion addressed, DecodeQuestion(question));
-  if (auto cached = Cached(question)) return std::move(*cached);
-  if (!Enter()) return Err("{} questions are waiting already", options_.max_waiting);
-  // Libraries may throw; the place must not be lost then.
-  const std::unique_ptr<Answerer, void (*)(Answerer*)> place(this, [](Answerer* self) { self->Leave(); });
-  const std::lock_guard lock(account_mutex_);
-  return Compute(question, addressed);
-}
-
-Result<Bytes> Answerer::Compute(ByteSpan question, const AddressedQuestion& addressed) {
-  if (auto cached = Cached(question)) return std::move(*cached);  // somebody asked the same while this one waited
-  if (!IsFree(addressed.question) && IsSpent(addressed.dispute)) {
-    return Encode(SignRefusal(question, "this dispute has spent its budget of work", key_));
-  }
+  std::unique_lock lock(mutex_);
+  const auto admit = [&] { return docket_.Admit(addressed->dispute, split->question, split->signature, free); };
+  // What was answered is answered again whatever is left of the budget, but to nobody else.
+  const auto admitted = admit();
+  if (!admitted && admitted.error().denial != Denial::kLater) return Fail(admitted.error());
+  if (const Bytes* answer = answers_.Find(hash)) return *answer;
+  if (!admitted) return Fail(admitted.error());
+  const auto turn = Turn::Take(*this, lock, *admitted);
+  if (!turn) return Fail(Failure::Kind::kLater, "too many questions are waiting");
+  // While this one waited somebody may have asked the same, or spent what was left.
+  if (const Bytes* answer = answers_.Find(hash)) return *answer;
+  if (const auto still = admit(); !still) return Fail(still.error());
+  lock.unlock();
   const Work before = account_.work();
-  Result<Bytes> body = BodyOf(account_, addressed.question);
-  Charge(addressed.dispute, before, account_.work());
-  if (!body && body.error().system) return body;
-  if (!body) return Encode(SignRefusal(question, body.error().message, key_));
-  Bytes answer = Encode(Sign(question, false, std::move(*body), key_));
-  const std::lock_guard lock(mutex_);
-  answers_.Put(HashBytes(question), answer, answer.size());
+  Result<Bytes> body = BodyOf(account_, addressed->question);
+  const Work after = account_.work();
+  lock.lock();
+  docket_.Charge(addressed->dispute, CostOf(before, after, free || !body ? 0 : body->size()));
+  if (!body) return Fail(Failure::Kind::kLater, body.error().message);
+  Bytes answer = Encode(Sign(split->question, std::move(*body), key_));
+  answers_.Put(hash, answer, answer.size());
   return answer;
+}
+
+Result<Docket> DocketOf(const Account& account, const Docket::Options& options) {
+  ASSAY_ASSIGN(Terms made, Terms::Make(account.job(), account.program()));
+  const auto terms = std::make_shared<const Terms>(std::move(made));
+  ASSAY_ASSIGN(const Claim own, OpenClaim(account.receipt(), "our receipt"));
+  ASSAY_TRY(CheckClaim(own, *terms));
+  const auto contradicts = [terms, group = GroupOf(own)](const std::string& receipt) -> Status {
+    ASSAY_ASSIGN(const Claim other, OpenClaim(receipt, "the receipt shown"));
+    ASSAY_TRY(CheckClaim(other, *terms));
+    if (GroupOf(other) == group) return Err("the receipt that it shows says the same as ours");
+    return {};
+  };
+  return Docket({.job = terms->id(), .receipt = own.receipt_hash, .contradicts = contradicts}, options);
 }
 
 }  // namespace assay::dispute

@@ -1,54 +1,60 @@
-// Answerer: a provider's side of disputes: the bytes of a question in, the bytes of a signed answer out.
+// Answerer: a provider's side of disputes: openings and questions in, the bytes of signed answers out.
 //
-// Questions come from anyone. Each dispute gets a budget of work, after which it is refused what would cost more; a dispute's id holds a secret of its
-// referee, so nobody else can use the budget up. Answers that were given are remembered up to a number of bytes. Thread safe: the account works for one question at a
-// time, others wait, at most so many; answers that are remembered come at once.
+// Who may ask, and how much, the docket says. What cannot be answered, for whatever reason, is not signed: it is denied, and may be asked again. Answers that were given are remembered up to a
+// number of bytes. Thread safe: the account works for one question at a time, pinned referees' first; others wait, at most so many of each sort. Answers that are remembered come at once.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <mutex>
-#include <optional>
 
 #include "assay/dispute/account.h"
 #include "assay/dispute/bounded_cache.h"
+#include "assay/dispute/docket.h"
 #include "assay/merkle/key.h"
 
 namespace assay::dispute {
 
 struct AnswererOptions {
-  std::optional<Work> budget{};     // of one dispute; none: without end. The question that exceeds it is still answered
-  std::size_t max_disputes = 1024;  // whose work is remembered, those that asked last
   std::size_t max_cached_bytes = std::size_t{64} << 20;  // of answers
-  std::size_t max_waiting = 64;                          // questions
+  std::size_t max_waiting = 2;                           // questions of referees that are not pinned
+  std::size_t max_waiting_pinned = 4;                    // and of those that are
 };
 
 class Answerer {
  public:
   // Both must outlive it. Whether the key is that of the account's receipt is the caller's to know.
-  Answerer(Account& account, const SigningKey& key, const AnswererOptions& options);
+  Answerer(Account& account, const SigningKey& key, Docket docket, const AnswererOptions& options = {});
 
-  // An error is no answer, and nothing is signed: these are not the bytes of a question, this machine failed, or too many wait.
-  Result<Bytes> Answer(ByteSpan question);
+  // What was wrong with a message, and whether it can ever be right.
+  struct Failure {
+    enum class Kind : std::uint8_t { kMalformed, kNotOpen, kForbidden, kLater } kind{};
+    std::string why;
+  };
+  template <class T>
+  using Outcome = tl::expected<T, Failure>;
+
+  Outcome<Digest> Open(ByteSpan opening);    // the dispute's id
+  Outcome<Bytes> Answer(ByteSpan question);  // with its signature, as SignQuestion writes it
 
   std::size_t cached_bytes() const;
   std::size_t waiting() const;  // questions that are being answered or wait for it
 
  private:
-  Result<Bytes> Compute(ByteSpan question, const AddressedQuestion& addressed);
-  bool Enter();  // false: no place to wait
-  void Leave();
-  std::optional<Bytes> Cached(ByteSpan question);
-  bool IsSpent(const Digest& dispute);
-  void Charge(const Digest& dispute, const Work& before, const Work& after);
+  class Turn;
 
   Account& account_;
   const SigningKey& key_;
   const AnswererOptions options_;
-  std::mutex account_mutex_;             // taken before the other
-  mutable std::mutex mutex_;             // over what follows
+  mutable std::mutex mutex_;  // over all that follows
+  std::condition_variable changed_;
+  Docket docket_;
   BoundedCache<Digest, Bytes> answers_;  // by the hash of the question
-  BoundedCache<Digest, Work> spent_;     // a dispute counts as one byte
-  std::size_t waiting_ = 0;
+  bool busy_ = false;                    // the account works
+  std::size_t waiting_[2] = {0, 0};      // not pinned, pinned; with the one that is being answered
 };
+
+// The docket of who has this account: its job and receipt, and what a receipt has to be to contradict it. An error: the account is of no dispute.
+Result<Docket> DocketOf(const Account& account, const Docket::Options& options);
 
 }  // namespace assay::dispute

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <random>
 #include <thread>
@@ -13,8 +14,6 @@ namespace assay::dispute {
 namespace {
 
 constexpr std::uint32_t kSeed = 20267;
-
-Digest Dispute(std::uint8_t number) { return HashBytes({&number, 1}); }
 
 // A log of three entries, traces that cost one traced step each, states that fail, and a gate at which whoever asks for a trace waits.
 class Costly : public Account {
@@ -63,86 +62,183 @@ class Costly : public Account {
 Question Trace(std::int64_t step) { return LeavesQuestion{.tree = {.kind = TreeKind::kTrace, .at = step}, .spans = {{0, 1}}}; }
 Question Log() { return LeavesQuestion{.tree = {.kind = TreeKind::kLog}, .spans = {{0, 1}}}; }
 
+// Signatures are good where they are those of the referee by name.
+Signature By(const KeyPoint& referee) {
+  Signature signature{};
+  std::ranges::copy(referee, signature.begin());
+  return signature;
+}
+constexpr KeyPoint kReferee{1}, kPinned{2}, kStranger{3};
+constexpr Budget kBout{.work = {.steps_run = 10, .steps_traced = 2, .batches_loaded = 10}, .bytes = 100'000};
+
 class AnswererTest : public testing::Test {
  protected:
-  Answer Ask(Answerer& answerer, const Digest& dispute, const Question& question) {
-    const Bytes bytes = Encode(dispute, question);
-    const auto answer = answerer.Answer(bytes);
-    EXPECT_TRUE(answer) << answer.error().message;
+  static Docket MakeDocket(Docket::Options options = {}) {
+    if (options.bout.bytes == 0) options.bout = kBout;
+    if (options.open_to_all.bytes == 0) options.open_to_all = Times(1000, kBout);
+    const auto by = [](ByteSpan, const Signature& signature, const KeyPoint& key) { return signature == By(key); };
+    return Docket({.job = {},
+                   .receipt = HashBytes(AsBytes("own")),
+                   .contradicts = [](const std::string& receipt) -> Status {
+                     if (receipt == "own") return Err("says the same");
+                     return {};
+                   },
+                   .is_opened = by,
+                   .is_asked = by},
+                  std::move(options));
+  }
+  static Opening OpeningOf(std::uint8_t number, const KeyPoint& referee = kReferee) {
+    Opening opening{.referee = referee, .nonce = HashBytes({&number, 1}), .shown = "theirs"};
+    for (const char* receipt : {"own", "theirs"}) opening.receipts.push_back(HashBytes(AsBytes(receipt)));
+    std::ranges::sort(opening.receipts, {}, &Digest::bytes);
+    return opening;
+  }
+  static Bytes Signed(Bytes bytes, const KeyPoint& referee) {
+    const Signature signature = By(referee);
+    bytes.insert(bytes.end(), signature.begin(), signature.end());
+    return bytes;
+  }
+  static Digest Open(Answerer& answerer, std::uint8_t number, const KeyPoint& referee = kReferee) {
+    const auto id = answerer.Open(Signed(Encode(OpeningOf(number, referee)), referee));
+    EXPECT_TRUE(id) << id.error().why;
+    return id.value_or(Digest{});
+  }
+  static Answerer::Outcome<Bytes> Send(Answerer& answerer, const Digest& dispute, const Question& question,
+                                       const KeyPoint& referee = kReferee) {
+    return answerer.Answer(Signed(Encode(dispute, question), referee));
+  }
+  Answer Ask(Answerer& answerer, const Digest& dispute, const Question& question, const KeyPoint& referee = kReferee) {
+    const auto answer = Send(answerer, dispute, question, referee);
+    EXPECT_TRUE(answer) << answer.error().why;
+    if (!answer) return {};
     const auto read = DecodeAnswer(*answer);
     EXPECT_TRUE(read) << read.error().message;
-    EXPECT_TRUE(IsSignedBy(*read, bytes, key.verify_key()));
+    EXPECT_TRUE(IsSignedBy(*read, Encode(dispute, question), key.verify_key()));
     return *read;
   }
+  static Answerer::Failure::Kind KindOf(const Answerer::Outcome<Bytes>& outcome) {
+    EXPECT_FALSE(outcome);
+    return outcome ? Answerer::Failure::Kind::kMalformed : outcome.error().kind;
+  }
+  using Kind = Answerer::Failure::Kind;
   Costly account;
   SigningKey key = TestKey();
 };
 
-TEST_F(AnswererTest, EachDisputeHasABudget) {
-  Answerer answerer(account, key, {.budget = Work{.steps_run = 10, .steps_traced = 3, .batches_loaded = 10}});
-  for (std::int64_t step = 1; step <= 6; ++step) EXPECT_EQ(Ask(answerer, Dispute(1), Trace(step)).refused, step > 3) << step;
-  EXPECT_EQ(account.work().steps_traced, 3);
-  EXPECT_FALSE(Ask(answerer, Dispute(1), Trace(2)).refused) << "was answered before";
-  EXPECT_FALSE(Ask(answerer, Dispute(1), Log()).refused) << "costs nothing";
-  EXPECT_FALSE(Ask(answerer, Dispute(2), Trace(9)).refused) << "another dispute";
-  EXPECT_EQ(account.work().steps_traced, 4);
+// Two receipts make at most two bouts; the third part of the budget is there so that the last question finds something left.
+TEST_F(AnswererTest, WhatIsUsedUpIsNotSigned) {
+  Answerer answerer(account, key, MakeDocket());
+  const Digest one = Open(answerer, 1), two = Open(answerer, 2);
+  for (std::int64_t step = 1; step <= 6; ++step) Ask(answerer, one, Trace(step));
+  EXPECT_EQ(KindOf(Send(answerer, one, Trace(7))), Kind::kLater);
+  EXPECT_EQ(account.work().steps_traced, 6);
+  Ask(answerer, one, Trace(2));  // was answered before
+  Ask(answerer, one, Log());     // costs nothing
+  Ask(answerer, two, Trace(9));  // another dispute
 }
 
-TEST_F(AnswererTest, WithoutABudgetThereIsNone) {
-  Answerer answerer(account, key, {});
-  for (std::int64_t step = 1; step <= 200; ++step) EXPECT_FALSE(Ask(answerer, Dispute(1), Trace(step)).refused);
+// Whoever reads a question cannot ask another in its dispute.
+TEST_F(AnswererTest, OnlyTheRefereeOfADisputeAsksInIt) {
+  Answerer answerer(account, key, MakeDocket());
+  const Digest dispute = Open(answerer, 1);
+  for (std::int64_t step = 1; step <= 40; ++step) {
+    EXPECT_EQ(KindOf(Send(answerer, dispute, Trace(step), kStranger)), Kind::kForbidden);
+  }
+  EXPECT_EQ(KindOf(Send(answerer, dispute, Log(), kStranger)), Kind::kForbidden);
+  EXPECT_EQ(account.work().steps_traced, 0);
+  Ask(answerer, dispute, Trace(1));
+  EXPECT_EQ(KindOf(Send(answerer, dispute, Trace(1), kStranger)), Kind::kForbidden) << "though it is remembered";
+}
+
+TEST_F(AnswererTest, WhatIsNotOpenIsNotAnswered) {
+  Answerer answerer(account, key, MakeDocket());
+  for (std::uint8_t made_up = 0; made_up < 34; ++made_up) {
+    EXPECT_EQ(KindOf(Send(answerer, HashBytes({&made_up, 1}), Trace(1))), Kind::kNotOpen);
+  }
+  EXPECT_EQ(account.work().steps_traced, 0);
+}
+
+TEST_F(AnswererTest, AnOpeningShowsSomethingToDispute) {
+  Answerer answerer(account, key, MakeDocket());
+  const auto refused = [&](Opening opening, const KeyPoint& by = kReferee) {
+    const auto id = answerer.Open(Signed(Encode(opening), by));
+    return !id && id.error().kind == Kind::kForbidden;
+  };
+  Opening same = OpeningOf(1);
+  same.shown = "own";
+  EXPECT_TRUE(refused(same)) << "shows our own receipt";
+  Opening other = OpeningOf(1);
+  other.shown = "another";
+  EXPECT_TRUE(refused(other)) << "that takes no part";
+  Opening without = OpeningOf(1);
+  std::erase(without.receipts, HashBytes(AsBytes("own")));
+  EXPECT_TRUE(refused(without)) << "we take no part";
+  EXPECT_TRUE(refused(OpeningOf(1), kStranger)) << "signed by somebody else";
+  EXPECT_FALSE(refused(OpeningOf(1)));
+}
+
+TEST_F(AnswererTest, PinnedRefereesAreNotUsedUpByOthers) {
+  Answerer open(account, key, MakeDocket({.bout = kBout, .open_to_all = kBout}));
+  const Digest first = Open(open, 1), second = Open(open, 2, kStranger);
+  Ask(open, second, Trace(1), kStranger);
+  Ask(open, second, Trace(2), kStranger);
+  EXPECT_EQ(KindOf(Send(open, first, Trace(3))), Kind::kLater) << "all who are not pinned share what there is";
+
+  Answerer pinned(account, key, MakeDocket({.pinned = {kPinned}, .bout = kBout, .open_to_all = {}}));
+  const auto stranger = pinned.Open(Signed(Encode(OpeningOf(1)), kReferee));
+  ASSERT_FALSE(stranger);
+  EXPECT_EQ(stranger.error().kind, Kind::kForbidden);
+  for (std::uint8_t dispute = 0; dispute < 20; ++dispute) {
+    const Digest id = Open(pinned, dispute, kPinned);
+    for (std::int64_t step = 1; step <= 4; ++step) Ask(pinned, id, Trace(100 * dispute + step), kPinned);
+  }
 }
 
 TEST_F(AnswererTest, SignsNothingUnderWhatIsNoQuestion) {
-  Answerer answerer(account, key, {});
-  const Bytes good = Encode(Dispute(1), Trace(1));
+  Answerer answerer(account, key, MakeDocket());
+  const Digest dispute = Open(answerer, 1);
+  const Bytes good = Signed(Encode(dispute, Trace(1)), kReferee);
   for (std::size_t size = 0; size < good.size(); ++size) EXPECT_FALSE(answerer.Answer(ByteSpan(good).first(size)));
-  EXPECT_FALSE(answerer.Answer(Bytes(kMaxQuestionBytes + 1)));
+  EXPECT_EQ(KindOf(answerer.Answer(Bytes(kMaxQuestionBytes + 65))), Kind::kMalformed);
   std::mt19937 random(kSeed);
   for (int i = 0; i < 2000; ++i) {
     Bytes bad = good;
     bad[random() % bad.size()] ^= static_cast<std::uint8_t>(1 + random() % 255);
     const auto answer = answerer.Answer(bad);
-    const auto question = DecodeQuestion(bad);
-    EXPECT_EQ(answer.has_value(), question && std::get_if<LeavesQuestion>(&question->question) != nullptr &&
-                                      std::get<LeavesQuestion>(question->question).tree.kind != TreeKind::kStates &&
-                                      std::get<LeavesQuestion>(question->question).tree.kind != TreeKind::kState);
+    EXPECT_TRUE(!answer || DecodeQuestion(ByteSpan(bad).first(bad.size() - 64)));
   }
 }
 
-TEST_F(AnswererTest, RefusesUnderItsSignatureWhatItDoesNotHave) {
-  Answerer answerer(account, key, {});
-  const Answer answer = Ask(answerer, Dispute(1), SamplesQuestion{.step = 1, .begin = 0, .end = 1});
-  EXPECT_TRUE(answer.refused);
-  EXPECT_EQ(std::string(answer.body.begin(), answer.body.end()), "no samples");
-}
-
-TEST_F(AnswererTest, AFailureOfTheMachineIsNoRefusal) {
-  Answerer answerer(account, key, {});
-  const auto disk = answerer.Answer(Encode(Dispute(1), CommitQuestion{{.kind = TreeKind::kStates, .at = 1}}));
+TEST_F(AnswererTest, WhatItDoesNotHaveIsNotSigned) {
+  Answerer answerer(account, key, MakeDocket());
+  const Digest dispute = Open(answerer, 1);
+  EXPECT_EQ(KindOf(Send(answerer, dispute, SamplesQuestion{.step = 1, .begin = 0, .end = 1})), Kind::kLater);
+  const auto disk = Send(answerer, dispute, CommitQuestion{{.kind = TreeKind::kStates, .at = 1}});
   ASSERT_FALSE(disk);
-  EXPECT_EQ(disk.error().message, "the disk failed");
-  EXPECT_FALSE(answerer.Answer(Encode(Dispute(1), ExpandQuestion{{.kind = TreeKind::kState, .at = 1}, {0, 1}})));
-  EXPECT_FALSE(Ask(answerer, Dispute(1), Trace(1)).refused) << "it goes on";
+  EXPECT_EQ(disk.error().why, "the disk failed");
+  EXPECT_FALSE(Send(answerer, dispute, ExpandQuestion{{.kind = TreeKind::kState, .at = 1}, {0, 1}}));
+  Ask(answerer, dispute, Trace(1));  // it goes on
 }
 
 TEST_F(AnswererTest, AnAnswerIsWorthNothingInAnotherDispute) {
-  Answerer answerer(account, key, {});
-  const Answer answer = Ask(answerer, Dispute(1), Trace(1));
-  EXPECT_FALSE(IsSignedBy(answer, Encode(Dispute(2), Trace(1)), key.verify_key()));
-  EXPECT_FALSE(IsSignedBy(answer, Encode(Dispute(1), Trace(2)), key.verify_key()));
-  EXPECT_NE(Ask(answerer, Dispute(2), Trace(1)).signature, answer.signature);
+  Answerer answerer(account, key, MakeDocket());
+  const Digest one = Open(answerer, 1), two = Open(answerer, 2);
+  const Answer answer = Ask(answerer, one, Trace(1));
+  EXPECT_FALSE(IsSignedBy(answer, Encode(two, Trace(1)), key.verify_key()));
+  EXPECT_FALSE(IsSignedBy(answer, Encode(one, Trace(2)), key.verify_key()));
+  EXPECT_NE(Ask(answerer, two, Trace(1)).signature, answer.signature);
 }
 
 TEST_F(AnswererTest, RemembersWithinBounds) {
   constexpr std::size_t kBytes = 10'000;
-  Answerer answerer(account, key, {.max_disputes = 3, .max_cached_bytes = kBytes});
+  Answerer answerer(account, key, MakeDocket({.max_disputes = 3}), {.max_cached_bytes = kBytes});
   for (int round = 0; round < 3; ++round) {
-    for (std::uint8_t dispute = 0; dispute < 100; ++dispute) {
-      Ask(answerer, Dispute(dispute), Trace(dispute + 1));
+    for (std::uint8_t number = 0; number < 100; ++number) {
+      const Digest dispute = Open(answerer, number);
+      Ask(answerer, dispute, Trace(number + 1));
       EXPECT_LE(answerer.cached_bytes(), kBytes);
       const Work before = account.work();
-      Ask(answerer, Dispute(dispute), Trace(dispute + 1));
+      Ask(answerer, dispute, Trace(number + 1));
       EXPECT_EQ(account.work(), before) << "asked a moment ago";
     }
   }
@@ -150,29 +246,46 @@ TEST_F(AnswererTest, RemembersWithinBounds) {
 }
 
 TEST_F(AnswererTest, ManyAskAtOnce) {
-  Answerer answerer(account, key, {.max_waiting = 3});
-  Ask(answerer, Dispute(1), Trace(1));
+  Answerer answerer(account, key, MakeDocket(), {.max_waiting = 3});
+  const Digest dispute = Open(answerer, 1);
+  Ask(answerer, dispute, Trace(1));
   account.Close();
   std::vector<std::thread> threads;
-  for (int i = 0; i < 3; ++i) threads.emplace_back([&] { EXPECT_FALSE(Ask(answerer, Dispute(1), Trace(2)).refused); });
+  for (int i = 0; i < 3; ++i) threads.emplace_back([&] { Ask(answerer, dispute, Trace(2)); });
   while (answerer.waiting() < 3) std::this_thread::yield();
-  EXPECT_FALSE(Ask(answerer, Dispute(1), Trace(1)).refused) << "remembered, so not behind the others";
-  EXPECT_FALSE(answerer.Answer(Encode(Dispute(2), Trace(7)))) << "all places to wait are taken";
+  Ask(answerer, dispute, Trace(1));  // remembered, so not behind the others
+  EXPECT_EQ(KindOf(Send(answerer, dispute, Trace(7))), Kind::kLater) << "all places to wait are taken";
   account.Open();
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(account.work().steps_traced, 2) << "the same question is worked on once";
   EXPECT_EQ(answerer.waiting(), 0u);
-  EXPECT_FALSE(Ask(answerer, Dispute(2), Trace(7)).refused);
+  Ask(answerer, dispute, Trace(7));
 }
 
 TEST(AnswererOfARun, AnswersProveThemselves) {
   TestRun run(RunShape{.microbatches = 2, .commit_every = 2});
   const auto account = run.Account();
-  Answerer answerer(*account, run.key, {.budget = account->Bill().value()});
+  const SigningKey referee("referee", {9});
+  const Budget bout = account->Bill().value();
+  Answerer answerer(*account, run.key, DocketOf(*account, {.bout = bout, .open_to_all = bout}).value());
+  Receipt other = OpenClaim(account->receipt(), "receipt")->receipt;
+  const SigningKey liar("liar", {8});
+  other.signer = liar.verify_key().ToString();
+  Opening opening{.referee = referee.verify_key().point(), .shown = SignReceipt(other, liar)};
+  const auto open = [&] {
+    opening.receipts = {HashBytes(AsBytes(account->receipt())), HashBytes(AsBytes(opening.shown))};
+    std::ranges::sort(opening.receipts, {}, &Digest::bytes);
+    return answerer.Open(SignOpening(opening, referee));
+  };
+  ASSERT_FALSE(open()) << "it claims the same";
+  other.final_state_root.bytes[0] ^= 1;
+  opening.shown = SignReceipt(other, liar);
+  const auto dispute = open();
+  ASSERT_TRUE(dispute) << dispute.error().why;
   const auto ask = [&](const Question& question) {
-    const auto answer = DecodeAnswer(answerer.Answer(Encode(Dispute(1), question)).value()).value();
-    EXPECT_FALSE(answer.refused) << std::string(answer.body.begin(), answer.body.end());
-    return answer.body;
+    const auto answer = answerer.Answer(SignQuestion(Encode(*dispute, question), referee));
+    EXPECT_TRUE(answer) << answer.error().why;
+    return answer ? DecodeAnswer(*answer).value().body : Bytes{};
   };
   const TreeName trace{.kind = TreeKind::kTrace, .at = 6};
   ask(CommitQuestion{{.kind = TreeKind::kStates, .at = 3}});
@@ -182,8 +295,8 @@ TEST(AnswererOfARun, AnswersProveThemselves) {
   const Hashes hashes = ReadHashes(ask(ExpandQuestion{trace, all}), Frontier(all, kExpandLevels).size()).value();
   EXPECT_EQ(JoinFrontier(all, kExpandLevels, hashes), root);
   const LeavesQuestion leaves{trace, {{0, 2}, {size - 1, size}}};
-  EXPECT_TRUE(OpenLeaves(ask(leaves), leaves, size, root));
-  EXPECT_TRUE(ReadSamples(ask(SamplesQuestion{.step = 6, .begin = 0, .end = 8})));
+  EXPECT_TRUE(OpenLeaves(ask(leaves), leaves, size, 4096, root));
+  EXPECT_TRUE(ReadSamples(ask(SamplesQuestion{.step = 6, .begin = 0, .end = 8}), kMaxBodyBytes));
   const LeavesQuestion input{{.kind = TreeKind::kInput, .at = 6, .node = 0, .index = 0}, {{0, 1}}};
   ask(input);
   EXPECT_EQ(account->work().steps_traced, 2);

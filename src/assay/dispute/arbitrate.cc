@@ -6,11 +6,10 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <thread>
-
-#include <fmt/ranges.h>
 
 #include "assay/base/check.h"
 
@@ -57,18 +56,64 @@ class Inbox {
   std::deque<Event> events_;
 };
 
+// Waits that can be ended.
+class Patience {
+ public:
+  void End() {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    changed_.notify_all();
+  }
+  // True when it was ended.
+  bool Wait(std::int64_t ms) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::milliseconds(ms), [&] { return ended_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ended_ = false;
+};
+
+// Calls until it succeeds, can never succeed, or the deadline has come: a connection may break, a server may be busy or down for a while.
+template <class Call>
+auto Insist(std::int64_t deadline_ms, Patience& patience, const Call& call) -> decltype(call(std::int64_t{})) {
+  auto result = decltype(call(std::int64_t{}))(tl::unexpected(PeerError{PeerError::Kind::kLater, "no answer in time"}));
+  for (std::int64_t left = deadline_ms - NowMs(); left > 0; left = deadline_ms - NowMs()) {
+    result = call(left);
+    if (result || result.error().kind == PeerError::Kind::kNever) break;
+    if (patience.Wait(std::min<std::int64_t>(kRetryMs, std::max<std::int64_t>(1, deadline_ms - NowMs())))) break;
+  }
+  return result;
+}
+
 // Asks one provider what it is given to ask, in order.
 class Line {
  public:
-  Line(ProviderId id, Peer& peer, Inbox& inbox) : id_(id), peer_(peer), inbox_(inbox), thread_([this] { Run(); }) {}
+  struct Site {
+    const Law& law;
+    const Claim& claim;
+    const SigningKey* key;  // the referee's
+    Inbox& inbox;
+  };
+  Line(ProviderId id, Peer& peer, Bytes opening, const Site& site)
+      : id_(id), peer_(peer), opening_(std::move(opening)), site_(site), thread_([this] { Run(); }) {}
+  ProviderId id() const { return id_; }
   ~Line() {
     {
       const std::lock_guard lock(mutex_);
       stop_ = true;
     }
     ready_.notify_one();
+    patience_.End();
     peer_.Cancel();
     thread_.join();
+  }
+  // Why the last question that it was given up on got no answer; empty: none was.
+  std::string trouble() {
+    const std::lock_guard lock(mutex_);
+    return trouble_;
   }
   void Ask(Send send) {
     const std::lock_guard lock(mutex_);
@@ -87,50 +132,134 @@ class Line {
         send = std::move(sends_.front());
         sends_.pop_front();
       }
-      if (std::optional<Bytes> answer = Insist(send)) {
-        inbox_.Put(Answered{id_, HashBytes(send.question), std::move(*answer), NowMs()});
+      auto answer = Insist(send.deadline_ms, patience_, [&](std::int64_t left) { return Call(send, left); });
+      if (answer) {
+        site_.inbox.Put(Answered{id_, HashBytes(send.question), std::move(*answer), NowMs()});
       } else {
-        inbox_.Put(Unreachable{id_, NowMs()});
+        const bool for_good = answer.error().kind == PeerError::Kind::kNever;
+        {
+          const std::lock_guard lock(mutex_);
+          trouble_ = std::move(answer.error().why);
+        }
+        site_.inbox.Put(Unreachable{id_, NowMs(), for_good});
       }
     }
   }
-  // Asks again until the deadline: a connection may break, a server may be busy.
-  std::optional<Bytes> Insist(const Send& send) {
-    for (std::int64_t left = send.deadline_ms - NowMs(); left > 0; left = send.deadline_ms - NowMs()) {
-      if (Result<Bytes> answer = peer_.Answer(send.question, left)) return std::move(*answer);
-      std::unique_lock lock(mutex_);
-      if (ready_.wait_for(lock, std::chrono::milliseconds(kRetryMs), [&] { return stop_; })) return std::nullopt;
+  // A provider that was restarted has forgotten the dispute: it is opened again.
+  FromPeer<Bytes> Call(const Send& send, std::int64_t left_ms) {
+    if (!open_) {
+      if (auto opened = peer_.Open(opening_, left_ms); !opened) return tl::unexpected(opened.error());
+      open_ = true;
     }
-    return std::nullopt;
+    const Bytes signed_question = site_.key != nullptr ? SignQuestion(send.question, *site_.key) : send.question;
+    FromPeer<Bytes> answer = peer_.Answer(signed_question, left_ms);
+    if (answer)
+      return Signed(*answer, send) ? answer
+                                   : tl::unexpected(PeerError{PeerError::Kind::kLater, "an answer that is not signed"});
+    if (answer.error().kind == PeerError::Kind::kNotOpen) open_ = false;
+    return answer;
   }
+  // What is not signed by the claim's key is nobody's answer, wherever it came from.
+  bool Signed(const Bytes& bytes, const Send& send) const {
+    const auto answer = DecodeAnswer(bytes);
+    return answer && site_.law.is_signed(*answer, send.question, site_.claim.signer);
+  }
+
   ProviderId id_;
   Peer& peer_;
-  Inbox& inbox_;
+  const Bytes opening_;
+  const Site site_;
   std::mutex mutex_;
   std::condition_variable ready_;
   std::deque<Send> sends_;
+  std::string trouble_;
   bool stop_ = false;
+  bool open_ = false;
+  Patience patience_;
   std::thread thread_;
 };
 
-// The job's encodings, from the first provider whose are those of the job.
-Result<Terms> FetchTerms(const std::vector<std::unique_ptr<Peer>>& peers, const Digest& job, std::size_t& bytes) {
-  std::string why;
-  for (const auto& peer : peers) {
-    Result<Bytes> encoding = peer->Job();
-    Result<Bytes> program = encoding ? peer->Program() : Result<Bytes>(Err("{}", encoding.error().message));
-    if (!program) {
-      why = program.error().message;
-      continue;
-    }
-    bytes += encoding->size() + program->size();
-    if (JobId(*encoding, *program) != job) {
-      why = fmt::format("{}: sent the encodings of another job", peer->name());
-      continue;
-    }
-    return Terms::Make(std::move(*encoding), std::move(*program));
+// Peers that hand out the same claim of the same key lead to the same party: whichever of them can sign for it speaks for it. So nobody takes a provider's place by handing out its receipt.
+std::vector<std::size_t> PartiesBehind(const std::vector<Claim>& claims) {
+  std::map<std::pair<KeyPoint, Digest>, std::size_t> first;
+  std::vector<std::size_t> parties;
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    parties.push_back(first.try_emplace({claims[i].signer.point(), GroupOf(claims[i])}, i).first->second);
   }
+  return parties;
+}
+
+// Everybody's receipt, asked for side by side.
+std::vector<FromPeer<std::string>> FetchReceipts(const std::vector<std::unique_ptr<Peer>>& peers, std::int64_t allowance_ms) {
+  std::vector<FromPeer<std::string>> receipts(peers.size());
+  std::vector<std::thread> threads;
+  const std::int64_t deadline_ms = NowMs() + allowance_ms;
+  Patience patience;
+  for (std::size_t i = 0; i < peers.size(); ++i) {
+    threads.emplace_back(
+        [&, i] { receipts[i] = Insist(deadline_ms, patience, [&](std::int64_t left) { return peers[i]->Receipt(left); }); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return receipts;
+}
+
+// The job that is disputed: the one asked for, or the one that everybody signed for. Who comes first in the list has no say.
+Result<Digest> JobOf(const Arbitration& result, const std::optional<Digest>& asked) {
+  if (asked) return *asked;
+  const Digest& job = result.claims.front().receipt.job;
+  for (std::size_t i = 1; i < result.claims.size(); ++i) {
+    const Digest& other = result.claims[i].receipt.job;
+    if (other == job) continue;
+    return Err("the receipts are for different jobs, {} ({}) and {} ({}): name the one that was asked for with --job",
+               job.hex(), result.names.front(), other.hex(), result.names[i]);
+  }
+  return job;
+}
+
+// The job's encodings, from the first provider whose are those of the job.
+Result<Terms> FetchTerms(const std::vector<std::unique_ptr<Peer>>& peers, const Digest& job, std::int64_t allowance_ms,
+                         std::size_t& bytes) {
+  std::string why;
+  const std::int64_t deadline_ms = NowMs() + allowance_ms;
+  Patience patience;
+  do {
+    for (const auto& peer : peers) {
+      const std::int64_t left_ms = std::max<std::int64_t>(1, deadline_ms - NowMs());
+      FromPeer<Bytes> encoding = peer->Job(left_ms);
+      FromPeer<Bytes> program = encoding ? peer->Program(left_ms) : encoding;
+      if (!program) {
+        why = program.error().why;
+        continue;
+      }
+      bytes += encoding->size() + program->size();
+      if (JobId(*encoding, *program) != job) {
+        why = fmt::format("{}: sent the encodings of another job", peer->name());
+        continue;
+      }
+      return Terms::Make(std::move(*encoding), std::move(*program));
+    }
+    patience.Wait(kRetryMs);
+  } while (NowMs() < deadline_ms);
   return Err("no provider has the encodings of job {}: {}", job.hex(), why);
+}
+
+// Opens the dispute at each provider with a receipt that contradicts its own; none where there is no such.
+std::vector<Bytes> OpeningsFor(const Law& law, const ArbitrateOptions& options, const std::vector<Claim>& claims,
+                               const std::vector<std::string>& receipts, const Record& record) {
+  Opening opening{.referee = options.law.referee, .nonce = options.law.nonce};
+  opening.receipts = record.receipts;
+  std::ranges::sort(opening.receipts, {}, &Digest::bytes);
+  std::vector<Bytes> openings(claims.size());
+  for (std::size_t i = 0; i < claims.size() && options.key != nullptr; ++i) {
+    if (!TakesPart(record.providers[i].standing)) continue;
+    for (std::size_t j = 0; j < claims.size(); ++j) {
+      if (!TakesPart(record.providers[j].standing) || law.group(claims[i]) == law.group(claims[j])) continue;
+      opening.shown = receipts[j];
+      openings[i] = SignOpening(opening, *options.key);
+      break;
+    }
+  }
+  return openings;
 }
 
 std::size_t SizeOf(const Event& event) {
@@ -139,9 +268,10 @@ std::size_t SizeOf(const Event& event) {
 }
 
 // The signatures of a key of the moment mean nothing.
-void Unsign(Evidence& evidence, const std::vector<Claim>& claims, const std::vector<VerifyKey>& without) {
-  for (std::size_t i = 0; i < claims.size(); ++i) {
-    evidence.parties[i].unsigned_answers = std::ranges::find(without, claims[i].signer) != without.end();
+void Unsign(Evidence& evidence, const std::vector<VerifyKey>& without) {
+  for (Evidence::Party& party : evidence.parties) {
+    const auto claim = OpenClaim(party.receipt, "receipt");
+    party.unsigned_answers = claim && std::ranges::find(without, claim->signer) != without.end();
   }
   for (Statement& statement : evidence.statements) {
     for (SignedBy& by : statement.by) {
@@ -157,40 +287,54 @@ Result<Arbitration> Arbitrate(std::vector<std::unique_ptr<Peer>> peers, const Ar
   Arbitration result;
   const double started_cpu = ThreadCpuMs();
   std::vector<std::string> receipts;
-  std::vector<Claim> claims;
+  std::vector<FromPeer<std::string>> fetched = FetchReceipts(peers, options.clocks.allowance_ms);
   // Who has no receipt claims nothing.
   for (std::size_t i = 0; i < peers.size(); ++i) {
+    const auto number = static_cast<std::uint32_t>(i);
     const auto opened = [&]() -> Result<Claim> {
-      ASSAY_ASSIGN(const std::string receipt, peers[i]->Receipt());
-      result.bytes_received += receipt.size();
-      ASSAY_ASSIGN(Claim claim, OpenClaim(receipt, fmt::format("{}: receipt", peers[i]->name())));
-      receipts.push_back(receipt);
-      return claim;
+      if (!fetched[i]) return Err("{}", fetched[i].error().why);
+      result.bytes_received += fetched[i]->size();
+      return OpenClaim(*fetched[i], "receipt");
     }();
     if (!opened) {
-      result.absent.push_back(opened.error().message);
+      const bool reached = fetched[i] || fetched[i].error().kind == PeerError::Kind::kNever;
+      result.absent.push_back({number, peers[i]->name(), opened.error().message, reached});
       peers[i].reset();
       continue;
     }
-    claims.push_back(*opened);
+    receipts.push_back(std::move(*fetched[i]));
+    result.claims.push_back(*opened);
     result.names.push_back(peers[i]->name());
-    result.numbers.push_back(i);
+    result.numbers.push_back(number);
   }
   std::erase(peers, nullptr);
-  if (peers.size() < 2) return Err("a dispute needs two receipts: {}", fmt::join(result.absent, "; "));
-  const Digest job = options.job.value_or(claims.front().receipt.job);
-  ASSAY_ASSIGN(Terms made, FetchTerms(peers, job, result.bytes_received));
+  if (peers.size() < 2) {
+    std::string why;
+    for (const auto& absent : result.absent) why += fmt::format("{}{}: {}", why.empty() ? "" : "; ", absent.name, absent.why);
+    return Err("a dispute needs two receipts: {}", why);
+  }
+  ASSAY_ASSIGN(result.job, JobOf(result, options.job));
+  ASSAY_ASSIGN(Terms made, FetchTerms(peers, result.job, options.clocks.allowance_ms, result.bytes_received));
+  made.set_starting_weights(options.start);
   const auto terms = std::make_shared<const Terms>(std::move(made));
-  const auto law = LawOf(terms, options.nonce, LawOptions{.pair = options.pair, .unsigned_answers = options.unsigned_answers});
-  Referee referee(law, claims, options.clocks);
+  const auto law = LawOf(terms, options.law);
+  Referee referee(law, result.claims, options.clocks);
 
   Inbox inbox;
   std::deque<Line> lines;
-  for (std::size_t i = 0; i < peers.size(); ++i) lines.emplace_back(static_cast<ProviderId>(i), *peers[i], inbox);
+  const std::vector<Bytes> openings = OpeningsFor(*law, options, result.claims, receipts, referee.record());
+  const std::vector<std::size_t> parties = PartiesBehind(result.claims);
+  for (std::size_t i = 0; i < peers.size(); ++i) {
+    const Line::Site site{*law, referee.claims()[parties[i]], options.key, inbox};
+    lines.emplace_back(static_cast<ProviderId>(parties[i]), *peers[i], openings[parties[i]], site);
+  }
   std::vector<Action> actions = referee.Handle(Started{NowMs()});
   while (true) {
     for (Action& action : actions) {
-      if (auto* send = std::get_if<Send>(&action)) lines[send->provider].Ask(std::move(*send));
+      const auto* send = std::get_if<Send>(&action);
+      for (Line& line : lines) {
+        if (send != nullptr && line.id() == send->provider) line.Ask(*send);
+      }
     }
     if (options.watch) options.watch(referee);
     if (referee.done()) break;
@@ -199,9 +343,9 @@ Result<Arbitration> Arbitrate(std::vector<std::unique_ptr<Peer>> peers, const Ar
     actions = referee.Handle(event ? *event : Event(Tick{NowMs()}));
   }
   result.record = referee.record();
-  result.evidence = MakeEvidence(*terms, options.nonce, receipts, result.record);
-  Unsign(result.evidence, claims, options.unsigned_answers);
-  result.evidence.pair = options.pair;
+  for (Line& line : lines) result.trouble.push_back(line.trouble());
+  result.evidence = MakeEvidence(*terms, options.law, receipts, result.numbers, result.record);
+  Unsign(result.evidence, options.law.unsigned_answers);
   result.cpu_ms = ThreadCpuMs() - started_cpu;
   return result;
 }

@@ -14,41 +14,58 @@
 
 namespace assay::dispute {
 
+// Why a provider gave nothing. All but kNever may be tried again.
+struct PeerError {
+  enum class Kind : std::uint8_t { kLater, kNotOpen, kNever } kind{};
+  std::string why;
+};
+template <class T>
+using FromPeer = tl::expected<T, PeerError>;
+
 // A provider as the referee reaches it: a server, or a run directory on this machine. Calls come one at a time, from a thread of its own; Cancel from another.
 class Peer {
  public:
   virtual ~Peer() = default;
   virtual std::string name() const = 0;  // for people
-  virtual Result<std::string> Receipt() = 0;
-  virtual Result<Bytes> Job() = 0;
-  virtual Result<Bytes> Program() = 0;
-  // The encoded answer to an encoded question. An error: it cannot be reached at present.
-  virtual Result<Bytes> Answer(ByteSpan question, std::int64_t timeout_ms) = 0;
+  virtual FromPeer<std::string> Receipt(std::int64_t timeout_ms) = 0;
+  virtual FromPeer<Bytes> Job(std::int64_t timeout_ms) = 0;
+  virtual FromPeer<Bytes> Program(std::int64_t timeout_ms) = 0;
+  // As SignOpening writes it; before the first question, and again where the provider has forgotten.
+  virtual FromPeer<void> Open(ByteSpan opening, std::int64_t timeout_ms) = 0;
+  // The encoded answer to a question as SignQuestion writes it.
+  virtual FromPeer<Bytes> Answer(ByteSpan question, std::int64_t timeout_ms) = 0;
   virtual void Cancel() = 0;
 };
 
 struct ArbitrateOptions {
   Clocks clocks{};
-  Digest nonce{};
-  bool pair = false;  // two runs on one machine, which the verdict calls a and b
-  std::vector<VerifyKey>
-      unsigned_answers{};  // signers whose answers are computed here from copies of their runs. Evidence says so
-  // The job that was asked for; none: what all receipts name.
-  std::optional<Digest> job{};
+  LawOptions law{};                 // the referee's key is that of `key`
+  const SigningKey* key = nullptr;  // signs openings and questions
+  std::optional<Digest> job{};      // the one that was asked for; none: the one that all receipts name
+  StartingBytes start{};            // the starting weights, where the job takes them from a file that is at hand
   std::function<void(const Referee& referee)> watch{};  // after every event
 };
 
 struct Arbitration {
+  Digest job{};
   Record record;
   Evidence evidence;
-  std::vector<std::string> names;    // of the providers that have a receipt
-  std::vector<std::size_t> numbers;  // and their places among those given
-  std::vector<std::string> absent;   // why others have none
+  std::vector<Claim> claims;           // of the providers that have a receipt
+  std::vector<std::string> names;      // theirs
+  std::vector<std::uint32_t> numbers;  // and their places among those given
+  struct Absent {
+    std::uint32_t number = 0;
+    std::string name, why;
+    bool reached = false;  // it answered, and has no receipt or one that is none
+  };
+  std::vector<std::string> trouble;  // by provider: why a question got no answer; empty where each did
+  std::vector<Absent> absent;        // who gave no receipt, or whose receipt is none
   std::size_t bytes_received = 0;    // all that came from providers, receipts and encodings included
   double cpu_ms = 0;                 // of the referee itself
 };
 
-// An error: there is nothing to arbitrate about (no receipts, no encodings of the job, fewer than two providers).
+// Asks for receipts until each provider's allowance is over. An error: there is nothing to arbitrate about (fewer than two receipts, receipts for different jobs where
+// none was asked for, no encodings of the job).
 Result<Arbitration> Arbitrate(std::vector<std::unique_ptr<Peer>> peers, const ArbitrateOptions& options);
 
 }  // namespace assay::dispute

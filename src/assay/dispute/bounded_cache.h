@@ -15,7 +15,7 @@ class BoundedCache {
   explicit BoundedCache(std::size_t limit_bytes) : limit_bytes_(limit_bytes) {}
 
   // Null where there is none; until the next Put.
-  const Value* Find(const Key& key) {
+  Value* Find(const Key& key) {
     const auto found = places_.find(key);
     if (found == places_.end()) return nullptr;
     items_.splice(items_.begin(), items_, found->second);

@@ -50,23 +50,22 @@ Status CheckClaim(const Claim& claim, const Terms& terms) {
 
 Digest GroupOf(const Claim& claim) {
   ByteWriter out;
-  out.String("assay/group/1");
+  out.String("assay/group/2");
   const Receipt& r = claim.receipt;
-  for (const Digest& digest : {r.job, r.log.root, r.initial_state_root, r.final_state_root}) out.Raw(digest.bytes);
+  for (const Digest& digest : {r.job, r.log.root, r.initial_state_root, r.final_state_root, r.weights}) out.Raw(digest.bytes);
   out.U32(r.loss_bits);
   return HashBytes(out.bytes());
 }
 
-Digest DisputeId(const Terms& terms, std::span<const Claim> claims, const Digest& nonce) {
-  std::vector<Digest> receipts;
-  for (const Claim& claim : claims) receipts.push_back(claim.receipt_hash);
-  std::ranges::sort(receipts, {}, &Digest::bytes);
+Digest DisputeId(DisputeName name) {
+  std::ranges::sort(name.receipts, {}, &Digest::bytes);
   ByteWriter out;
-  out.String("assay/dispute/1");
-  out.Raw(terms.id().bytes);
-  out.U32(static_cast<std::uint32_t>(receipts.size()));
-  for (const Digest& receipt : receipts) out.Raw(receipt.bytes);
-  out.Raw(nonce.bytes);
+  out.String(name.pair ? "assay/comparison/2" : "assay/dispute/2");
+  out.Raw(name.job.bytes);
+  out.Raw(name.referee);
+  out.U32(static_cast<std::uint32_t>(name.receipts.size()));
+  for (const Digest& receipt : name.receipts) out.Raw(receipt.bytes);
+  out.Raw(name.nonce.bytes);
   return HashBytes(out.bytes());
 }
 

@@ -7,7 +7,7 @@
 namespace assay::dispute {
 namespace {
 
-constexpr std::string_view kTag = "assay/evidence/1";
+constexpr std::string_view kTag = "assay/evidence/2";
 
 enum class Kind : std::uint8_t { kTrial = 1, kUnprovenLog = 2, kTwoAnswers = 3, kTwoReceipts = 4, kSilence = 5 };
 
@@ -42,7 +42,8 @@ Status ReadOptional(ByteReader& in, std::optional<T>& value) {
 
 // Where and of what; the words about it are the judge's own.
 void WriteFinding(const Finding& finding, ByteWriter& out) {
-  out.U8(static_cast<std::uint8_t>((finding.guilty[0] ? 1 : 0) | (finding.guilty[1] ? 2 : 0)));
+  out.U8(static_cast<std::uint8_t>((finding.guilty[0] ? 1 : 0) | (finding.guilty[1] ? 2 : 0) | (finding.false_log[0] ? 4 : 0) |
+                                   (finding.false_log[1] ? 8 : 0)));
   out.U8(static_cast<std::uint8_t>(finding.cause));
   WriteOptional(finding.step, out);
   WriteOptional(finding.node, out);
@@ -56,8 +57,10 @@ Result<Finding> ReadFinding(ByteReader& in) {
   ASSAY_ASSIGN(const std::uint8_t guilty, in.U8());
   finding.guilty[0] = (guilty & 1) != 0;
   finding.guilty[1] = (guilty & 2) != 0;
+  finding.false_log[0] = (guilty & 4) != 0;
+  finding.false_log[1] = (guilty & 8) != 0;
   ASSAY_ASSIGN(const std::uint8_t cause, in.U8());
-  if (cause > static_cast<std::uint8_t>(Cause::kRefused)) return Err("evidence: no cause has the number {}", cause);
+  if (cause > static_cast<std::uint8_t>(Cause::kWeights)) return Err("evidence: no cause has the number {}", cause);
   finding.cause = static_cast<Cause>(cause);
   ASSAY_TRY(ReadOptional(in, finding.step));
   ASSAY_TRY(ReadOptional(in, finding.node));
@@ -77,7 +80,6 @@ Result<Question> ReadQuestion(ByteReader& in) {
 
 void WriteStatement(const Statement& statement, ByteWriter& out) {
   WriteQuestion(statement.question, out);
-  out.U8(statement.refused ? 1 : 0);
   out.Blob(statement.body);
   out.U32(static_cast<std::uint32_t>(statement.by.size()));
   for (const SignedBy& by : statement.by) {
@@ -89,8 +91,6 @@ void WriteStatement(const Statement& statement, ByteWriter& out) {
 Result<Statement> ReadStatement(ByteReader& in) {
   Statement statement;
   ASSAY_ASSIGN(statement.question, ReadQuestion(in));
-  ASSAY_ASSIGN(const std::uint8_t refused, in.U8());
-  statement.refused = refused == 1;
   ASSAY_ASSIGN(statement.body, in.Blob());
   ASSAY_ASSIGN(const std::uint32_t signers, in.U32());
   for (std::uint32_t i = 0; i < signers; ++i) {
@@ -195,10 +195,8 @@ Status ReadParties(ByteReader& in, Evidence& evidence) {
   for (std::uint32_t i = 0; i < parties; ++i) {
     Evidence::Party party;
     ASSAY_ASSIGN(party.receipt, in.String());
-    ASSAY_ASSIGN(const std::uint8_t standing, in.U8());
-    if (standing > static_cast<std::uint8_t>(Standing::kSilent))
-      return Err("evidence: no standing has the number {}", standing);
-    party.standing = static_cast<Standing>(standing);
+    ASSAY_ASSIGN(party.number, in.U32());
+    if (i > 0 && party.number <= evidence.parties.back().number) return Err("evidence: the parties' numbers are not ascending");
     ASSAY_ASSIGN(const std::uint8_t unsigned_answers, in.U8());
     party.unsigned_answers = unsigned_answers != 0;
     evidence.parties.push_back(std::move(party));
@@ -206,15 +204,74 @@ Status ReadParties(ByteReader& in, Evidence& evidence) {
   return {};
 }
 
+Status ReadOthers(ByteReader& in, Evidence& evidence) {
+  ASSAY_ASSIGN(const std::uint32_t others, in.U32());
+  if (others > in.remaining() / 32) return Err("evidence: {} hashes of receipts in {} bytes", others, in.remaining());
+  for (std::uint32_t i = 0; i < others; ++i) {
+    ASSAY_ASSIGN(const ByteSpan bytes, in.Raw(32));
+    Digest other;
+    std::ranges::copy(bytes, other.bytes.begin());
+    if (i > 0 && !(evidence.others.back().bytes < other.bytes)) return Err("evidence: hashes of receipts are not ascending");
+    evidence.others.push_back(other);
+  }
+  return {};
+}
+
+template <class F>
+void ForEachProvider(Charge& charge, const F& visit) {
+  if (auto* trial = std::get_if<Trial>(&charge)) {
+    for (ProviderId& id : trial->claims) visit(id);
+    for (ProviderId& id : trial->convicted) visit(id);
+  } else if (auto* log = std::get_if<UnprovenLog>(&charge)) {
+    visit(log->provider);
+  } else if (auto* answers = std::get_if<TwoAnswers>(&charge)) {
+    visit(answers->provider);
+  } else if (auto* receipts = std::get_if<TwoReceipts>(&charge)) {
+    visit(receipts->first);
+    visit(receipts->second);
+  } else if (auto* silence = std::get_if<Silence>(&charge)) {
+    visit(silence->provider);
+  }
+}
+
 }  // namespace
 
-Evidence MakeEvidence(const Terms& terms, const Digest& nonce, const std::vector<std::string>& receipts, const Record& record) {
-  ASSAY_CHECK(receipts.size() == record.providers.size());
-  Evidence evidence{.job = terms.job_bytes(), .program = terms.program_bytes(), .nonce = nonce};
-  for (std::size_t i = 0; i < receipts.size(); ++i)
-    evidence.parties.push_back({.receipt = receipts[i], .standing = record.providers[i].standing});
+Evidence RenumberedEvidence(const Record& record, std::span<const std::uint32_t> numbers) {
+  ASSAY_CHECK(numbers.size() == record.providers.size());
+  Evidence evidence{.job = {}, .program = {}};
+  std::vector<ProviderId> places(record.providers.size(), 0);
+  for (std::size_t i = 0; i < record.providers.size(); ++i) {
+    if (!TakesPart(record.providers[i].standing)) continue;
+    places[i] = static_cast<ProviderId>(evidence.parties.size());
+    evidence.parties.push_back({.receipt = "", .number = numbers[i]});
+  }
   evidence.statements = record.statements;
+  for (Statement& statement : evidence.statements) {
+    for (SignedBy& by : statement.by) by.provider = places[by.provider];
+  }
   evidence.charges = record.charges;
+  for (Charge& charge : evidence.charges) {
+    ForEachProvider(charge, [&](ProviderId& id) { id = places[id]; });
+  }
+  return evidence;
+}
+
+Evidence MakeEvidence(const Terms& terms, const LawOptions& options, std::span<const std::string> receipts,
+                      std::span<const std::uint32_t> numbers, const Record& record) {
+  Evidence evidence = RenumberedEvidence(record, numbers);
+  evidence.job = terms.job_bytes();
+  evidence.program = terms.program_bytes();
+  evidence.referee = options.referee;
+  evidence.nonce = options.nonce;
+  evidence.pair = options.pair;
+  evidence.others = record.receipts;
+  std::size_t place = 0;
+  for (std::size_t i = 0; i < receipts.size(); ++i) {
+    if (!TakesPart(record.providers[i].standing)) continue;
+    evidence.parties[place++].receipt = receipts[i];
+    std::erase(evidence.others, HashBytes(AsBytes(receipts[i])));
+  }
+  std::ranges::sort(evidence.others, {}, &Digest::bytes);
   return evidence;
 }
 
@@ -223,14 +280,17 @@ Bytes Encode(const Evidence& evidence) {
   out.String(kTag);
   out.Blob(evidence.job);
   out.Blob(evidence.program);
+  out.Raw(evidence.referee);
   out.Raw(evidence.nonce.bytes);
   out.U8(evidence.pair ? 1 : 0);
   out.U32(static_cast<std::uint32_t>(evidence.parties.size()));
   for (const Evidence::Party& party : evidence.parties) {
     out.String(party.receipt);
-    out.U8(static_cast<std::uint8_t>(party.standing));
+    out.U32(party.number);
     out.U8(party.unsigned_answers ? 1 : 0);
   }
+  out.U32(static_cast<std::uint32_t>(evidence.others.size()));
+  for (const Digest& other : evidence.others) out.Raw(other.bytes);
   out.U32(static_cast<std::uint32_t>(evidence.statements.size()));
   for (const Statement& statement : evidence.statements) WriteStatement(statement, out);
   out.U32(static_cast<std::uint32_t>(evidence.charges.size()));
@@ -246,17 +306,23 @@ Result<Evidence> DecodeEvidence(ByteSpan bytes) {
   Evidence evidence;
   ASSAY_ASSIGN(evidence.job, in.Blob());
   ASSAY_ASSIGN(evidence.program, in.Blob());
+  ASSAY_ASSIGN(const ByteSpan referee, in.Raw(evidence.referee.size()));
+  std::ranges::copy(referee, evidence.referee.begin());
   ASSAY_ASSIGN(const ByteSpan nonce, in.Raw(evidence.nonce.bytes.size()));
   std::ranges::copy(nonce, evidence.nonce.bytes.begin());
   ASSAY_ASSIGN(const std::uint8_t pair, in.U8());
   evidence.pair = pair != 0;
   ASSAY_TRY(ReadParties(in, evidence));
+  ASSAY_TRY(ReadOthers(in, evidence));
   ASSAY_ASSIGN(const std::uint32_t statements, in.U32());
   for (std::uint32_t i = 0; i < statements; ++i) {
     ASSAY_ASSIGN(Statement statement, ReadStatement(in));
     evidence.statements.push_back(std::move(statement));
   }
   ASSAY_ASSIGN(const std::uint32_t charges, in.U32());
+  // Each convicts somebody who was not convicted before.
+  if (charges > 2 * evidence.parties.size())
+    return Err("evidence: {} charges against {} parties", charges, evidence.parties.size());
   for (std::uint32_t i = 0; i < charges; ++i) ASSAY_TRY(ReadCharge(in, evidence.charges));
   ASSAY_TRY(in.End());
   if (!std::ranges::equal(Encode(evidence), bytes)) return Err("evidence: not in its one encoding");

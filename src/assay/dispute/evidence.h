@@ -14,48 +14,63 @@
 #include "assay/base/bytes.h"
 #include "assay/base/result.h"
 #include "assay/dispute/law.h"
+#include "assay/dispute/opening.h"
 #include "assay/dispute/record.h"
 
 namespace assay::dispute {
 
-inline constexpr std::size_t kMaxEvidenceBytes = std::size_t{256} << 20;
-inline constexpr std::size_t kMaxEvidenceProviders = 65536;
+inline constexpr std::size_t kMaxEvidenceBytes = std::size_t{64} << 20;
+inline constexpr std::size_t kMaxEvidenceProviders = kMaxDisputeReceipts;
+// Statements may be used by many trials; going through all of them reads at most so many bytes.
+inline constexpr std::size_t kMaxWeighedBytes = 4 * kMaxEvidenceBytes;
 
 struct Evidence {
   Bytes job, program;  // encodings, as the job id binds them
+  KeyPoint referee{};
   Digest nonce{};
   bool pair = false;  // of two runs: the verdict calls them a and b
   struct Party {
-    std::string receipt;  // the file
-    Standing standing = Standing::kStanding;
+    std::string receipt;            // the file, of a claim about this job
+    std::uint32_t number = 0;       // what the referee called it; ascending
     bool unsigned_answers = false;  // computed by the referee from a copy of the run; its signatures are zero. Convicts nobody
   };
   std::vector<Party> parties{};
+  std::vector<Digest>
+      others{};  // hashes of receipts in which a party claims the same once more; ascending. The dispute's id names them too
   std::vector<Statement> statements{};
   std::vector<Charge> charges{};
 };
 
-// `receipts` by provider.
-Evidence MakeEvidence(const Terms& terms, const Digest& nonce, const std::vector<std::string>& receipts, const Record& record);
+// Of those who took part: what they handed in, and what the referee called them. `receipts` and `numbers` by provider.
+Evidence MakeEvidence(const Terms& terms, const LawOptions& options, std::span<const std::string> receipts,
+                      std::span<const std::uint32_t> numbers, const Record& record);
+// The same from claims whose receipts are no files; for other laws.
+Evidence RenumberedEvidence(const Record& record, std::span<const std::uint32_t> numbers);
 
 Bytes Encode(const Evidence& evidence);
 Result<Evidence> DecodeEvidence(ByteSpan bytes);
 
 struct Judgement {
   struct Party {
-    Standing standing = Standing::kStanding;  // as the evidence names it
-    bool proven = true;                       // false: convicted, it says, but this is not shown
-    std::string by{};                         // one line: what convicts it, or why nothing does
+    Standing standing = Standing::kStanding;  // as the charges have it
+    bool proven = true;                       // false: it has fallen by the referee's word
+    std::string by{};                         // one line: what it fell by
     std::optional<std::size_t> charge{};      // position in Evidence::charges
+    std::optional<VerifyKey> signer{};        // who signed its receipt
+    std::uint32_t number = 0;                 // as in the evidence
   };
+  Digest job{};
   std::vector<Party> parties{};
-  std::vector<Finding> findings{};  // of the Trials, in their order, as computed here
-  std::string verdict{};            // VerdictOf the standings named
-  bool convicts = false;            // somebody is named guilty, and everybody who is has been shown to be
+  std::vector<Finding> findings{};     // of the Trials, in their order, as computed here
+  std::vector<ProviderId> sides[2]{};  // by Party: the parties that each finding's sides are about
+  std::string verdict{};               // VerdictOf the standings
+  bool convicts = false;  // somebody is convicted, and everybody whom the evidence charges has been shown to be guilty
+  std::vector<std::string> unchecked{};  // charges that need something beside the evidence, and what
 };
 
 // An error: this is no valid evidence, and why. Evidence that is valid need not convict.
-Result<Judgement> Judge(const Evidence& evidence);
+// `start`: the starting weights of a job that takes them from a file, from whoever has it.
+Result<Judgement> Judge(const Evidence& evidence, const StartingBytes& start = {});
 // The same under another law, whose claims have been opened.
 Result<Judgement> JudgeBy(const Law& law, std::span<const Claim> claims, const Evidence& evidence);
 

@@ -11,6 +11,7 @@
 
 #include "assay/dispute/examine.h"
 #include "assay/dispute/records.h"
+#include "assay/dispute/scope.h"
 #include "assay/dispute/sparse.h"
 #include "assay/run/entry.h"
 
@@ -60,6 +61,7 @@ class Examination {
  private:
   // examine.cc: from the receipts to one step
   Step<void> CheckReceipts();
+  Step<void> ExamineWeights();
   Step<Both<std::vector<LogEntry>>> OpenEntries(std::uint64_t first, std::uint64_t last);
   Step<void> ExamineEntry(std::uint64_t index);
   Step<void> ExamineStates(std::int64_t index, const LogEntry& previous, const Both<LogEntry>& entries);
@@ -69,6 +71,7 @@ class Examination {
   Step<void> ExamineStart(const Both<Digest>& roots);
   Step<void> ExamineBatches(std::int64_t index, const Both<Digest>& roots);
   Step<void> ExamineBatch(std::int64_t step, const Both<Digest>& roots);
+  Step<Bytes> SampleField(std::int64_t step, std::uint64_t row, const Terms::Field& field);
   Step<Both<Digest>> OpenEntryRoots(const TreeName& tree, const Difference& at, const Both<Digest>& roots, Cause cause);
 
   // examine_node.cc: inside the step
@@ -128,8 +131,8 @@ class Examination {
   Progress progress_;
 };
 
-// The step that a question lies in; none for questions about a log.
-std::optional<std::int64_t> StepAbout(const Question& question);
+// What is wrong with an answer that does not prove itself, in words.
+std::string UnprovenReason(const Question& question, std::string_view why);
 
 // An element, or a few bytes, as people read them.
 std::string ElementText(DType dtype, ByteSpan bytes);
@@ -147,7 +150,7 @@ auto Examination::ReadBoth(const Question& question, const Read& read)
   auto b = read(Party::kB, bodies[1]);
   if (a && b) return Both<typename decltype(a)::value_type>{std::move(*a), std::move(*b)};
   Finding finding{.cause = Cause::kUnproven, .step = StepAbout(question), .unproven = question};
-  finding.reason = fmt::format("the answer about {} does not hold: {}", Describe(question), (a ? b : a).error().message);
+  finding.reason = UnprovenReason(question, (a ? b : a).error().message);
   return tl::unexpected(Convict(!a, !b, std::move(finding)));
 }
 

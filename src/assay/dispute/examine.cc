@@ -4,6 +4,7 @@
 
 #include "assay/base/check.h"
 #include "assay/dispute/examination.h"
+#include "assay/dispute/limits.h"
 #include "assay/merkle/tree.h"
 
 namespace assay::dispute {
@@ -37,7 +38,7 @@ std::string_view ToString(Cause cause) {
     case Cause::kOutput: return "output";
     case Cause::kResult: return "result";
     case Cause::kUnproven: return "unproven";
-    case Cause::kRefused: return "refused";
+    case Cause::kWeights: return "weights";
   }
   return "unknown";
 }
@@ -46,9 +47,8 @@ std::string Testimony::KeyOf(const Question& question) {
   const Bytes bytes = Encode(Digest{}, question);
   return {bytes.begin(), bytes.end()};
 }
-void Testimony::Add(const Question& question, Said said) { said_[KeyOf(question)] = std::move(said); }
-void Testimony::Remove(const Question& question) { said_.erase(KeyOf(question)); }
-const Testimony::Said* Testimony::Find(const Question& question) const {
+void Testimony::Add(const Question& question, Bytes body) { said_[KeyOf(question)] = std::move(body); }
+const Bytes* Testimony::Find(const Question& question) const {
   const auto found = said_.find(KeyOf(question));
   return found == said_.end() ? nullptr : &found->second;
 }
@@ -64,7 +64,7 @@ Step<void> Examination::Run() {
   if (GroupOf(*claims_[0]) == GroupOf(*claims_[1])) return tl::unexpected(Halt(Agreement{}));
   ASSAY_TRY(CheckReceipts());
   const Both<Digest> roots{claims_[0]->receipt.log.root, claims_[1]->receipt.log.root};
-  ASSAY_CHECK(roots[0] != roots[1]);  // or one of the receipts contradicted its log
+  if (roots[0] == roots[1]) return ExamineWeights();  // the receipts say what the log says, and still differ
   ASSAY_ASSIGN(const Difference entry, Descend(kLogTree, roots));
   return ExamineEntry(entry.leaf);
 }
@@ -76,7 +76,7 @@ Step<void> Examination::CheckReceipts() {
   const LeavesQuestion question{kLogTree, SpansOf(ends)};
   ASSAY_ASSIGN(const auto entries, ReadBoth(question, [&](Party party, ByteSpan body) -> Result<Both<LogEntry>> {
                  const Digest& root = claims_[static_cast<std::size_t>(party)]->receipt.log.root;
-                 ASSAY_ASSIGN(const auto spans, OpenLeaves(body, question, last + 1, root));
+                 ASSAY_ASSIGN(const auto spans, OpenLeaves(body, question, last + 1, MaxLeafBytes(terms_, question), root));
                  ASSAY_ASSIGN(const LogEntry first, DecodeLogEntry(spans.front().leaves.front(), "first entry"));
                  ASSAY_ASSIGN(const LogEntry final, DecodeLogEntry(spans.back().leaves.back(), "last entry"));
                  return Both<LogEntry>{first, final};
@@ -93,13 +93,35 @@ Step<void> Examination::CheckReceipts() {
   return tl::unexpected(Convict(contradicts[0], contradicts[1], std::move(finding)));
 }
 
+// Both end in one state and delivered different weights: whose are not those of the state.
+Step<void> Examination::ExamineWeights() {
+  const TreeName tree{.kind = TreeKind::kWeights};
+  const Both<Digest> roots{claims_[0]->receipt.weights, claims_[1]->receipt.weights};
+  if (SizeOf(tree) == 0) {
+    Finding finding{.cause = Cause::kWeights, .reason = "the job's model has no weights, and the receipt names some"};
+    return tl::unexpected(Convict(roots, HashBytes({}), std::move(finding)));
+  }
+  ASSAY_ASSIGN(const Difference at, Descend(tree, roots));
+  ASSAY_ASSIGN(const Both<Digest> said, OpenEntryRoots(tree, at, roots, Cause::kWeights));
+  const std::size_t tensor = terms_.weights()[static_cast<std::size_t>(at.leaf)];
+  const std::int64_t last = terms_.job().steps;
+  const DisputedStep after{.step = last + 1, .before = claims_[0]->receipt.final_state_root};
+  ASSAY_ASSIGN(const Digest right, AgreedStateRoot(after, tensor));
+  Finding finding{.cause = Cause::kWeights, .step = last, .index = static_cast<std::uint32_t>(tensor)};
+  for (std::size_t p = 0; p < 2; ++p) finding.said[p] = said[p].hex();
+  finding.truth = right.hex();
+  finding.reason =
+      fmt::format("the delivered weights are not those of the last state: {}", terms_.program().state[tensor].name);
+  return tl::unexpected(Convict(said, right, std::move(finding)));
+}
+
 Step<Both<std::vector<LogEntry>>> Examination::OpenEntries(std::uint64_t first, std::uint64_t last) {
   std::vector<std::uint64_t> leaves;
   for (std::uint64_t i = first; i <= last; ++i) leaves.push_back(i);
   const LeavesQuestion question{kLogTree, SpansOf(leaves)};
   return ReadBoth(question, [&](Party party, ByteSpan body) -> Result<std::vector<LogEntry>> {
     const Digest& root = claims_[static_cast<std::size_t>(party)]->receipt.log.root;
-    ASSAY_ASSIGN(const auto spans, OpenLeaves(body, question, terms_.entries(), root));
+    ASSAY_ASSIGN(const auto spans, OpenLeaves(body, question, terms_.entries(), MaxLeafBytes(terms_, question), root));
     std::vector<LogEntry> entries;
     for (const Bytes& leaf : spans.front().leaves) {
       ASSAY_ASSIGN(const LogEntry entry, DecodeLogEntry(leaf, "entry"));

@@ -20,22 +20,16 @@
 namespace assay::dispute {
 
 enum class Party : std::uint8_t { kA = 0, kB = 1 };
-inline Party Other(Party party) { return party == Party::kA ? Party::kB : Party::kA; }
 
-// What has been said for one claim: the bodies of answers, refusals among them, by question.
+// What has been said for one claim: the bodies of answers by question.
 class Testimony {
  public:
-  struct Said {
-    bool refused = false;
-    Bytes body;
-  };
-  void Add(const Question& question, Said said);
-  void Remove(const Question& question);
-  const Said* Find(const Question& question) const;
+  void Add(const Question& question, Bytes body);
+  const Bytes* Find(const Question& question) const;
 
  private:
   static std::string KeyOf(const Question& question);
-  std::map<std::string, Said> said_;
+  std::map<std::string, Bytes> said_;
 };
 
 // What decided.
@@ -50,12 +44,15 @@ enum class Cause : std::uint8_t {
   kOutput,     // a node's output is not what its inputs give
   kResult,     // the state or the loss after the step is not what its nodes wrote
   kUnproven,   // an answer does not prove itself
-  kRefused,    // an answer was refused
+  kWeights,    // the delivered weights are not those of the last state
 };
 std::string_view ToString(Cause cause);
 
+// A finding is about one party or both: what they said contradicts what they signed, or a value that was recomputed.
 struct Finding {
   bool guilty[2] = {false, false};  // by Party
+  // By Party: its rounding log is not one that a correct run can have. Who wrote it is guilty; who followed it in good faith, as its receipt says, is misled and falls without guilt.
+  bool false_log[2] = {false, false};
   Cause cause{};
   std::string reason{};  // one line, in plain words
   std::optional<std::int64_t> step{};
@@ -66,15 +63,19 @@ struct Finding {
   std::optional<std::int64_t> element{};  // of the tensor
   std::string said[2]{};                  // by Party: the value claimed for what decided
   std::string truth{};                    // what the referee computed
-  std::optional<Question> unproven{};     // kUnproven, kRefused: the question, so that somebody else of the group can be asked
+  std::optional<Question> unproven{};     // kUnproven: the question, so that somebody else of the group can be asked
+  bool strikes(Party party) const {
+    return guilty[static_cast<std::size_t>(party)] || false_log[static_cast<std::size_t>(party)];
+  }
   friend bool operator==(const Finding&, const Finding&) = default;
 };
 
 struct Agreement {};  // the claims are the same
 
-// Cannot be decided from the job's encodings and the testimonies: the starting weights come from a file.
+// Cannot be decided from the job's encodings and the testimonies. Nobody is guilty of it.
 struct Undecided {
   std::string why;
+  std::string decided_by{};  // what would decide it; empty: nothing that we know of
 };
 
 struct Ask {

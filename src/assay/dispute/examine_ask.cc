@@ -3,26 +3,10 @@
 
 #include "assay/base/check.h"
 #include "assay/dispute/examination.h"
+#include "assay/dispute/limits.h"
 #include "assay/merkle/tree.h"
 
 namespace assay::dispute {
-
-std::optional<std::int64_t> StepAbout(const Question& question) {
-  struct Visitor {
-    std::optional<std::int64_t> operator()(const SamplesQuestion& q) const { return q.step; }
-    std::optional<std::int64_t> operator()(const PartsQuestion& q) const { return q.step; }
-    std::optional<std::int64_t> operator()(const RoundingQuestion& q) const { return q.step; }
-    std::optional<std::int64_t> operator()(const CommitQuestion& q) const { return Of(q.tree); }
-    std::optional<std::int64_t> operator()(const ExpandQuestion& q) const { return Of(q.tree); }
-    std::optional<std::int64_t> operator()(const LeavesQuestion& q) const { return Of(q.tree); }
-    static std::optional<std::int64_t> Of(const TreeName& tree) {
-      const bool whole = tree.kind == TreeKind::kLog || tree.kind == TreeKind::kBatches || tree.kind == TreeKind::kStates ||
-                         tree.kind == TreeKind::kRoundings;
-      return whole ? std::nullopt : std::optional(tree.at);
-    }
-  };
-  return std::visit(Visitor{}, question);
-}
 
 std::vector<LeafSpan> SpansOf(std::span<const std::uint64_t> leaves) {
   std::vector<LeafSpan> spans;
@@ -35,6 +19,16 @@ std::vector<LeafSpan> SpansOf(std::span<const std::uint64_t> leaves) {
     }
   }
   return spans;
+}
+
+std::string UnprovenReason(const Question& question, std::string_view why) {
+  const auto* expand = std::get_if<ExpandQuestion>(&question);
+  const auto* leaves = std::get_if<LeavesQuestion>(&question);
+  const TreeName* tree = expand != nullptr ? &expand->tree : leaves != nullptr ? &leaves->tree : nullptr;
+  if (tree != nullptr && (tree->kind == TreeKind::kState || tree->kind == TreeKind::kStateTensor)) {
+    return fmt::format("cannot show the state that it committed to after step {}: {}", tree->at, why);
+  }
+  return fmt::format("the answer about {} does not hold: {}", Describe(question), why);
 }
 
 Halt Examination::Convict(bool a, bool b, Finding finding) {
@@ -52,32 +46,23 @@ std::uint64_t Examination::SizeOf(const TreeName& tree) const {
 
 Step<Both<ByteSpan>> Examination::AskBoth(const Question& question) {
   std::vector<Ask> asks;
-  Both<bool> refused{};
   Both<ByteSpan> bodies{};
   for (const Party party : {Party::kA, Party::kB}) {
     const auto p = static_cast<std::size_t>(party);
-    const Testimony::Said* said = said_[p]->Find(question);
-    if (said == nullptr) {
-      asks.push_back({party, question});
+    if (const Bytes* said = said_[p]->Find(question)) {
+      bodies[p] = *said;
     } else {
-      refused[p] = said->refused;
-      bodies[p] = said->body;
+      asks.push_back({party, question});
     }
   }
   if (!asks.empty()) return tl::unexpected(Halt(std::move(asks)));
-  if (!refused[0] && !refused[1]) return bodies;
-  Finding finding{.cause = Cause::kRefused, .step = StepAbout(question), .unproven = question};
-  finding.reason = fmt::format("no answer about {}", Describe(question));
-  return tl::unexpected(Convict(refused[0], refused[1], std::move(finding)));
+  return bodies;
 }
 
 Step<ByteSpan> Examination::AskOne(const Question& question) {
-  const Testimony::Said* said = said_[0]->Find(question);
+  const Bytes* said = said_[0]->Find(question);
   if (said == nullptr) return tl::unexpected(Halt(std::vector<Ask>{{Party::kA, question}}));
-  if (!said->refused) return ByteSpan(said->body);
-  Finding finding{.cause = Cause::kRefused, .step = StepAbout(question), .unproven = question};
-  finding.reason = fmt::format("no answer about {}", Describe(question));
-  return tl::unexpected(Convict(true, false, std::move(finding)));
+  return ByteSpan(*said);
 }
 
 Step<Difference> Examination::Descend(const TreeName& tree, const Both<Digest>& roots) {
@@ -113,8 +98,9 @@ Step<Difference> Examination::Descend(const TreeName& tree, const Both<Digest>& 
 Step<Both<Bytes>> Examination::OpenBoth(const TreeName& tree, std::uint64_t leaf, const Both<Digest>& roots) {
   const LeavesQuestion question{tree, {{leaf, leaf + 1}}};
   const std::uint64_t size = SizeOf(tree);
+  const std::size_t limit = MaxLeafBytes(terms_, question);
   return ReadBoth(question, [&](Party party, ByteSpan body) -> Result<Bytes> {
-    ASSAY_ASSIGN(auto spans, OpenLeaves(body, question, size, roots[static_cast<std::size_t>(party)]));
+    ASSAY_ASSIGN(auto spans, OpenLeaves(body, question, size, limit, roots[static_cast<std::size_t>(party)]));
     return std::move(spans.front().leaves.front());
   });
 }
@@ -123,10 +109,10 @@ Step<std::vector<Bytes>> Examination::OpenAgreed(const TreeName& tree, std::span
                                                  const Digest& root) {
   const LeavesQuestion question{tree, SpansOf(leaves)};
   ASSAY_ASSIGN(const ByteSpan body, AskOne(question));
-  auto spans = OpenLeaves(body, question, SizeOf(tree), root);
+  auto spans = OpenLeaves(body, question, SizeOf(tree), MaxLeafBytes(terms_, question), root);
   if (!spans) {
     Finding finding{.cause = Cause::kUnproven, .step = StepAbout(question), .unproven = question};
-    finding.reason = fmt::format("the answer about {} does not hold: {}", Describe(question), spans.error().message);
+    finding.reason = UnprovenReason(question, spans.error().message);
     return tl::unexpected(Convict(true, false, std::move(finding)));
   }
   std::vector<Bytes> opened;

@@ -189,7 +189,6 @@ Step<void> Examination::ExamineBatchInput(const DisputedStep& step, std::uint32_
   finding.index = static_cast<std::uint32_t>(input);
   finding.reason = fmt::format("step {}: node {} ({}) was run on something else than {}", step.step, node, finding.node_name,
                                DescribeSource(terms_, source));
-  if (type.elements() == 0) return tl::unexpected(Convict(roots, HashBytes({}), std::move(finding)));
   ASSAY_ASSIGN(const Difference at, Descend(tree, roots));
   ASSAY_ASSIGN(const Both<Bytes> said, OpenBoth(tree, at.leaf, roots));
   ASSAY_ASSIGN(const Digest whole, AgreedFieldRoot(step, field));

@@ -28,7 +28,12 @@ std::uint64_t PositionOf(const StepNodes& nodes, std::uint32_t node, std::size_t
       if (op.out[k].dtype == DType::kF32) position += static_cast<std::uint64_t>(op.out[k].elements());
     }
   };
-  for (std::size_t n = 0; n < node; ++n) count(n, SIZE_MAX);
+  // Microbatches are alike, and there can be many.
+  const bool update = node >= nodes.update_begin();
+  const std::size_t whole = update ? nodes.microbatches() : node / nodes.micro_size();
+  for (std::size_t n = 0; n < nodes.micro_size() && whole > 0; ++n) count(n, SIZE_MAX);
+  position *= whole;
+  for (std::size_t n = update ? nodes.update_begin() : whole * nodes.micro_size(); n < node; ++n) count(n, SIZE_MAX);
   count(node, output);
   return position + static_cast<std::uint64_t>(element);
 }

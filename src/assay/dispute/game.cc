@@ -2,13 +2,8 @@
 
 #include <algorithm>
 
-#include "assay/dispute/answer.h"
-
 namespace assay::dispute {
 namespace {
-
-constexpr std::size_t kFrame = 1200;  // the encoding of an answer without its body, or with that of a refusal
-constexpr std::size_t kMaxProofBytes = 32 * 128;
 
 enum class Kind : std::uint8_t { kStarted = 1, kAnswered = 2, kTick = 3, kUnreachable = 4, kResumed = 5 };
 
@@ -34,6 +29,7 @@ struct Writer {
     Begin(Kind::kUnreachable);
     out.U32(e.provider);
     out.I64(e.now_ms);
+    out.U8(e.for_good ? 1 : 0);
   }
   void operator()(const Resumed& e) {
     Begin(Kind::kResumed);
@@ -62,6 +58,9 @@ Result<Event> ReadUnreachable(ByteReader& in) {
   Unreachable event;
   ASSAY_ASSIGN(event.provider, in.U32());
   ASSAY_ASSIGN(event.now_ms, in.I64());
+  ASSAY_ASSIGN(const std::uint8_t for_good, in.U8());
+  if (for_good > 1) return Err("event: expected 0 or 1 for whether it is for good, got {}", for_good);
+  event.for_good = for_good == 1;
   return event;
 }
 
@@ -88,6 +87,7 @@ std::optional<Rerun> RerunOfTree(const TreeName& tree) {
     case TreeKind::kLog:
     case TreeKind::kBatches:
     case TreeKind::kRoundings:
+    case TreeKind::kWeights:
     case TreeKind::kBatch:
     case TreeKind::kBatchField: return std::nullopt;
   }
@@ -99,19 +99,6 @@ struct RerunReader {
   std::optional<Rerun> operator()(const RoundingQuestion&) { return std::nullopt; }
   std::optional<Rerun> operator()(const PartsQuestion& q) { return Rerun{TreeKind::kOutput, q.step, q.node}; }
   std::optional<Rerun> operator()(const auto& q) { return RerunOfTree(q.tree); }
-};
-
-struct BodyBound {
-  std::size_t operator()(const CommitQuestion&) { return 32; }
-  std::size_t operator()(const ExpandQuestion&) { return 32 << kExpandLevels; }
-  std::size_t operator()(const LeavesQuestion& q) {
-    std::size_t bytes = 0;
-    for (const LeafSpan& span : q.spans) bytes += static_cast<std::size_t>(span.size()) * (kMaxLeafBytes + 8) + kMaxProofBytes;
-    return bytes;
-  }
-  std::size_t operator()(const SamplesQuestion&) { return kMaxAnswerBytes; }
-  std::size_t operator()(const RoundingQuestion&) { return kMaxAnswerBytes; }
-  std::size_t operator()(const PartsQuestion&) { return std::size_t{4} * ref::kMaxParts; }
 };
 
 }  // namespace
@@ -130,9 +117,5 @@ Result<Event> DecodeEvent(ByteSpan bytes) {
 }
 
 std::optional<Rerun> RerunOf(const Question& question) { return std::visit(RerunReader{}, question); }
-
-std::size_t MaxAnswerBytes(const Question& question) {
-  return std::min(kMaxAnswerBytes, std::visit(BodyBound{}, question) + kFrame);
-}
 
 }  // namespace assay::dispute

@@ -45,10 +45,11 @@ struct Tick {
   std::int64_t now_ms = 0;
   friend bool operator==(const Tick&, const Tick&) = default;
 };
-// What was sent did not arrive. The provider's clock goes on.
+// What was sent did not arrive, or was not answered. The provider's clock goes on, unless it is known that no answer will ever come: then it has run out.
 struct Unreachable {
   ProviderId provider = 0;
   std::int64_t now_ms = 0;
+  bool for_good = false;
   friend bool operator==(const Unreachable&, const Unreachable&) = default;
 };
 // The referee was down since the last event: that time is charged to nobody, and `now_ms` may be of another clock. Everything unanswered is sent again.
@@ -82,7 +83,5 @@ struct Rerun {
   friend auto operator<=>(const Rerun&, const Rerun&) = default;
 };
 std::optional<Rerun> RerunOf(const Question& question);
-// The most bytes that the encoding of an answer to this question has. What is longer is dropped unread.
-std::size_t MaxAnswerBytes(const Question& question);
 
 }  // namespace assay::dispute

@@ -2,25 +2,17 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 
 #include "assay/dispute/evidence.h"
+#include "assay/dispute/scope.h"
 
 namespace assay::dispute {
 namespace {
 
-bool TakesPart(Standing standing) { return standing != Standing::kRefused && standing != Standing::kRepeated; }
-bool IsNamedGuilty(Standing standing) { return standing != Standing::kStanding && standing != Standing::kRepeated; }
-
-bool IsAboutLog(const Question& question) {
-  const auto* leaves = std::get_if<LeavesQuestion>(&question);
-  const auto* expand = std::get_if<ExpandQuestion>(&question);
-  return (leaves != nullptr && leaves->tree.kind == TreeKind::kLog) ||
-         (expand != nullptr && expand->tree.kind == TreeKind::kLog);
-}
-
 bool SameWhere(const Finding& a, const Finding& b) {
-  return a.guilty[0] == b.guilty[0] && a.guilty[1] == b.guilty[1] && a.cause == b.cause && a.step == b.step &&
-         a.node == b.node && a.index == b.index && a.leaf == b.leaf && a.element == b.element;
+  return std::ranges::equal(a.guilty, b.guilty) && std::ranges::equal(a.false_log, b.false_log) && a.cause == b.cause &&
+         a.step == b.step && a.node == b.node && a.index == b.index && a.leaf == b.leaf && a.element == b.element;
 }
 
 class Judging {
@@ -33,12 +25,15 @@ class Judging {
     ASSAY_TRY(CheckStatements());
     for (std::size_t i = 0; i < evidence_.charges.size(); ++i) {
       charge_ = i;
+      fresh_ = false;
       ASSAY_TRY(std::visit([&](const auto& charge) { return Weigh(charge); }, evidence_.charges[i]));
+      if (!fresh_) return Err("evidence: charge {} is against nobody who has not fallen before", i);
     }
     for (std::size_t i = 0; i < used_.size(); ++i) {
       if (!used_[i]) return Err("evidence: nothing rests on statement {}", i);
     }
-    return Conclude();
+    Conclude();
+    return std::move(judgement_);
   }
 
  private:
@@ -49,23 +44,40 @@ class Judging {
   Status Weigh(const TwoAnswers& charge);
   Status Weigh(const TwoReceipts& charge);
   Status Weigh(const Silence& charge);
-  Result<Judgement> Conclude();
+  void Conclude();
 
   Result<const Statement*> Use(StatementId id) {
     if (id >= evidence_.statements.size()) return Err("evidence: charge {} rests on statement {}, there is none", charge_, id);
     used_[id] = true;
+    weighed_ += evidence_.statements[id].body.size() + 1;
+    if (weighed_ > kMaxWeighedBytes) return Err("evidence: its charges rest on more than {} bytes", kMaxWeighedBytes);
     return &evidence_.statements[id];
   }
-  Status CheckTakesPart(ProviderId id) const {
-    if (id >= evidence_.parties.size() || !TakesPart(evidence_.parties[id].standing)) {
-      return Err("evidence: charge {} is about party {}, who takes no part", charge_, id);
-    }
-    return {};
+  Status CheckNamed(ProviderId id) const {
+    if (id < claims_.size()) return {};
+    return Err("evidence: charge {} is about party {}, there is none", charge_, id);
+  }
+  Status Unfounded(ProviderId id) const {
+    return Err("evidence: charge {} does not convict party {}, whom it names", charge_, id);
   }
   static bool Signed(const Statement& statement, ProviderId id) {
     return std::ranges::binary_search(statement.by, id, {}, &SignedBy::provider);
   }
-  void Prove(ProviderId id, Standing standing, std::string by) { proven_.try_emplace({id, standing}, std::move(by), charge_); }
+  // Everybody falls once: by the first charge that it is shown to have fallen by.
+  void Fell(ProviderId id, Standing standing, bool proven, std::string by) {
+    Judgement::Party& party = judgement_.parties[id];
+    if (party.standing != Standing::kStanding || party.charge) return;
+    fresh_ = true;
+    party.standing = standing;
+    party.proven = proven;
+    party.by = std::move(by);
+    party.charge = charge_;
+  }
+  // By what it said: worth something to others only where that is signed.
+  void FellBySaying(ProviderId id, Standing standing, std::string by) {
+    const bool is_signed = !evidence_.parties[id].unsigned_answers;
+    Fell(id, standing, is_signed, is_signed ? std::move(by) : by + ", says the referee: the answers are not signed");
+  }
 
   struct Side {
     std::vector<const Statement*> said;
@@ -81,36 +93,27 @@ class Judging {
   const Evidence& evidence_;
   Digest dispute_{};
   std::size_t charge_ = 0;
+  bool fresh_ = false;  // the charge brought somebody down
   std::vector<bool> used_;
-  std::vector<Finding> findings_;
-  std::map<std::pair<ProviderId, Standing>, std::pair<std::string, std::size_t>> proven_;  // how, and by which charge
+  std::size_t weighed_ = 0;
+  Judgement judgement_;
 };
 
-// Everybody is who the evidence says, and took part or not for the reasons it says.
+// Everybody has a claim about this job, and nobody has it twice.
 Status Judging::CheckParties() {
-  std::vector<Claim> taking_part;
-  std::map<std::array<std::uint8_t, 32>, std::vector<std::size_t>> keys;  // who takes part under it
+  std::set<std::pair<KeyPoint, Digest>> seen;
   for (std::size_t i = 0; i < claims_.size(); ++i) {
-    const Standing standing = evidence_.parties[i].standing;
-    const Status good = law_.check(claims_[i]);
-    if (good.has_value() == (standing == Standing::kRefused)) {
-      return Err("evidence: party {} is named {}, but its claim is {}", i, ToString(standing),
-                 good ? "one about this job" : good.error().message);
+    if (const Status good = law_.check(claims_[i]); !good) {
+      return Err("evidence: the claim of party {} is not one about this job: {}", i, good.error().message);
     }
-    if (standing == Standing::kRefused) continue;
-    bool repeats = false;
-    for (std::size_t j = 0; j < i; ++j) {
-      if (!TakesPart(evidence_.parties[j].standing) || claims_[j].signer.point() != claims_[i].signer.point()) continue;
-      repeats = repeats || claims_[j].receipt == claims_[i].receipt;
-      if (TakesPart(standing) && (repeats || law_.one_claim_per_key) &&
-          (repeats || standing != Standing::kEquivocated || evidence_.parties[j].standing != Standing::kEquivocated)) {
-        return Err("evidence: parties {} and {} take part under one key", j, i);
-      }
+    if (!seen.emplace(claims_[i].signer.point(), law_.group(claims_[i])).second) {
+      return Err("evidence: party {} claims the same as another under the same key", i);
     }
-    if (standing == Standing::kRepeated && !repeats) return Err("evidence: party {} repeats nobody's receipt", i);
-    if (standing != Standing::kRepeated) taking_part.push_back(claims_[i]);
+    judgement_.parties.push_back({.signer = claims_[i].signer, .number = evidence_.parties[i].number});
   }
-  dispute_ = law_.dispute(taking_part);
+  std::vector<Digest> receipts = evidence_.others;
+  for (const Claim& claim : claims_) receipts.push_back(claim.receipt_hash);
+  dispute_ = law_.dispute(std::move(receipts));
   return {};
 }
 
@@ -120,13 +123,11 @@ Status Judging::CheckStatements() {
     const Statement& statement = evidence_.statements[i];
     if (statement.by.empty()) return Err("evidence: nobody signed statement {}", i);
     const Bytes question = Encode(dispute_, statement.question);
-    Answer answer{.refused = statement.refused, .body = statement.body};
+    Answer answer{.body = statement.body};
     for (std::size_t k = 0; k < statement.by.size(); ++k) {
       const ProviderId id = statement.by[k].provider;
       if (k > 0 && id <= statement.by[k - 1].provider) return Err("evidence: the signers of statement {} are not ascending", i);
-      if (id >= claims_.size() || !TakesPart(evidence_.parties[id].standing)) {
-        return Err("evidence: statement {} is of party {}, who takes no part", i, id);
-      }
+      if (id >= claims_.size()) return Err("evidence: statement {} is of party {}, there is none", i, id);
       answer.signature = statement.by[k].signature;
       const bool good = evidence_.parties[id].unsigned_answers ? answer.signature == Signature{}
                                                                : law_.is_signed(answer, question, claims_[id].signer);
@@ -146,8 +147,8 @@ Result<Judging::Side> Judging::Collect(const std::vector<StatementId>& said) {
       return Err("evidence: charge {} has two answers about {}", charge_, Describe(statement->question));
     }
     side.said.push_back(statement);
-    side.all.Add(statement->question, {statement->refused, statement->body});
-    if (ProvesItself(statement->question)) side.self_proving.Add(statement->question, {statement->refused, statement->body});
+    side.all.Add(statement->question, statement->body);
+    if (ProvesItself(statement->question)) side.self_proving.Add(statement->question, statement->body);
   }
   return side;
 }
@@ -155,7 +156,7 @@ Result<Judging::Side> Judging::Collect(const std::vector<StatementId>& said) {
 Status Judging::Weigh(const Trial& trial) {
   std::vector<Side> sides;
   for (std::size_t s = 0; s < 2; ++s) {
-    ASSAY_TRY(CheckTakesPart(trial.claims[s]));
+    ASSAY_TRY(CheckNamed(trial.claims[s]));
     ASSAY_ASSIGN(Side side, Collect(trial.said[s]));
     sides.push_back(std::move(side));
   }
@@ -163,8 +164,16 @@ Status Judging::Weigh(const Trial& trial) {
     ASSAY_ASSIGN(const Statement* statement, Use(id));
     static_cast<void>(statement);
   }
+  for (const ProviderId id : trial.convicted) ASSAY_TRY(CheckNamed(id));
   const Claim &a = claims_[trial.claims[0]], &b = claims_[trial.claims[1]];
   const Outcome outcome = law_.examine(a, b, sides[0].all, sides[1].all);
+  if (const auto* undecided = std::get_if<Undecided>(&outcome.next)) {
+    // Decided by something that the referee had and the evidence does not hold.
+    judgement_.unchecked.push_back(undecided->why + (undecided->decided_by.empty() ? "" : "; " + undecided->decided_by));
+    for (const ProviderId id : trial.convicted)
+      Fell(id, Standing::kStanding, false, "charged with what cannot be checked here");
+    return {};
+  }
   const auto* finding = std::get_if<Finding>(&outcome.next);
   if (finding == nullptr) return Err("evidence: what is said in charge {} decides nothing", charge_);
   if (!SameWhere(*finding, trial.finding)) {
@@ -179,13 +188,17 @@ Status Judging::Weigh(const Trial& trial) {
     }
   }
   for (const ProviderId id : trial.convicted) {
-    ASSAY_TRY(CheckTakesPart(id));
-    for (std::size_t s = 0; s < 2; ++s) {
-      if (!finding->guilty[s] || !Stands(trial, s, sides[s], id, *finding, entry)) continue;
-      Prove(id, Standing::kConvicted, finding->reason);
+    bool stands = false;
+    for (const Party side : {Party::kA, Party::kB}) {
+      const auto s = static_cast<std::size_t>(side);
+      if (!finding->strikes(side) || !Stands(trial, s, sides[s], id, *finding, entry)) continue;
+      stands = true;
+      FellBySaying(id, StruckAs(*finding, side, claims_[id]), finding->reason);
     }
+    if (!stands) return Unfounded(id);
   }
-  findings_.push_back(*finding);
+  judgement_.findings.push_back(*finding);
+  for (std::size_t s = 0; s < 2; ++s) judgement_.sides[s].push_back(trial.claims[s]);
   return {};
 }
 
@@ -197,9 +210,8 @@ bool Judging::Stands(const Trial& trial, std::size_t s, const Side& side, Provid
     if ((unproven || !ProvesItself(statement->question)) && !Signed(*statement, id)) return false;
   }
   if (law_.group(claims_[id]) == law_.group(claims_[trial.claims[s]])) return true;
-  const bool of_the_log = finding.cause == Cause::kReceipt || finding.cause == Cause::kEntry ||
-                          finding.cause == Cause::kStart || (finding.unproven && IsAboutLog(*finding.unproven));
-  return !of_the_log && entry && Shares(trial, id, trial.claims[s], *entry);
+  const bool of_the_receipt = IsAboutReceipt(finding.cause) || (finding.unproven && IsAboutReceipt(*finding.unproven));
+  return !of_the_receipt && entry && Shares(trial, id, trial.claims[s], *entry);
 }
 
 // Whether the logs of both have been shown to be the same at this entry and the one before.
@@ -210,7 +222,7 @@ bool Judging::Shares(const Trial& trial, ProviderId id, ProviderId with, std::in
   const auto leaves = [&](ProviderId of) -> std::optional<std::vector<Bytes>> {
     for (const StatementId said : trial.shared) {
       const Statement& statement = evidence_.statements[said];
-      if (statement.refused || statement.question != Question(wanted)) continue;
+      if (statement.question != Question(wanted)) continue;
       if (const auto opened = law_.open_log(claims_[of], wanted, statement.body)) return *opened;
     }
     return std::nullopt;
@@ -220,7 +232,7 @@ bool Judging::Shares(const Trial& trial, ProviderId id, ProviderId with, std::in
 }
 
 Status Judging::Weigh(const UnprovenLog& charge) {
-  ASSAY_TRY(CheckTakesPart(charge.provider));
+  ASSAY_TRY(CheckNamed(charge.provider));
   ASSAY_ASSIGN(const Statement* statement, Use(charge.said));
   const auto* question = std::get_if<LeavesQuestion>(&statement->question);
   const Claim& claim = claims_[charge.provider];
@@ -228,78 +240,57 @@ Status Judging::Weigh(const UnprovenLog& charge) {
       question->spans.back().end > claim.receipt.log.size) {
     return Err("evidence: charge {} is not about entries of a log", charge_);
   }
-  if (!Signed(*statement, charge.provider)) return {};
-  if (statement->refused) {
-    Prove(charge.provider, Standing::kConvicted, "refused to show its own log");
-  } else if (const auto opened = law_.open_log(claim, *question, statement->body); !opened) {
-    Prove(charge.provider, Standing::kConvicted, fmt::format("did not prove its own log: {}", opened.error().message));
-  }
+  const auto opened = law_.open_log(claim, *question, statement->body);
+  if (!Signed(*statement, charge.provider) || opened) return Unfounded(charge.provider);
+  FellBySaying(charge.provider, Standing::kConvicted, fmt::format("did not prove its own log: {}", opened.error().message));
   return {};
 }
 
 Status Judging::Weigh(const TwoAnswers& charge) {
-  ASSAY_TRY(CheckTakesPart(charge.provider));
+  ASSAY_TRY(CheckNamed(charge.provider));
   ASSAY_ASSIGN(const Statement* first, Use(charge.first));
   ASSAY_ASSIGN(const Statement* second, Use(charge.second));
-  if (first->question != second->question) return Err("evidence: charge {} has answers to two questions", charge_);
-  const bool differ = first->refused != second->refused || first->body != second->body;
-  if (differ && Signed(*first, charge.provider) && Signed(*second, charge.provider)) {
-    Prove(charge.provider, Standing::kEquivocated, fmt::format("two answers about {}", Describe(first->question)));
-  }
+  const bool contradict = first->question == second->question && first->body != second->body;
+  if (!contradict || !Signed(*first, charge.provider) || !Signed(*second, charge.provider)) return Unfounded(charge.provider);
+  FellBySaying(charge.provider, Standing::kEquivocated, fmt::format("gave two answers about {}", Describe(first->question)));
   return {};
 }
 
 Status Judging::Weigh(const TwoReceipts& charge) {
-  for (const ProviderId id : {charge.first, charge.second}) ASSAY_TRY(CheckTakesPart(id));
+  for (const ProviderId id : {charge.first, charge.second}) ASSAY_TRY(CheckNamed(id));
   const Claim &first = claims_[charge.first], &second = claims_[charge.second];
-  if (law_.one_claim_per_key && first.signer.point() == second.signer.point() && first.receipt != second.receipt) {
-    for (const ProviderId id : {charge.first, charge.second}) {
-      Prove(id, Standing::kEquivocated, "two receipts of one key for one job");
-    }
+  if (first.signer.point() != second.signer.point() || charge.first == charge.second || !law_.contradict(first, second)) {
+    return Unfounded(charge.second);
+  }
+  for (const ProviderId id : {charge.first, charge.second}) {
+    Fell(id, Standing::kEquivocated, true, "signed two receipts for one job that contradict each other");
   }
   return {};
 }
 
-Status Judging::Weigh(const Silence& charge) { return CheckTakesPart(charge.provider); }
+Status Judging::Weigh(const Silence& charge) {
+  ASSAY_TRY(CheckNamed(charge.provider));
+  Fell(charge.provider, Standing::kSilent, false,
+       fmt::format("gave no answer in time about {}, says the referee", Describe(charge.question)));
+  return {};
+}
 
-Result<Judgement> Judging::Conclude() {
-  Judgement judgement{.findings = std::move(findings_)};
+void Judging::Conclude() {
   std::vector<Standing> standings;
-  bool guilty = false, all = true;
-  for (ProviderId id = 0; id < evidence_.parties.size(); ++id) {
-    const Standing standing = evidence_.parties[id].standing;
-    standings.push_back(standing);
-    Judgement::Party party{.standing = standing};
-    for (const Standing as : {Standing::kConvicted, Standing::kEquivocated}) {
-      const auto found = proven_.find({id, as});
-      if (found == proven_.end()) continue;
-      if (as != standing) {
-        return Err("evidence: party {} is named {}, but charge {} has it {}", id, ToString(standing), found->second.second,
-                   ToString(as));
-      }
-      party.by = found->second.first;
-      party.charge = found->second.second;
-    }
-    if (standing == Standing::kRefused) {
-      party.by = law_.check(claims_[id]).error().message;
-    } else if (standing == Standing::kSilent) {
-      party.proven = false;
-      party.by = "did not answer in time, says the referee";
-    } else if (party.charge && evidence_.parties[id].unsigned_answers &&
-               !std::holds_alternative<TwoReceipts>(evidence_.charges[*party.charge])) {
-      party.proven = false;
-      party.by += ", says the referee: the answers are not signed";
-    } else if (IsNamedGuilty(standing) && !party.charge) {
-      party.proven = false;
-      party.by = "nothing in the evidence convicts it";
-    }
-    guilty = guilty || IsNamedGuilty(standing);
-    all = all && party.proven;
-    judgement.parties.push_back(std::move(party));
+  std::vector<std::optional<std::uint32_t>> groups;
+  std::vector<std::uint32_t> numbers;
+  std::map<Digest, std::uint32_t> known;
+  bool guilty = false, all = judgement_.unchecked.empty();
+  for (std::size_t i = 0; i < claims_.size(); ++i) {
+    const Judgement::Party& party = judgement_.parties[i];
+    standings.push_back(party.standing);
+    groups.emplace_back(known.emplace(law_.group(claims_[i]), static_cast<std::uint32_t>(known.size())).first->second);
+    numbers.push_back(party.number);
+    guilty = guilty || (IsGuilty(party.standing) && party.proven);
+    all = all && (party.proven || !IsGuilty(party.standing));
   }
-  judgement.verdict = VerdictOf(standings, evidence_.pair);
-  judgement.convicts = guilty && all;
-  return judgement;
+  judgement_.verdict = VerdictOf(standings, groups, numbers, evidence_.pair);
+  judgement_.convicts = guilty && all;
 }
 
 }  // namespace
@@ -310,15 +301,20 @@ Result<Judgement> JudgeBy(const Law& law, std::span<const Claim> claims, const E
   return Judging(law, claims, evidence).Run();
 }
 
-Result<Judgement> Judge(const Evidence& evidence) {
+Result<Judgement> Judge(const Evidence& evidence, const StartingBytes& start) {
   ASSAY_ASSIGN(Terms terms, Terms::Make(evidence.job, evidence.program));
-  const auto law = LawOf(std::make_shared<const Terms>(std::move(terms)), evidence.nonce, LawOptions{.pair = evidence.pair});
+  terms.set_starting_weights(start);
+  const Digest job = terms.id();
+  const auto law = LawOf(std::make_shared<const Terms>(std::move(terms)),
+                         {.referee = evidence.referee, .nonce = evidence.nonce, .pair = evidence.pair});
   std::vector<Claim> claims;
   for (std::size_t i = 0; i < evidence.parties.size(); ++i) {
     ASSAY_ASSIGN(Claim claim, OpenClaim(evidence.parties[i].receipt, fmt::format("evidence: receipt {}", i)));
     claims.push_back(std::move(claim));
   }
-  return JudgeBy(*law, claims, evidence);
+  ASSAY_ASSIGN(Judgement judgement, JudgeBy(*law, claims, evidence));
+  judgement.job = job;
+  return judgement;
 }
 
 }  // namespace assay::dispute

@@ -3,69 +3,37 @@
 #include <algorithm>
 #include <utility>
 
-#include "assay/run/entry.h"
+#include "assay/dispute/limits.h"
+#include "assay/dispute/scope.h"
 
 namespace assay::dispute {
-namespace {
 
-struct StepReader {
-  std::optional<std::int64_t> OfTree(const TreeName& tree) const {
-    switch (tree.kind) {
-      case TreeKind::kTrace:
-      case TreeKind::kBatch:
-      case TreeKind::kBatchField:
-      case TreeKind::kInput:
-      case TreeKind::kOutput: return tree.at;
-      case TreeKind::kStates:
-      case TreeKind::kRoundings:
-      case TreeKind::kBatches: return terms.StepOf(tree.at);
-      default: return std::nullopt;
-    }
-  }
-  std::optional<std::int64_t> operator()(const SamplesQuestion& q) const { return q.step; }
-  std::optional<std::int64_t> operator()(const PartsQuestion& q) const { return q.step; }
-  std::optional<std::int64_t> operator()(const RoundingQuestion& q) const { return q.step; }
-  std::optional<std::int64_t> operator()(const auto& q) const { return OfTree(q.tree); }
-  const Terms& terms;
-};
-
-// The entry that covers the step in which a question lies.
-std::optional<std::int64_t> EntryOf(const Terms& terms, const Question& question) {
-  const std::optional<std::int64_t> step = std::visit(StepReader{terms}, question);
-  if (!step || *step < 1 || *step > terms.job().steps) return std::nullopt;
-  const std::int64_t every = terms.job().commit_every;
-  return (*step + every - 1) / every;
-}
-
-}  // namespace
-
-std::shared_ptr<const Law> LawOf(std::shared_ptr<const Terms> terms, const Digest& nonce, const LawOptions& options) {
+std::shared_ptr<const Law> LawOf(std::shared_ptr<const Terms> terms, const LawOptions& options) {
   auto law = std::make_shared<Law>();
   law->examine = [terms](const Claim& a, const Claim& b, const Testimony& said_a, const Testimony& said_b) {
     return Examine(*terms, a, b, said_a, said_b);
   };
   law->check = [terms](const Claim& claim) { return CheckClaim(claim, *terms); };
   law->group = GroupOf;
-  // A comparison's answers are worth nothing in a dispute, and the other way round.
-  ByteWriter pair;
-  pair.String("assay/pair/1");
-  pair.Raw(nonce.bytes);
-  const Digest secret = options.pair ? HashBytes(pair.bytes()) : nonce;
-  law->dispute = [terms, secret](std::span<const Claim> claims) { return DisputeId(*terms, claims, secret); };
-  law->one_claim_per_key = !options.pair;
+  // Two honest runs of a rounded job differ, and so do two runs that are compared on one machine.
+  const bool exact = !options.pair && terms->job().precision == Precision::kFp32;
+  law->contradict = [exact](const Claim& a, const Claim& b) { return Contradict(a.receipt, b.receipt, exact); };
+  law->dispute = [terms, options](std::vector<Digest> receipts) {
+    return DisputeId({terms->id(), options.referee, std::move(receipts), options.nonce, options.pair});
+  };
   law->is_signed = [without = options.unsigned_answers](const Answer& answer, ByteSpan question, const VerifyKey& key) {
     return std::ranges::find(without, key) != without.end() || IsSignedBy(answer, question, key);
   };
   law->open_log = [terms](const Claim& claim, const LeavesQuestion& question, ByteSpan body) -> Result<std::vector<Bytes>> {
     if (question.tree != TreeName{.kind = TreeKind::kLog}) return Err("expected a question about the log");
-    ASSAY_ASSIGN(std::vector<SpanProof> spans, OpenLeaves(body, question, terms->entries(), claim.receipt.log.root));
+    ASSAY_ASSIGN(std::vector<SpanProof> spans,
+                 OpenLeaves(body, question, terms->entries(), MaxLeafBytes(*terms, question), claim.receipt.log.root));
     std::vector<Bytes> leaves;
-    for (SpanProof& span : spans) {
-      for (Bytes& leaf : span.leaves) leaves.push_back(std::move(leaf));
-    }
+    for (SpanProof& span : spans) std::ranges::move(span.leaves, std::back_inserter(leaves));
     return leaves;
   };
-  law->entry = [terms](const Question& question) { return EntryOf(*terms, question); };
+  law->max_answer_bytes = [terms](const Question& question) { return MaxAnswerBytes(*terms, question); };
+  law->entry = [terms](const Question& question) { return EntryAbout(*terms, question); };
   return law;
 }
 

@@ -19,26 +19,30 @@ namespace assay::dispute {
 
 struct Law {
   std::function<Outcome(const Claim& a, const Claim& b, const Testimony& said_a, const Testimony& said_b)> examine;
+  // Whether a claim is one about this job; others take no part.
   std::function<Status(const Claim& claim)> check;
   std::function<Digest(const Claim& claim)> group;
-  std::function<Digest(std::span<const Claim> claims)> dispute;  // the id, from the claims that take part
+  // Whether one key cannot have signed both honestly. Both are claims about this job, of different groups.
+  std::function<bool(const Claim& a, const Claim& b)> contradict;
+  std::function<Digest(std::vector<Digest> receipts)> dispute;  // the id, from the hashes of the receipts that it is about
   std::function<bool(const Answer& answer, ByteSpan question, const VerifyKey& key)> is_signed;
   // The leaves of the log in the body of an answer, proven against the claim's receipt.
   std::function<Result<std::vector<Bytes>>(const Claim& claim, const LeavesQuestion& question, ByteSpan body)> open_log;
-  // The entry of the log inside which a question lies; none for questions about the log itself.
+  // The entry of the log inside which a question lies; none for questions about a receipt.
   std::function<std::optional<std::int64_t>(const Question& question)> entry;
-  bool one_claim_per_key = true;
+  // The most bytes that the encoding of an answer to this question has. What is longer is dropped unread.
+  std::function<std::size_t(const Question& question)> max_answer_bytes;
 };
 
-// How a comparison of two runs on one machine differs from a dispute among parties who do not trust each other.
+// Whose dispute it is, and how a comparison of two runs on one machine differs from a dispute among parties who do not trust each other.
 struct LawOptions {
-  bool pair =
-      false;  // two runs on one machine, which may be of one signer; otherwise two receipts of one key convict its owner
+  KeyPoint referee{};
+  Digest nonce{};     // what tells this dispute from others about the same receipts
+  bool pair = false;  // two runs on one machine, which may be of one signer
   // Whose answers need no signature: they count because of where they came from.
   std::vector<VerifyKey> unsigned_answers{};
 };
 
-// `nonce` is what tells this dispute from others about the same receipts.
-std::shared_ptr<const Law> LawOf(std::shared_ptr<const Terms> terms, const Digest& nonce, const LawOptions& options);
+std::shared_ptr<const Law> LawOf(std::shared_ptr<const Terms> terms, const LawOptions& options);
 
 }  // namespace assay::dispute

@@ -5,7 +5,7 @@
 namespace assay::dispute {
 namespace {
 
-constexpr std::string_view kTag = "assay/question/1";
+constexpr std::string_view kTag = "assay/question/2";
 
 enum class Kind : std::uint8_t { kCommit = 1, kExpand = 2, kLeaves = 3, kSamples = 4, kParts = 5, kRounding = 6 };
 
@@ -19,7 +19,7 @@ void WriteTree(const TreeName& tree, ByteWriter& out) {
 Result<TreeName> ReadTree(ByteReader& in) {
   TreeName tree;
   ASSAY_ASSIGN(const std::uint8_t kind, in.U8());
-  if (kind < static_cast<std::uint8_t>(TreeKind::kLog) || kind > static_cast<std::uint8_t>(TreeKind::kRoundings)) {
+  if (kind < static_cast<std::uint8_t>(TreeKind::kLog) || kind > static_cast<std::uint8_t>(TreeKind::kWeights)) {
     return Err("question: no kind of tree has the number {}", kind);
   }
   tree.kind = static_cast<TreeKind>(kind);
@@ -158,6 +158,7 @@ std::string DescribeTree(const TreeName& tree) {
     case TreeKind::kInput: return fmt::format("input {} of node {} of step {}", tree.index, tree.node, tree.at);
     case TreeKind::kOutput: return fmt::format("output {} of node {} of step {}", tree.index, tree.node, tree.at);
     case TreeKind::kRoundings: return fmt::format("the rounding logs of entry {}", tree.at);
+    case TreeKind::kWeights: return "the delivered weights";
   }
   return "nothing";
 }

@@ -30,6 +30,7 @@ enum class TreeKind : std::uint8_t {
   kInput = 9,        // input `index` of node `node` of step `at`, in blocks of 4 KiB
   kOutput = 10,      // output `index` of it
   kRoundings = 11,   // `at` an entry: the SHA-256 of the rounding logs of the steps that it covers, 32 bytes each
+  kWeights = 12,     // the weights that were delivered: an entry for each tensor (docs/formats/receipt.md)
 };
 
 // Steps are counted from 1: step s leads from the state after s - 1 steps to that after s. Fields that a kind does not use are 0.

@@ -1,14 +1,8 @@
 #include "assay/dispute/record.h"
 
-#include <algorithm>
+#include <set>
 
 namespace assay::dispute {
-namespace {
-
-bool Guilty(Standing standing) { return standing != Standing::kStanding && standing != Standing::kRepeated; }
-
-}  // namespace
-
 std::string_view ToString(Standing standing) {
   switch (standing) {
     case Standing::kStanding: return "standing";
@@ -17,6 +11,7 @@ std::string_view ToString(Standing standing) {
     case Standing::kConvicted: return "convicted";
     case Standing::kEquivocated: return "equivocated";
     case Standing::kSilent: return "silent";
+    case Standing::kMisled: return "misled";
   }
   return "unknown";
 }
@@ -29,13 +24,25 @@ std::vector<ProviderId> Survivors(const Record& record) {
   return survivors;
 }
 
-std::string VerdictOf(const std::vector<Standing>& standings, bool pair) {
-  if (pair && standings.size() == 2) {
-    const bool a = !Guilty(standings[0]), b = !Guilty(standings[1]);
-    return a && b ? "both" : a ? "a" : b ? "b" : "none";
+bool TakesPart(Standing standing) { return standing != Standing::kRefused && standing != Standing::kRepeated; }
+bool IsGuilty(Standing standing) { return standing == Standing::kConvicted || standing == Standing::kEquivocated; }
+
+std::string VerdictOf(std::span<const Standing> standings, std::span<const std::optional<std::uint32_t>> groups,
+                      std::span<const std::uint32_t> numbers, bool pair) {
+  std::set<std::uint32_t> claimed, left;
+  std::optional<std::size_t> first;
+  for (std::size_t i = 0; i < standings.size(); ++i) {
+    if (!groups[i]) continue;
+    claimed.insert(*groups[i]);
+    if (standings[i] != Standing::kStanding) continue;
+    left.insert(*groups[i]);
+    if (!first) first = i;
   }
-  const auto stands = std::ranges::find(standings, Standing::kStanding);
-  return stands == standings.end() ? "none" : std::to_string(stands - standings.begin());
+  if (left.empty()) return "none";
+  if (left.size() > 1) return "undecided";
+  if (claimed.size() == 1) return "both";
+  if (pair) return *first == 0 ? "a" : "b";
+  return std::to_string(numbers[*first]);
 }
 
 }  // namespace assay::dispute

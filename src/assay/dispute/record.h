@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -24,7 +25,6 @@ struct SignedBy {
 // An answer, and who gave exactly this one.
 struct Statement {
   Question question;
-  bool refused = false;
   Bytes body;
   std::vector<SignedBy> by;  // ascending
   friend bool operator==(const Statement&, const Statement&) = default;
@@ -40,7 +40,7 @@ struct Trial {
   Finding finding{};
   std::vector<ProviderId> convicted{};  // ascending
 };
-// A question about the log of one's own receipt refused or not answered with a proof.
+// An answer about the log of one's own receipt that does not prove itself against it.
 struct UnprovenLog {
   ProviderId provider = 0;
   StatementId said = 0;
@@ -50,11 +50,11 @@ struct TwoAnswers {
   ProviderId provider = 0;
   StatementId first = 0, second = 0;
 };
-// Two different receipts for the job under one key.
+// Two receipts under one key that contradict each other.
 struct TwoReceipts {
   ProviderId first = 0, second = 0;
 };
-// Nothing came in time. Rests on the referee's word.
+// Nothing came in time. Rests on the referee's word, and convicts nobody.
 struct Silence {
   ProviderId provider = 0;
   Question question;
@@ -64,12 +64,16 @@ using Charge = std::variant<Trial, UnprovenLog, TwoAnswers, TwoReceipts, Silence
 enum class Standing : std::uint8_t {
   kStanding = 0,
   kRefused = 1,      // its claim was not one about this job; it never took part
-  kRepeated = 2,     // the same receipt was handed in before; it takes part once
+  kRepeated = 2,     // the same claim of the same key was handed in before; it takes part once
   kConvicted = 3,    // by a Trial or an UnprovenLog
   kEquivocated = 4,  // by TwoAnswers or TwoReceipts
-  kSilent = 5,
+  kSilent = 5,       // lost for want of an answer; not guilty of anything
+  kMisled = 6,       // lost by a Trial: the rounding log that it follows is false; not guilty of anything
 };
 std::string_view ToString(Standing standing);
+
+bool TakesPart(Standing standing);  // has a claim of its own in the game
+bool IsGuilty(Standing standing);   // of a contradiction
 
 struct ProviderRecord {
   Standing standing = Standing::kStanding;
@@ -82,6 +86,7 @@ struct MatchRecord {
   std::uint32_t groups[2] = {};
   bool fell[2] = {false, false};
   std::string drawn;                   // why nobody had to fall
+  std::string decided_by;              // what would decide it then
   std::optional<std::size_t> decided;  // the charge that ended it
   std::size_t bouts = 0;
   std::size_t rounds = 0;          // batches of questions that were out together
@@ -91,6 +96,8 @@ struct MatchRecord {
 
 struct Record {
   Digest dispute{};
+  std::vector<Digest>
+      receipts;  // the hashes of all that it is about: of those who take part, and of others in which they claim the same
   std::vector<ProviderRecord> providers;
   std::vector<std::vector<ProviderId>> groups;  // by what they claim, everybody who took part
   std::vector<Statement> statements;
@@ -100,7 +107,10 @@ struct Record {
 
 std::vector<ProviderId> Survivors(const Record& record);
 
-// Who is right. Of a pair: "a", "b", "both" (they agree) or "none". Otherwise the first that stands, as a number, or "none".
-std::string VerdictOf(const std::vector<Standing>& standings, bool pair);
+// How a dispute ended. Of a pair "a" or "b" is right; of any number "both": all who take part agree; "none": nobody stands; "undecided": those who stand say different
+// things; otherwise the first that stands, as its number among those named. Order matters to nothing but that number.
+// `groups` by what is claimed, parallel to the standings; those who take no part have none. `numbers`: what each is called.
+std::string VerdictOf(std::span<const Standing> standings, std::span<const std::optional<std::uint32_t>> groups,
+                      std::span<const std::uint32_t> numbers, bool pair);
 
 }  // namespace assay::dispute

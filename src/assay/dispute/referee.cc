@@ -6,18 +6,6 @@
 #include "assay/base/check.h"
 
 namespace assay::dispute {
-namespace {
-
-Digest HashOfWords(const Answer& answer) {
-  ByteWriter out;
-  out.U8(answer.refused ? 1 : 0);
-  out.Blob(answer.body);
-  return HashBytes(out.bytes());
-}
-
-bool SameWords(const Answer& a, const Answer& b) { return a.refused == b.refused && a.body == b.body; }
-
-}  // namespace
 
 Referee::Referee(std::shared_ptr<const Law> law, std::vector<Claim> claims, const Clocks& clocks)
     : law_(std::move(law)), claims_(std::make_shared<const std::vector<Claim>>(std::move(claims))), clocks_(clocks) {
@@ -26,11 +14,10 @@ Referee::Referee(std::shared_ptr<const Law> law, std::vector<Claim> claims, cons
   TakeIn();
 }
 
-// One claim for each key; groups in the order of their first members.
+// Who claims the same under the same key takes part once; groups in the order of their first members.
 void Referee::TakeIn() {
   std::map<std::array<std::uint8_t, 32>, std::vector<ProviderId>> keys;  // who takes part under it
   std::map<Digest, std::uint32_t> groups;
-  std::vector<Claim> taking_part;
   for (ProviderId id = 0; id < claims_->size(); ++id) {
     const Claim& claim = (*claims_)[id];
     ProviderRecord& provider = record_.providers[id];
@@ -39,31 +26,36 @@ void Referee::TakeIn() {
       provider.why = good.error().message;
       continue;
     }
+    if (std::ranges::find(record_.receipts, claim.receipt_hash) == record_.receipts.end()) {
+      record_.receipts.push_back(claim.receipt_hash);
+    }
     std::vector<ProviderId>& before = keys[claim.signer.point()];
     const auto same =
-        std::ranges::find_if(before, [&](ProviderId other) { return (*claims_)[other].receipt == claim.receipt; });
+        std::ranges::find_if(before, [&](ProviderId other) { return law_->group((*claims_)[other]) == law_->group(claim); });
     if (same != before.end()) {
       provider.standing = Standing::kRepeated;
-      provider.why = fmt::format("the receipt of provider {}", *same);
+      provider.why = fmt::format("claims the same as provider {} under the same key", *same);
       continue;
     }
-    before.push_back(id);
-    taking_part.push_back(claim);
     const auto next = static_cast<std::uint32_t>(record_.groups.size());
     const auto [group, fresh] = groups.emplace(law_->group(claim), next);
     if (fresh) record_.groups.emplace_back();
     provider.group = group->second;
     record_.groups[group->second].push_back(id);
-    if (before.size() > 1 && law_->one_claim_per_key) Equivocal(before.front(), id);
+    for (const ProviderId other : before) {
+      if (law_->contradict((*claims_)[other], claim)) Equivocal(other, id);
+    }
+    before.push_back(id);
   }
-  record_.dispute = law_->dispute(taking_part);
+  record_.dispute = law_->dispute(record_.receipts);
   bracket_ = Bracket(static_cast<std::uint32_t>(record_.groups.size()));
 }
 
 void Referee::Equivocal(ProviderId first, ProviderId second) {
+  if (!Stands(first) && !Stands(second)) return;  // both are out already
   const std::size_t charge = record_.charges.size();
   record_.charges.emplace_back(std::in_place_type<TwoReceipts>, TwoReceipts{first, second});
-  const std::string why = fmt::format("two receipts of one key for one job (providers {} and {})", first, second);
+  const std::string why = "signed two receipts for one job that contradict each other";
   for (const ProviderId id : {first, second}) {
     if (Stands(id)) Fall(id, Standing::kEquivocated, why, charge);
   }
@@ -86,6 +78,7 @@ std::vector<Action> Referee::Handle(const Event& event) {
   if (const auto* answered = std::get_if<Answered>(&event)) OnAnswer(*answered);
   if (const auto* unreachable = std::get_if<Unreachable>(&event); unreachable && unreachable->provider < players_.size()) {
     Player& player = players_[unreachable->provider];
+    if (unreachable->for_good && !player.open.empty()) FallSilent(unreachable->provider);
     for (const Digest& question : player.open) player.heard.at(question).resend_ms = now_ms_ + clocks_.retry_ms;
     for (Pending& pending : batch_) {
       if (std::ranges::count(pending.candidates, unreachable->provider) > 0) pending.hedge_ms = now_ms_;
@@ -104,12 +97,15 @@ void Referee::Advance(std::int64_t now_ms) {
 void Referee::Expire() {
   for (ProviderId id = 0; id < players_.size(); ++id) {
     Player& player = players_[id];
-    if (!player.clock.Expired(now_ms_)) continue;
-    const Question& question = asked_.at(*player.open.begin()).question;
-    const std::size_t charge = record_.charges.size();
-    record_.charges.emplace_back(std::in_place_type<Silence>, Silence{id, question});
-    Fall(id, Standing::kSilent, fmt::format("no answer in time about {}", Describe(question)), charge);
+    if (player.clock.Expired(now_ms_)) FallSilent(id);
   }
+}
+
+void Referee::FallSilent(ProviderId id) {
+  const Question& question = asked_.at(*players_[id].open.begin()).question;
+  const std::size_t charge = record_.charges.size();
+  record_.charges.emplace_back(std::in_place_type<Silence>, Silence{id, question});
+  Fall(id, Standing::kSilent, fmt::format("gave no answer in time about {}", Describe(question)), charge);
 }
 
 void Referee::Resend(bool all) {
@@ -127,12 +123,12 @@ void Referee::OnAnswer(const Answered& event) {
   const auto found = player.heard.find(event.question);
   if (found == player.heard.end() || found->second.state == Heard::State::kWithdrawn) return;
   const Asked& asked = asked_.at(event.question);
-  if (event.answer.size() > MaxAnswerBytes(asked.question)) return;
+  if (event.answer.size() > law_->max_answer_bytes(asked.question)) return;
   Result<Answer> answer = DecodeAnswer(event.answer);
   if (!answer) return;
   Heard& heard = found->second;
   const bool second = heard.state == Heard::State::kAnswered;
-  if (second && SameWords(heard.answer, *answer)) return;
+  if (second && heard.answer.body == answer->body) return;
   if (!law_->is_signed(*answer, asked.bytes, (*claims_)[event.provider].signer)) return;
   if (second) return SecondAnswer(event.provider, event.question, *answer);
 
@@ -156,7 +152,7 @@ void Referee::SecondAnswer(ProviderId provider, const Digest& question, const An
   const ProviderId by[] = {provider};
   const StatementId first = Note(question, players_[provider].heard.at(question).answer, by);
   const auto second = static_cast<StatementId>(record_.statements.size());
-  record_.statements.push_back({asked_.at(question).question, answer.refused, answer.body, {{provider, answer.signature}}});
+  record_.statements.push_back({asked_.at(question).question, answer.body, {{provider, answer.signature}}});
   const std::size_t charge = record_.charges.size();
   record_.charges.emplace_back(std::in_place_type<TwoAnswers>, TwoAnswers{provider, first, second});
   Fall(provider, Standing::kEquivocated, fmt::format("two answers about {}", Describe(asked_.at(question).question)), charge);
@@ -232,8 +228,8 @@ bool Referee::HasAnswered(ProviderId provider, const Digest& question) const {
 // The statement of these words, signed by these providers beside those who are noted already.
 StatementId Referee::Note(const Digest& question, const Answer& answer, std::span<const ProviderId> by) {
   const auto next = static_cast<StatementId>(record_.statements.size());
-  const auto [noted, fresh] = noted_.emplace(std::pair{question, HashOfWords(answer)}, next);
-  if (fresh) record_.statements.push_back({asked_.at(question).question, answer.refused, answer.body, {}});
+  const auto [noted, fresh] = noted_.emplace(std::pair{question, HashBytes(answer.body)}, next);
+  if (fresh) record_.statements.push_back({asked_.at(question).question, answer.body, {}});
   std::vector<SignedBy>& signers = record_.statements[noted->second].by;
   for (const ProviderId id : by) {
     const auto place = std::ranges::lower_bound(signers, id, {}, &SignedBy::provider);

@@ -112,6 +112,7 @@ class Referee {
   void Equivocal(ProviderId first, ProviderId second);
   void Advance(std::int64_t now_ms);
   void Expire();
+  void FallSilent(ProviderId provider);
   void Resend(bool all);
   void OnAnswer(const Answered& event);
   void SecondAnswer(ProviderId provider, const Digest& question, const Answer& answer);
@@ -152,7 +153,7 @@ class Referee {
   void Share(Trial& trial, std::uint32_t group, std::uint32_t guest);
   void Strike(Trial trial);
   bool Forget(Side& side, const Digest& question);
-  void Draw(std::string why);
+  void Draw(std::string why, std::string decided_by);
   void ReleaseGuests(Side& side);
 
   // referee_dump.cc

@@ -10,7 +10,6 @@ void Write(std::integral auto number, ByteWriter& out) { out.U64(static_cast<std
 void Write(const std::string& text, ByteWriter& out) { out.String(text); }
 
 void Write(const Answer& answer, ByteWriter& out) {
-  out.U8(answer.refused ? 1 : 0);
   out.Blob(answer.body);
   out.Raw(answer.signature);
 }
@@ -35,6 +34,7 @@ void Write(const MatchRecord& match, ByteWriter& out) {
     out.U8(match.fell[s] ? 1 : 0);
   }
   Write(match.drawn, out);
+  Write(match.decided_by, out);
   Write(match.decided, out);
   for (const std::size_t count : {match.bouts, match.rounds, match.bytes_received, match.decision_bytes}) out.U64(count);
 }
@@ -119,7 +119,6 @@ void Referee::DumpMatch(ByteWriter& out) const {
       for (const Line& line : voice.lines) {
         Write(line.question, out);
         out.U32(Stands(line.signer) ? line.signer : static_cast<ProviderId>(players_.size()));
-        out.U8(Words(line).refused ? 1 : 0);
         out.Blob(Words(line).body);
       }
     }

@@ -3,19 +3,10 @@
 
 #include "assay/base/check.h"
 #include "assay/dispute/referee.h"
+#include "assay/dispute/scope.h"
 
 namespace assay::dispute {
 namespace {
-
-bool IsAboutLog(const Question& question) {
-  const auto* leaves = std::get_if<LeavesQuestion>(&question);
-  const auto* expand = std::get_if<ExpandQuestion>(&question);
-  return (leaves != nullptr && leaves->tree.kind == TreeKind::kLog) ||
-         (expand != nullptr && expand->tree.kind == TreeKind::kLog);
-}
-
-// Found in the receipt and the log alone, which guests do not share.
-bool IsAboutLog(Cause cause) { return cause == Cause::kReceipt || cause == Cause::kEntry || cause == Cause::kStart; }
 
 bool IsAboutTraceLeaves(const Question& question) {
   const auto* leaves = std::get_if<LeavesQuestion>(&question);
@@ -88,8 +79,8 @@ void Referee::Consult() {
   Outcome outcome = law_->examine(claim(0), claim(1), match_->sides[0].testimony, match_->sides[1].testimony);
   progress_ = std::move(outcome.progress);
   if (const auto* finding = std::get_if<Finding>(&outcome.next)) return Decide(*finding);
-  if (std::holds_alternative<Agreement>(outcome.next)) return Draw("the claims are the same");
-  if (const auto* undecided = std::get_if<Undecided>(&outcome.next)) return Draw(undecided->why);
+  if (std::holds_alternative<Agreement>(outcome.next)) return Draw("the claims are the same", {});
+  if (const auto* undecided = std::get_if<Undecided>(&outcome.next)) return Draw(undecided->why, undecided->decided_by);
   Put(std::get<std::vector<dispute::Ask>>(outcome.next));
 }
 
@@ -104,7 +95,7 @@ void Referee::Recite(Side& side) {
   for (; side.testimony_lines < voice.lines.size(); ++side.testimony_lines) {
     const Line& line = voice.lines[side.testimony_lines];
     const Answer& answer = Words(line);
-    side.testimony.Add(asked_.at(line.question).question, {answer.refused, answer.body});
+    side.testimony.Add(asked_.at(line.question).question, answer.body);
   }
 }
 
@@ -118,7 +109,7 @@ void Referee::Put(const std::vector<dispute::Ask>& asks) {
     const Voice& voice = side.voices.front();
     if (side.testimony.Find(ask.question) != nullptr) continue;
     std::vector<ProviderId> candidates = voice.members;
-    if (IsAboutLog(ask.question)) {  // only who signed for this log can be asked about it
+    if (IsAboutReceipt(ask.question)) {  // only who signed for this log can be asked about it
       std::erase_if(candidates, [&](ProviderId id) { return record_.providers[id].group != side.group; });
     }
     if (voice.speaker) {
@@ -128,7 +119,7 @@ void Referee::Put(const std::vector<dispute::Ask>& asks) {
     if (IsAboutTraceLeaves(ask.question)) match_->deciding = true;
     Add(ask.to, side.group, ask.question, std::move(candidates));
   }
-  if (batch_.empty()) return Draw("the law asks for what it has been told");
+  if (batch_.empty()) return Draw("the law asks for what it has been told", {});
   Open();
 }
 
@@ -212,10 +203,8 @@ void Referee::Split(Side& side, const std::vector<Digest>& questions) {
   Voice whole = std::move(side.voices.front());
   std::vector<Voice> parts;
   const auto agree = [&](ProviderId a, ProviderId b) {
-    return std::ranges::all_of(questions, [&](const Digest& question) {
-      const Answer &x = Words({question, a}), &y = Words({question, b});
-      return x.refused == y.refused && x.body == y.body;
-    });
+    return std::ranges::all_of(questions,
+                               [&](const Digest& question) { return Words({question, a}).body == Words({question, b}).body; });
   };
   for (const ProviderId id : whole.members) {
     const auto same = std::ranges::find_if(parts, [&](const Voice& part) { return agree(part.members.front(), id); });
@@ -261,8 +250,7 @@ void Referee::CloseInvitation(const std::vector<Pending>& batch) {
     if (!pending.answered) continue;
     const ProviderId id = *pending.answered;
     const Answer& answer = Words({pending.question, id});
-    const Result<std::vector<Bytes>> leaves =
-        answer.refused ? Err("it refused") : law_->open_log((*claims_)[id], match_->invitation, answer.body);
+    const Result<std::vector<Bytes>> leaves = law_->open_log((*claims_)[id], match_->invitation, answer.body);
     if (leaves) {
       match_->leaves[pending.group] = {{pending.question, id}, *leaves};
       continue;
@@ -296,11 +284,11 @@ void Referee::Seat() {
 }
 
 void Referee::Decide(const Finding& finding) {
-  if (!finding.guilty[0] && !finding.guilty[1]) return Draw("the law convicts nobody");
+  if (!finding.strikes(Party::kA) && !finding.strikes(Party::kB)) return Draw("the law convicts nobody", {});
   Trial trial{.finding = finding};
   for (std::size_t s = 0; s < 2; ++s) {
     const Side& side = match_->sides[s];
-    if (!finding.guilty[s]) continue;
+    if (!finding.strikes(static_cast<Party>(s))) continue;
     for (const ProviderId id : GuiltyOf(side.voices.front(), side.group, finding)) {
       if (!Stands(id)) continue;
       trial.convicted.push_back(id);
@@ -336,7 +324,7 @@ std::vector<ProviderId> Referee::GuiltyOf(const Voice& voice, std::uint32_t grou
     if (line == voice.lines.end()) return {};
     return {line->signer};
   }
-  if (!IsAboutLog(finding.cause)) return voice.members;
+  if (!IsAboutReceipt(finding.cause)) return voice.members;
   std::vector<ProviderId> own;
   std::ranges::copy_if(voice.members, std::back_inserter(own),
                        [&](ProviderId id) { return record_.providers[id].group == group; });
@@ -355,22 +343,27 @@ void Referee::Share(Trial& trial, std::uint32_t group, std::uint32_t guest) {
 
 void Referee::Strike(Trial trial) {
   const Finding finding = trial.finding;
-  const std::vector<ProviderId> convicted = trial.convicted;
+  std::vector<std::pair<ProviderId, Standing>> fallen;
+  for (const ProviderId id : trial.convicted) {
+    const auto& members = match_->sides[0].voices.front().members;
+    const Party side = std::ranges::find(members, id) != members.end() ? Party::kA : Party::kB;
+    fallen.emplace_back(id, StruckAs(finding, side, (*claims_)[id]));
+  }
   const std::size_t charge = record_.charges.size();
-  if (!convicted.empty()) record_.charges.emplace_back(std::in_place_type<Trial>, std::move(trial));
+  if (!fallen.empty()) record_.charges.emplace_back(std::in_place_type<Trial>, std::move(trial));
   if (finding.unproven && ProvesItself(*finding.unproven)) {
     const Digest question = HashBytes(Encode(record_.dispute, *finding.unproven));
     bool known = false;
     for (std::size_t s = 0; s < 2; ++s) {
-      if (finding.guilty[s]) known = Forget(match_->sides[s], question) || known;
+      if (finding.strikes(static_cast<Party>(s))) known = Forget(match_->sides[s], question) || known;
     }
-    if (!known) return Draw("the law convicts of what was not said");
-  } else if (IsAboutLog(finding.cause)) {
+    if (!known) return Draw("the law convicts of what was not said", {});
+  } else if (IsAboutReceipt(finding.cause)) {
     for (std::size_t s = 0; s < 2; ++s) {
-      if (finding.guilty[s]) ReleaseGuests(match_->sides[s]);
+      if (finding.strikes(static_cast<Party>(s))) ReleaseGuests(match_->sides[s]);
     }
   }
-  for (const ProviderId id : convicted) Fall(id, Standing::kConvicted, finding.reason, charge);
+  for (const auto& [id, standing] : fallen) Fall(id, standing, finding.reason, charge);
 }
 
 // Takes back what the first voice's signer said to this; true if it had been said.
@@ -386,8 +379,9 @@ bool Referee::Forget(Side& side, const Digest& question) {
   return true;
 }
 
-void Referee::Draw(std::string why) {
+void Referee::Draw(std::string why, std::string decided_by) {
   match_->record.drawn = std::move(why);
+  match_->record.decided_by = std::move(decided_by);
   match_->record.decided.reset();
   EndMatch();
 }

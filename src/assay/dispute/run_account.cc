@@ -12,6 +12,10 @@ namespace {
 
 constexpr std::size_t kMaxReceiptBytes = 65536;
 
+// Of answers that one bout can need; tests/dispute/bill.cc shows that it needs less.
+constexpr std::uint64_t kBoutBytes = std::uint64_t{4} << 20;
+constexpr std::uint64_t kRoundedBoutBytes = std::uint64_t{80} << 20;
+
 bool IsListing(TreeKind kind) {
   switch (kind) {
     case TreeKind::kLog:
@@ -20,6 +24,7 @@ bool IsListing(TreeKind kind) {
     case TreeKind::kTrace:
     case TreeKind::kState:
     case TreeKind::kRoundings:
+    case TreeKind::kWeights:
     case TreeKind::kBatch: return true;
     default: return false;
   }
@@ -82,14 +87,15 @@ Result<std::unique_ptr<RunAccount>> RunAccount::Make(const RunDirectory& run, co
                                                     {receipt.begin(), receipt.end()}, limits, conduct));
 }
 
-Result<Work> RunAccount::Bill() const {
+Result<Budget> RunAccount::Bill() const {
   const Job& job = terms_.job();
   ASSAY_ASSIGN(std::vector<std::int64_t> steps, site_.run.SnapshotSteps());
   steps.insert(steps.begin(), 0);
   steps.push_back(job.steps);
   std::int64_t interval = std::min(job.commit_every, job.steps);
   for (std::size_t i = 1; i < steps.size(); ++i) interval = std::max(interval, steps[i] - steps[i - 1]);
-  return Work{.steps_run = 2 * interval, .steps_traced = 2, .batches_loaded = job.commit_every + 2};
+  return Budget{.work = {.steps_run = 2 * interval, .steps_traced = 2, .batches_loaded = job.commit_every + 2},
+                .bytes = job.precision == Precision::kFp64Rounded ? kRoundedBoutBytes : kBoutBytes};
 }
 
 Result<std::shared_ptr<const HashTree>> RunAccount::Tree(const TreeName& tree) {
@@ -136,6 +142,7 @@ Result<std::vector<Bytes>> RunAccount::Records(const TreeName& tree) {
     case TreeKind::kStates: return StateRecords(tree.at);
     case TreeKind::kState: return StateEntries(tree.at);
     case TreeKind::kRoundings: return RoundingRecords(tree.at);
+    case TreeKind::kWeights: return WeightEntries();
     default: return BatchEntries(tree.at);
   }
 }
@@ -194,6 +201,23 @@ Result<std::vector<Bytes>> RunAccount::BatchEntries(std::int64_t step) {
   const std::vector<Digest> roots = RootsOf(*batch, site_.backend, site_.pool);
   std::vector<Bytes> records;
   for (std::size_t i = 0; i < roots.size(); ++i) records.push_back(terms_.BatchEntry(i, roots[i]));
+  return records;
+}
+
+// Of the file that was delivered, whatever the last state is.
+Result<std::vector<Bytes>> RunAccount::WeightEntries() const {
+  ASSAY_ASSIGN(const Safetensors file, Safetensors::Open(site_.run.weights_path()));
+  std::vector<ByteSpan> tensors;
+  for (const std::size_t weight : terms_.weights()) {
+    const StateSpec& spec = terms_.program().state[weight];
+    const StoredTensor* stored = file.Find(spec.name);
+    if (stored == nullptr || !stored->Is(spec.type))
+      return Err("{}: has no {} of the model", site_.run.weights_path(), spec.name);
+    tensors.push_back(stored->data);
+  }
+  const std::vector<Digest> roots = TensorRoots(tensors, site_.pool);
+  std::vector<Bytes> records;
+  for (std::size_t i = 0; i < roots.size(); ++i) records.push_back(terms_.WeightEntry(i, roots[i]));
   return records;
 }
 

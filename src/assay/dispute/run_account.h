@@ -11,6 +11,7 @@
 #include "assay/data/provable.h"
 #include "assay/dispute/account.h"
 #include "assay/dispute/bounded_cache.h"
+#include "assay/dispute/docket.h"
 #include "assay/dispute/rerunner.h"
 #include "assay/dispute/terms.h"
 #include "assay/dispute/traced_step.h"
@@ -42,8 +43,8 @@ class RunAccount : public Account {
   Result<std::vector<ref::Value>> Parts(const PartsQuestion& question) override;
   Work work() const override { return rerun_.work(); }
 
-  // What one dispute takes at most, by the snapshots that the run has.
-  Result<Work> Bill() const;
+  // What one bout takes at most, by the snapshots that the run has.
+  Result<Budget> Bill() const;
 
  private:
   struct Site {
@@ -63,6 +64,7 @@ class RunAccount : public Account {
   Result<std::vector<Bytes>> StateRecords(std::int64_t entry);
   Result<std::vector<Bytes>> StateEntries(std::int64_t step);
   Result<std::vector<Bytes>> BatchEntries(std::int64_t step);
+  Result<std::vector<Bytes>> WeightEntries() const;
 
   // Trees over tensors.
   Result<std::vector<Digest>> TensorLeaves(const TreeName& tree);

@@ -182,7 +182,7 @@ TEST_P(RunAccountTest, ADisputeStaysWithinItsBill) {
       LeavesOf(*fresh, {.kind = TreeKind::kState, .at = step - 1});
       LeavesOf(*fresh, {.kind = TreeKind::kStateTensor, .at = step - 1, .index = 1});
       LeavesOf(*fresh, {.kind = TreeKind::kState, .at = step});
-      const Work bill = fresh->Bill().value(), work = fresh->work();
+      const Work bill = fresh->Bill().value().work, work = fresh->work();
       EXPECT_EQ(traced, 0);
       EXPECT_EQ(work.steps_traced, 2) << "step " << step;
       EXPECT_LE(work.steps_run, bill.steps_run) << "step " << step;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "assay/job/limits.h"
 #include "assay/merkle/tree.h"
+#include "assay/model/model.h"
 #include "assay/ops/table.h"
 #include "assay/run/entry.h"
 
@@ -17,17 +19,30 @@ TensorType WholeBatch(TensorType type, std::int64_t microbatches) {
   return type;
 }
 
-Result<std::vector<Terms::Field>> FieldsOf(const Program& program) {
+std::vector<Terms::Field> FieldsOf(const Program& program) {
   std::vector<Terms::Field> fields;
   for (std::size_t i = 0; i < program.micro.inputs().size(); ++i) {
     const NamedValue& input = program.micro.inputs()[i];
     if (!input.name.starts_with(kBatchPrefix)) continue;
     const TensorType& type = program.micro.type(input.value);
-    if (type.shape.rank() < 1) return Err("program: {}: expected an axis of samples", input.name);
     fields.push_back({input.name.substr(kBatchPrefix.size()), WholeBatch(type, program.microbatches), i});
   }
   std::ranges::sort(fields, {}, &Terms::Field::name);
   return fields;
+}
+
+// The model's tensors among those of the state; both are in name order.
+Result<std::vector<std::size_t>> WeightsAmong(const std::vector<StateSpec>& state, const ModelConfig& model) {
+  std::vector<std::size_t> weights;
+  std::size_t at = 0;
+  for (const StateSpec& spec : ModelState(model)) {
+    while (at < state.size() && state[at].name < spec.name) ++at;
+    if (at == state.size() || state[at].name != spec.name || state[at].type != spec.type) {
+      return Err("program: its state has no {} of the job's model", spec.name);
+    }
+    weights.push_back(at);
+  }
+  return weights;
 }
 
 }  // namespace
@@ -35,11 +50,13 @@ Result<std::vector<Terms::Field>> FieldsOf(const Program& program) {
 Result<Terms> Terms::Make(Bytes job, Bytes program) {
   Terms terms;
   ASSAY_ASSIGN(DecodedJob decoded, DecodeJob(job));
-  ASSAY_ASSIGN(Program read, DecodeProgram(Ops(), program));
-  if (read.microbatches != decoded.job.batch.microbatches) {
-    return Err("job: has {} microbatches, its program {}", decoded.job.batch.microbatches, read.microbatches);
+  if (decoded.job.precision == Precision::kFp32Vendor) {
+    return Err("job: precision fp32-vendor cannot be disputed: honest runs of it differ from machine to machine");
   }
-  ASSAY_ASSIGN(terms.fields_, FieldsOf(read));
+  ASSAY_ASSIGN(Program read, DecodeProgram(Ops(), program));
+  ASSAY_TRY(CheckLimits(decoded.job, read));
+  terms.fields_ = FieldsOf(read);
+  ASSAY_ASSIGN(terms.weights_, WeightsAmong(read.state, decoded.job.model));
   terms.id_ = JobId(job, program);
   terms.program_hash_ = HashBytes(program);
   terms.job_ = decoded.job;
@@ -53,12 +70,24 @@ Result<Terms> Terms::Make(Bytes job, Bytes program) {
   return terms;
 }
 
+Result<Terms> Terms::Rebuild(Bytes job) {
+  ASSAY_ASSIGN(const DecodedJob decoded, DecodeJob(job));
+  const Job& read = decoded.job;
+  ASSAY_TRY(Check(read.model, read.batch));
+  ASSAY_TRY(CheckSizes(read.model, read.batch));
+  return Make(std::move(job), Encode(BuildProgram(read.model, read.optimizer, read.batch)));
+}
+
 std::uint64_t Terms::entries() const {
   return static_cast<std::uint64_t>(EntriesAfter(job_.steps, job_.commit_every, job_.steps));
 }
 
-std::int64_t Terms::StepOf(std::int64_t entry) const { return StepOfEntry(entry, job_.commit_every, job_.steps); }
-std::int64_t Terms::StepBefore(std::int64_t entry) const { return StepOf(entry - 1); }
+// Also of entries that the job does not have: whoever asks may be anyone.
+std::int64_t Terms::StepOf(std::int64_t entry) const {
+  if (entry < 0) return 0;
+  return StepOfEntry(entry, job_.commit_every, job_.steps);
+}
+std::int64_t Terms::StepBefore(std::int64_t entry) const { return entry < 1 ? 0 : StepOf(entry - 1); }
 
 Result<TensorType> Terms::TensorOf(const TreeName& tree) const {
   const auto missing = [&] { return Err("the job has no {}", Describe(CommitQuestion{tree}).substr(12)); };
@@ -101,6 +130,9 @@ Result<std::uint64_t> Terms::TreeSize(const TreeName& tree) const {
     case TreeKind::kState:
       if (!plain || tree.at < 0 || tree.at > job_.steps) return missing();
       return program_->state.size();
+    case TreeKind::kWeights:
+      if (!plain || tree.at != 0) return missing();
+      return weights_.size();
     case TreeKind::kBatch:
       if (!plain || tree.at < 1 || tree.at > job_.steps) return missing();
       return fields_.size();
@@ -118,6 +150,11 @@ Bytes Terms::StateEntry(std::size_t tensor, const Digest& root) const {
 
 Bytes Terms::BatchEntry(std::size_t field, const Digest& root) const {
   return EntryBytes(kBatchTag, {fields_[field].name, fields_[field].type, root});
+}
+
+Bytes Terms::WeightEntry(std::size_t weight, const Digest& root) const {
+  const StateSpec& spec = program_->state[weights_[weight]];
+  return EntryBytes(kWeightsTag, {spec.name, spec.type, root});
 }
 
 }  // namespace assay::dispute

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,10 +18,15 @@
 
 namespace assay::dispute {
 
+// The bytes of some elements of tensor `tensor` of the starting state.
+using StartingBytes = std::function<Bytes(std::size_t tensor, Range elements)>;
+
 class Terms {
  public:
   // Both encodings as the job id binds them (docs/JOBS.md). They may be hostile.
   static Result<Terms> Make(Bytes job, Bytes program);
+  // With the program that this build makes of the job, so that it need not be sent. The id is the receipts' where everybody builds the same.
+  static Result<Terms> Rebuild(Bytes job);
 
   const Bytes& job_bytes() const { return job_bytes_; }
   const Bytes& program_bytes() const { return program_bytes_; }
@@ -31,6 +37,10 @@ class Terms {
   const JobInputs& inputs() const { return inputs_; }
   const Program& program() const { return *program_; }
   const StepNodes& nodes() const { return *nodes_; }
+
+  // Of a job that starts from a file of weights: what is in it, for whoever has the file. The job's encoding binds the file's hash alone.
+  void set_starting_weights(StartingBytes start) { start_ = std::move(start); }
+  const StartingBytes& starting_weights() const { return start_; }
 
   std::uint64_t entries() const;  // of the log
   // The steps that entry `index` covers: from (exclusive) to (inclusive). index >= 1.
@@ -45,6 +55,9 @@ class Terms {
   };
   std::span<const Field> fields() const { return fields_; }
 
+  // The delivered weights in name order, as places in the program's state.
+  std::span<const std::size_t> weights() const { return weights_; }
+
   // The number of leaves. An error: the job has no such tree.
   Result<std::uint64_t> TreeSize(const TreeName& tree) const;
   // The bytes of a tensor's tree (kStateTensor, kBatchField, kInput, kOutput).
@@ -53,6 +66,7 @@ class Terms {
   // The bytes of the state or batch entry that names a tensor with this root.
   Bytes StateEntry(std::size_t tensor, const Digest& root) const;
   Bytes BatchEntry(std::size_t field, const Digest& root) const;
+  Bytes WeightEntry(std::size_t weight, const Digest& root) const;
 
  private:
   Terms() = default;
@@ -63,6 +77,8 @@ class Terms {
   std::shared_ptr<const Program> program_;
   std::shared_ptr<const StepNodes> nodes_;
   std::vector<Field> fields_;
+  std::vector<std::size_t> weights_;
+  StartingBytes start_;
 };
 
 }  // namespace assay::dispute

@@ -136,23 +136,29 @@ InputSource StepNodes::Reduced(std::size_t output) const {
   return {.kind = InputSource::Kind::kNode, .node = tree_base_ + scalings + output};
 }
 
-// Node `at` of the tree: level by level, pairs in ascending order; a lone last operand of a level moves up as it is.
+// Operand `at` of a level of the tree of this micro output. Those of level 0 are the microbatches'.
+InputSource StepNodes::TreeOperand(std::size_t output, std::size_t level, std::size_t at) const {
+  std::size_t width = static_cast<std::size_t>(program_.microbatches),
+              sums = 0;  // of the level below, and the sums before its own
+  if (level == 0) return MicroOutput(output, static_cast<std::int64_t>(at));
+  for (std::size_t below = 0; below + 1 < level; ++below) {
+    sums += width / 2;
+    width = (width + 1) / 2;
+  }
+  if (at >= width / 2) return TreeOperand(output, level - 1, width - 1);  // a lone last operand moves up as it is
+  return {.kind = InputSource::Kind::kNode, .node = tree_base_ + (sums + at) * program_.micro.outputs().size() + output};
+}
+
+// Node `at` of the tree: level by level, pairs in ascending order; then the scalings.
 std::vector<InputSource> StepNodes::TreeSources(std::size_t at) const {
   const std::size_t outputs = program_.micro.outputs().size(), output = at % outputs;
-  const auto width = static_cast<std::size_t>(program_.microbatches);
-  std::size_t next = 0;
-  std::vector<InputSource> level;
-  for (std::size_t m = 0; m < width; ++m) level.push_back(MicroOutput(output, static_cast<std::int64_t>(m)));
-  while (level.size() > 1) {
-    std::vector<InputSource> above;
-    for (std::size_t pair = 0; pair + 1 < level.size(); pair += 2, ++next) {
-      if (at / outputs == next) return {level[pair], level[pair + 1]};
-      above.push_back({.kind = InputSource::Kind::kNode, .node = tree_base_ + next * outputs + output});
-    }
-    if (level.size() % 2 == 1) above.push_back(level.back());
-    level = std::move(above);
+  std::size_t width = static_cast<std::size_t>(program_.microbatches), sum = at / outputs, level = 0;
+  for (; width > 1 && sum >= width / 2; ++level) {
+    sum -= width / 2;
+    width = (width + 1) / 2;
   }
-  return {level.front()};
+  if (width == 1) return {TreeOperand(output, level, 0)};
+  return {TreeOperand(output, level, 2 * sum), TreeOperand(output, level, 2 * sum + 1)};
 }
 
 InputSource StepNodes::UpdateSource(ValueId value) const {

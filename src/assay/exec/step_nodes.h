@@ -35,6 +35,10 @@ class StepNodes {
   explicit StepNodes(const Program& program);
 
   std::size_t size() const { return update_base_ + program_.update.nodes().size(); }
+  // How many microbatches; the nodes of one; the first node after all microbatches and their tree.
+  std::size_t microbatches() const { return static_cast<std::size_t>(program_.microbatches); }
+  std::size_t micro_size() const { return program_.micro.nodes().size(); }
+  std::size_t update_begin() const { return update_base_; }
   std::vector<TensorType> OutputTypes(std::size_t node) const;
   OpInstance Instance(std::size_t node) const;
   // Where each input of the node comes from.
@@ -63,6 +67,7 @@ class StepNodes {
   // What micro output `output` is: of one microbatch, or after the tree.
   InputSource MicroOutput(std::size_t output, std::int64_t microbatch) const;
   InputSource Reduced(std::size_t output) const;
+  InputSource TreeOperand(std::size_t output, std::size_t level, std::size_t at) const;
   std::vector<InputSource> TreeSources(std::size_t at) const;
 
   const Program& program_;

@@ -1,17 +1,12 @@
 // Canonical encoding of a graph, and the decoder that verifies what it reads.
+#include <unordered_set>
+
 #include "assay/base/check.h"
 #include "assay/graph/graph.h"
+#include "assay/graph/program_limits.h"
 #include "assay/graph/type_codec.h"
 
 namespace assay {
-namespace {
-
-constexpr std::uint32_t kMaxValues = 1u << 24;
-// Names are searched one by one.
-constexpr std::uint32_t kMaxNames = 1u << 14;
-
-}  // namespace
-
 void Encode(const Graph& graph, ByteWriter& out) {
   out.U32(static_cast<std::uint32_t>(graph.inputs().size()));
   for (const NamedValue& input : graph.inputs()) {
@@ -36,15 +31,17 @@ void Encode(const Graph& graph, ByteWriter& out) {
 
 Result<Graph> DecodeGraph(const OpTable& table, ByteReader& in) {
   GraphBuilder builder(table);
+  std::unordered_set<std::string> input_names, output_names;
   ASSAY_ASSIGN(std::uint32_t inputs, in.U32());
   if (inputs > kMaxNames) return Err("program: {} inputs, at most {} allowed", inputs, kMaxNames);
   for (std::uint32_t i = 0; i < inputs; ++i) {
-    ASSAY_ASSIGN(std::string name, in.String());
+    ASSAY_ASSIGN(std::string name, DecodeName(in));
     ASSAY_ASSIGN(TensorType type, DecodeType(in));
-    if (builder.graph().FindInput(name)) return Err("program: input '{}' appears twice", name);
+    if (!input_names.insert(name).second) return Err("program: input '{}' appears twice", name);
     builder.Input(std::move(name), type);
   }
   ASSAY_ASSIGN(std::uint32_t nodes, in.U32());
+  if (nodes > kMaxNodes) return Err("program: {} nodes, at most {} allowed", nodes, kMaxNodes);
   for (std::uint32_t n = 0; n < nodes; ++n) {
     ASSAY_ASSIGN(std::uint16_t wire_id, in.U16());
     ASSAY_ASSIGN(std::uint16_t version, in.U16());
@@ -57,6 +54,7 @@ Result<Graph> DecodeGraph(const OpTable& table, ByteReader& in) {
     ASSAY_ASSIGN(Attrs attrs, DecodeAttrs(table[*op].attrs, in));
     ASSAY_ASSIGN(std::uint32_t count, in.U32());
     if (count > in.remaining() / 4) return Err("program: node {}: truncated inputs", n);
+    if (count > kMaxNames) return Err("program: node {}: {} inputs, at most {} allowed", n, count, kMaxNames);
     std::vector<ValueId> values;
     for (std::uint32_t k = 0; k < count; ++k) {
       ASSAY_ASSIGN(std::uint32_t v, in.U32());
@@ -69,10 +67,10 @@ Result<Graph> DecodeGraph(const OpTable& table, ByteReader& in) {
   ASSAY_ASSIGN(std::uint32_t outputs, in.U32());
   if (outputs > kMaxNames) return Err("program: {} outputs, at most {} allowed", outputs, kMaxNames);
   for (std::uint32_t i = 0; i < outputs; ++i) {
-    ASSAY_ASSIGN(std::string name, in.String());
+    ASSAY_ASSIGN(std::string name, DecodeName(in));
     ASSAY_ASSIGN(std::uint32_t v, in.U32());
     if (v >= builder.graph().values()) return Err("program: output '{}' names value {}, which does not exist", name, v);
-    if (builder.graph().FindOutput(name)) return Err("program: output '{}' appears twice", name);
+    if (!output_names.insert(name).second) return Err("program: output '{}' appears twice", name);
     builder.Output(std::move(name), v);
   }
   const std::size_t before = builder.graph().nodes().size();

@@ -1,5 +1,6 @@
 #include "assay/graph/graph.h"
 
+#include <unordered_set>
 #include <utility>
 
 #include "assay/base/check.h"
@@ -13,6 +14,14 @@ std::optional<std::size_t> Find(std::span<const NamedValue> values, std::string_
     if (values[i].name == name) return i;
   }
   return std::nullopt;
+}
+
+bool AreUnique(std::span<const NamedValue> values) {
+  std::unordered_set<std::string_view> names;
+  for (const NamedValue& value : values) {
+    if (!names.insert(value.name).second) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -31,7 +40,6 @@ std::optional<std::size_t> Graph::FindOutput(std::string_view name) const { retu
 
 ValueId GraphBuilder::Input(std::string name, TensorType type) {
   ASSAY_CHECK(graph_.nodes_.empty());
-  ASSAY_CHECK(!graph_.FindInput(name));
   const auto value = static_cast<ValueId>(graph_.types_.size());
   graph_.types_.push_back(type);
   graph_.inputs_.push_back({std::move(name), value});
@@ -74,11 +82,11 @@ std::vector<ValueId> GraphBuilder::Add(OpIndex op, Attrs attrs, std::vector<Valu
 
 void GraphBuilder::Output(std::string name, ValueId value) {
   ASSAY_CHECK(value < graph_.types_.size());
-  ASSAY_CHECK(!graph_.FindOutput(name));
   graph_.outputs_.push_back({std::move(name), value});
 }
 
 Graph GraphBuilder::Finish() && {
+  ASSAY_CHECK(AreUnique(graph_.inputs_) && AreUnique(graph_.outputs_));
   std::vector<bool> live(graph_.types_.size(), false);
   for (const NamedValue& output : graph_.outputs_) live[output.value] = true;
   std::vector<bool> keep(graph_.nodes_.size(), false);

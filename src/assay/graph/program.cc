@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string_view>
+#include <unordered_map>
 
+#include "assay/graph/program_limits.h"
 #include "assay/graph/type_codec.h"
 
 namespace assay {
@@ -11,8 +14,6 @@ namespace {
 
 constexpr std::array<std::uint8_t, 8> kMagic = {'a', 's', 's', 'a', 'y', 'p', 'r', 'g'};
 constexpr std::uint32_t kVersion = 1;
-constexpr std::uint32_t kMaxStates = 1u << 14;
-constexpr std::int64_t kMaxMicrobatches = std::int64_t{1} << 20;
 
 const TensorType kScalar{DType::kF32, {}};
 const TensorType kRngType{DType::kU32, {4}};
@@ -22,12 +23,6 @@ const TensorType kStepType{DType::kI64, {}};
 std::optional<std::string_view> After(std::string_view name, std::string_view prefix) {
   if (!name.starts_with(prefix) || name.size() == prefix.size()) return std::nullopt;
   return name.substr(prefix.size());
-}
-
-Status CheckName(std::string_view name) {
-  const bool graphic = std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c <= '~'; });
-  if (name.empty() || !graphic) return Err("program: a name is empty or holds something else than visible ASCII characters");
-  return {};
 }
 
 Status CheckType(std::string_view what, const TensorType& got, const TensorType& expected) {
@@ -93,15 +88,17 @@ Status VerifyMicro(const Program& program) {
 
 Status VerifyUpdate(const Program& program) {
   const Graph& update = program.update;
+  std::unordered_map<std::string_view, ValueId> micro_outputs;
+  for (const NamedValue& output : program.micro.outputs()) micro_outputs.emplace(output.name, output.value);
   for (const NamedValue& input : update.inputs()) {
     ASSAY_TRY(CheckName(input.name));
     const TensorType& type = update.type(input.value);
     if (const auto state = After(input.name, "state/")) {
       ASSAY_TRY(CheckState(program, input.name, *state, type));
     } else if (const auto reduced = After(input.name, "reduced/")) {
-      const auto output = program.micro.FindOutput(*reduced);
-      if (!output) return Err("program: update input '{}' names no micro output", input.name);
-      ASSAY_TRY(CheckType(input.name, type, program.micro.type(program.micro.outputs()[*output].value)));
+      const auto output = micro_outputs.find(*reduced);
+      if (output == micro_outputs.end()) return Err("program: update input '{}' names no micro output", input.name);
+      ASSAY_TRY(CheckType(input.name, type, program.micro.type(output->second)));
     } else if (input.name == "lr") {
       ASSAY_TRY(CheckType(input.name, type, kScalar));
     } else if (input.name == "step") {
@@ -126,7 +123,7 @@ Status VerifyUpdate(const Program& program) {
 
 Result<StateSpec> DecodeState(ByteReader& in) {
   StateSpec spec;
-  ASSAY_ASSIGN(spec.name, in.String());
+  ASSAY_ASSIGN(spec.name, DecodeName(in));
   ASSAY_ASSIGN(spec.type, DecodeType(in));
   ASSAY_ASSIGN(std::uint8_t kind, in.U8());
   if (kind > static_cast<std::uint8_t>(InitKind::kUniform))
@@ -156,6 +153,7 @@ Bytes Encode(const Program& program) {
 }
 
 Result<Program> DecodeProgram(const OpTable& table, ByteSpan bytes) {
+  if (bytes.size() > kMaxProgramBytes) return Err("program: {} bytes, at most {} allowed", bytes.size(), kMaxProgramBytes);
   ByteReader in(bytes, "program");
   ASSAY_ASSIGN(ByteSpan magic, in.Raw(kMagic.size()));
   if (!std::equal(magic.begin(), magic.end(), kMagic.begin()))
@@ -164,7 +162,7 @@ Result<Program> DecodeProgram(const OpTable& table, ByteSpan bytes) {
   if (version != kVersion) return Err("program: format version {}, this build knows {}", version, kVersion);
   Program program;
   ASSAY_ASSIGN(std::uint32_t states, in.U32());
-  if (states > kMaxStates) return Err("program: {} state tensors, at most {} allowed", states, kMaxStates);
+  if (states > kMaxNames) return Err("program: {} state tensors, at most {} allowed", states, kMaxNames);
   for (std::uint32_t i = 0; i < states; ++i) {
     ASSAY_ASSIGN(StateSpec spec, DecodeState(in));
     program.state.push_back(std::move(spec));

@@ -1,5 +1,9 @@
 #include "assay/graph/type_codec.h"
 
+#include <algorithm>
+
+#include "assay/graph/program_limits.h"
+
 namespace assay {
 
 bool WithinLimits(const Shape& shape) {
@@ -31,6 +35,20 @@ Result<TensorType> DecodeType(ByteReader& in) {
   }
   if (!WithinLimits(type.shape)) return Err("program: {} has more than 2^34 elements", ToString(type));
   return type;
+}
+
+Status CheckName(std::string_view name) {
+  const bool graphic = std::ranges::all_of(name, [](char c) { return c > ' ' && c <= '~'; });
+  if (name.empty() || !graphic) return Err("program: a name is empty or holds something else than visible ASCII characters");
+  if (name.size() > kMaxNameBytes)
+    return Err("program: a name has {} characters, at most {} allowed", name.size(), kMaxNameBytes);
+  return {};
+}
+
+Result<std::string> DecodeName(ByteReader& in) {
+  ASSAY_ASSIGN(std::string name, in.String());
+  ASSAY_TRY(CheckName(name));
+  return name;
 }
 
 }  // namespace assay

@@ -1,6 +1,9 @@
 // The encoding of a tensor's type inside graphs and programs (docs/formats/program.md).
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include "assay/base/bytes.h"
 #include "assay/tensor/tensor.h"
 
@@ -14,5 +17,9 @@ bool WithinLimits(const Shape& shape);
 
 void EncodeType(const TensorType& type, ByteWriter& out);
 Result<TensorType> DecodeType(ByteReader& in);
+
+// Names are visible ASCII, so that whatever names something can be printed.
+Status CheckName(std::string_view name);
+Result<std::string> DecodeName(ByteReader& in);
 
 }  // namespace assay

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "assay/job/fields.h"
+#include "assay/job/limits.h"
 #include "assay/ops/table.h"
 
 namespace assay {
@@ -135,6 +136,7 @@ Result<DecodedJob> DecodeAs(ByteSpan bytes, DataKind kind) {
 
 // Which kind of data it was is not encoded, only what that kind's samples are cut by; of the kinds with the same keys any will do.
 Result<DecodedJob> DecodeJob(ByteSpan bytes) {
+  if (bytes.size() > kMaxJobBytes) return Err("job encoding: {} bytes, at most {} allowed", bytes.size(), kMaxJobBytes);
   Result<DecodedJob> decoded = DecodeAs(bytes, DataKind::kTokens);
   for (const DataKind kind : {DataKind::kCifar10, DataKind::kFeatures}) {
     if (decoded) break;

@@ -83,7 +83,7 @@ void VisitBatch(FieldVisitor& v, BatchConfig& c, bool language) {
   v.Section("batch");
   v.Int("microbatch", c.microbatch, 1, 1 << 20);
   v.Int("microbatches", c.microbatches, 1, 1 << 16);
-  if (language) v.Int("sequence", c.sequence, 1, 1 << 20);
+  if (language) v.Int("sequence", c.sequence, 1, 1 << 18);
 }
 
 void VisitOptimizer(FieldVisitor& v, OptimizerConfig& c) {

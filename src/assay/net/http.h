@@ -25,6 +25,7 @@ struct HttpResponse {
   int status = 200;
   std::string content_type = "application/octet-stream";
   Bytes body;
+  int retry_after_s = 0;  // with 429 and 503: when to ask again; 0 where that is left open
 };
 
 // A plain-text answer of one line.

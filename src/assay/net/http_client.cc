@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <optional>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 #ifdef ASSAY_HAVE_TLS
 #include <boost/asio/ssl/host_name_verification.hpp>
 #endif
@@ -26,6 +28,28 @@ namespace {
 using namespace net_internal;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
+
+constexpr milliseconds kPause(250);            // between attempts
+constexpr milliseconds kLongestPause(10'000);  // whatever the server asks for
+
+// How a call ended, as far as it says whether to make it again.
+enum class Ending { kFinal, kLater, kTimedOut };
+
+// Faults of the connection, not of what was said on it.
+bool IsCut(const error_code& error) {
+#ifdef ASSAY_HAVE_TLS
+  if (error == asio::ssl::error::stream_truncated) return true;
+#endif
+  return error == http::error::end_of_stream || error == http::error::partial_message || error == beast::error::timeout ||
+         error == asio::error::eof || error.category() == asio::error::get_system_category();
+}
+
+// Zero where it is a date, or nothing.
+int ParseRetryAfter(std::string_view text) {
+  int seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  return error == std::errc() && end == text.data() + text.size() ? std::max(seconds, 0) : 0;
+}
 
 struct Call {
   std::string_view method;
@@ -44,6 +68,8 @@ class HttpClient::Impl {
 
   Status Prepare();
   Result<HttpResponse> Run(std::string_view method, std::string_view path, ByteSpan body, int timeout_ms);
+  Result<HttpResponse> RunPatiently(std::string_view path, int timeout_ms, int attempt_ms);
+  bool later() const { return ending_ == Ending::kLater; }
   void Cancel();
 
  private:
@@ -54,17 +80,20 @@ class HttpClient::Impl {
   asio::awaitable<Status> Secure();
   asio::awaitable<Result<HttpResponse>> Exchange(const Call& call);
   std::string RequestHeader(const Call& call) const;
-  Error Failure(std::string_view what, const error_code& error) const;
+  Error Failure(std::string_view what, const error_code& error);
+  void Pause(SteadyTime until);
 
   const Url base_;
   const ClientOptions options_;
   Resolver resolver_;
   std::atomic<bool> cancelled_ = false;
+  Ending ending_ = Ending::kFinal;
   asio::io_context io_{1};
 #ifdef ASSAY_HAVE_TLS
   asio::ssl::context tls_{asio::ssl::context::tls_client};
 #endif
   std::unique_ptr<Link> link_;
+  asio::steady_timer pause_{io_};
 };
 
 Status HttpClient::Impl::Prepare() {
@@ -112,12 +141,47 @@ Result<HttpResponse> HttpClient::Impl::Run(std::string_view method, std::string_
             .deadline = deadline,
             .connect_deadline = std::min(deadline, start + milliseconds(options_.connect_timeout_ms)),
             .addresses = {}};
+  ending_ = Ending::kFinal;
   Result<HttpResponse> result = Perform(call);
-  if (result) return result;
+  if (result) {
+    ending_ = result->status == 429 || result->status == 503 ? Ending::kLater : Ending::kFinal;
+    return result;
+  }
   link_.reset();
-  if (cancelled_) return Err("{}: cancelled", name());
-  if (steady_clock::now() >= deadline) return Err("{}: no complete answer within {} ms", name(), timeout_ms);
+  if (cancelled_) {
+    ending_ = Ending::kFinal;
+    return Err("{}: cancelled", name());
+  }
+  if (steady_clock::now() >= deadline) {
+    ending_ = Ending::kTimedOut;
+    return Err("{}: no complete answer within {} ms", name(), timeout_ms);
+  }
   return Err("{}: {}", name(), result.error().message);
+}
+
+Result<HttpResponse> HttpClient::Impl::RunPatiently(std::string_view path, int timeout_ms, int attempt_ms) {
+  const SteadyTime deadline = steady_clock::now() + milliseconds(std::max(timeout_ms, 0));
+  for (;;) {
+    const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now()).count();
+    Result<HttpResponse> result = Run("GET", path, {}, static_cast<int>(std::clamp<std::int64_t>(left, 0, attempt_ms)));
+    if (ending_ == Ending::kFinal) return result;
+    const milliseconds asked = result ? milliseconds(1000LL * result->retry_after_s) : milliseconds(0);
+    const SteadyTime again = steady_clock::now() + (asked > milliseconds(0) ? std::min(asked, kLongestPause) : kPause);
+    if (again >= deadline) return result;
+    Pause(again);
+  }
+}
+
+void HttpClient::Impl::Pause(SteadyTime until) {
+  if (cancelled_) return;
+  try {
+    pause_.expires_at(until);
+    pause_.async_wait([](const error_code&) {});
+    io_.restart();
+    io_.run();
+  } catch (const std::exception&) {
+    return;  // Out of memory: no pause.
+  }
 }
 
 Result<HttpResponse> HttpClient::Impl::Perform(Call& call) {
@@ -166,6 +230,7 @@ asio::awaitable<Status> HttpClient::Impl::Connect(const Call& call) {
         std::max(call.connect_deadline - now, steady_clock::duration(0)) / static_cast<int>(call.addresses.size() - i);
     beast::tcp_stream& tcp = link_->tcp();
     tcp.expires_at(now + share);
+    ending_ = Ending::kFinal;  // whatever became of the address before
     error_code error;
     const asio::ip::tcp::endpoint endpoint(asio::ip::make_address(call.addresses[i], error), base_.server.port);
     if (!error) co_await tcp.async_connect(endpoint, Into(error));
@@ -225,13 +290,15 @@ asio::awaitable<Result<HttpResponse>> HttpClient::Impl::Exchange(const Call& cal
   response.status = static_cast<int>(parser.get().result_int());
   if (response.status < 200) co_return Err("status {} is not an answer", response.status);
   response.content_type = std::string(parser.get()[http::field::content_type]);
+  response.retry_after_s = ParseRetryAfter(std::string(parser.get()[http::field::retry_after]));
   error = co_await Read(*link_, parser, &response.body);
   if (error) co_return tl::unexpected(Failure("incomplete answer", error));
   if (write_error || !parser.keep_alive()) link_.reset();
   co_return response;
 }
 
-Error HttpClient::Impl::Failure(std::string_view what, const error_code& error) const {
+Error HttpClient::Impl::Failure(std::string_view what, const error_code& error) {
+  ending_ = IsCut(error) ? Ending::kLater : Ending::kFinal;
   if (error == http::error::body_limit) return {fmt::format("the answer is larger than {} bytes", options_.max_response_bytes)};
   if (error == http::error::header_limit)
     return {fmt::format("the answer's header is larger than {} bytes", options_.max_header_bytes)};
@@ -251,6 +318,7 @@ void HttpClient::Impl::Cancel() {
   try {
     asio::post(io_, [this] {
       if (link_ != nullptr) link_->tcp().close();
+      pause_.cancel();
     });
   } catch (const std::exception&) {
     // Out of memory: the call ends at its deadline.
@@ -276,6 +344,12 @@ Result<HttpResponse> HttpClient::Get(std::string_view path, int timeout_ms) { re
 
 Result<HttpResponse> HttpClient::Post(std::string_view path, ByteSpan body, int timeout_ms) {
   return impl_->Run("POST", path, body, timeout_ms);
+}
+
+bool HttpClient::later() const { return impl_->later(); }
+
+Result<HttpResponse> HttpClient::GetPatiently(std::string_view path, int timeout_ms, int attempt_ms) {
+  return impl_->RunPatiently(path, timeout_ms, std::max(attempt_ms, 1));
 }
 
 void HttpClient::Cancel() { impl_->Cancel(); }

@@ -1,8 +1,9 @@
 // An HTTP/1.1 client of one server, for small messages, which does not trust the server.
 //
 // A call ends by its deadline, whatever the server sends or does not send, and holds no more than the limits of the options in memory.
-// The connection is kept for the next call where the server agrees. Nothing is retried and no redirection is followed: a call that fails
-// may have reached the server, and only the caller knows whether it may be repeated. Certificates are always verified.
+// The connection is kept for the next call where the server agrees. No redirection is followed. Get and Post retry nothing: a call that
+// fails may have reached the server, and only the caller knows whether it may be repeated; `later()` says whether that makes sense, and
+// GetPatiently does it. Certificates are always verified.
 //
 // One call at a time; Cancel may come from any thread.
 #pragma once
@@ -36,6 +37,15 @@ class HttpClient {
   // Any status that the server answers with is a response, not an error. Errors name the URL.
   Result<HttpResponse> Get(std::string_view path, int timeout_ms);
   Result<HttpResponse> Post(std::string_view path, ByteSpan body, int timeout_ms);
+
+  // Whether the last call failed in a way that passes: the server answered 429 or 503, or it could not be reached, or cut the connection
+  // before its answer was whole. Not after a deadline, an answer that is not one, or a certificate that is not trusted.
+  bool later() const;
+
+  // Get, again and again while `later()`, until `timeout_ms` is over; what came last is the result. Between attempts it waits for as long
+  // as the server asks for, up to ten seconds, or else a quarter of a second. An attempt that has taken `attempt_ms` is given up and made
+  // again, since a connection may be dead without a word.
+  Result<HttpResponse> GetPatiently(std::string_view path, int timeout_ms, int attempt_ms = 20'000);
 
   // Ends the call under way, and every later one, with an error.
   void Cancel();

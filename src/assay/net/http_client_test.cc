@@ -163,6 +163,89 @@ TEST(HttpClient, EarlyRefusals) {
   EXPECT_EQ(response->status, 413);
 }
 
+TEST(HttpClient, WhatMayPass) {
+  const auto later = [](const std::string& url) {
+    const auto client = ClientOf(url);
+    static_cast<void>(client->Get("/x", 300));
+    return client->later();
+  };
+  EXPECT_TRUE(later("http://127.0.0.1:1"));  // nobody listens
+  const auto answers = [&](const std::string& text) {
+    const RawServer server(Say(text));
+    return later(server.url());
+  };
+  EXPECT_TRUE(answers("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"));
+  EXPECT_TRUE(answers("HTTP/1.1 429 Busy\r\nContent-Length: 0\r\n\r\n"));
+  EXPECT_TRUE(answers(""));
+  EXPECT_TRUE(answers("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"));
+  EXPECT_FALSE(answers("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
+  EXPECT_FALSE(answers("HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"));
+  EXPECT_FALSE(answers("HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"));
+  EXPECT_FALSE(answers("garbage\r\n\r\n"));
+  const RawServer resetting([](const RawSocket& peer) {
+    peer.ResetOnClose();
+    peer.Receive("\r\n\r\n");
+  });
+  EXPECT_TRUE(later(resetting.url()));
+  const RawServer silent([](const RawSocket& peer) { peer.Receive(); });
+  EXPECT_FALSE(later(silent.url()));  // the time was the caller's
+}
+
+TEST(HttpClient, PatienceWithServersThatAreBusy) {
+  std::atomic<int> calls = 0;
+  const RawServer server([&](const RawSocket& peer) {
+    peer.Receive("\r\n\r\n");
+    switch (calls++) {
+      case 0:
+        return static_cast<void>(
+            peer.Send("HTTP/1.1 503 Busy\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"));
+      case 1: return;                                    // cut
+      case 2: return static_cast<void>(peer.Receive());  // no word
+      case 3: return static_cast<void>(peer.Send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"));
+      default: return static_cast<void>(peer.Send("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"));
+    }
+  });
+  const auto begun = steady_clock::now();
+  const auto response = ClientOf(server.url())->GetPatiently("/x", kTimeoutMs, 300);
+  ASSERT_TRUE(response) << response.error().message;
+  EXPECT_EQ(response->status, 200);
+  EXPECT_EQ(calls, 5);
+  EXPECT_GE(steady_clock::now() - begun, milliseconds(1000 + 250 + 300 + 250 + 250));
+}
+
+TEST(HttpClient, PatienceEnds) {
+  const auto begun = steady_clock::now();
+  const auto refused = ClientOf("http://127.0.0.1:1")->GetPatiently("/x", 600);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "http://127.0.0.1:1/x: cannot connect: Connection refused");
+  EXPECT_GE(steady_clock::now() - begun, milliseconds(500));
+  EXPECT_LT(steady_clock::now() - begun, milliseconds(3000));
+
+  const RawServer busy(Say("HTTP/1.1 503 Busy\r\nRetry-After: 999999\r\nContent-Length: 0\r\n\r\n"));
+  EXPECT_EQ(ClientOf(busy.url())->GetPatiently("/x", 600)->status, 503);
+
+  std::atomic<int> calls = 0;
+  const RawServer absent([&](const RawSocket& peer) {
+    ++calls;
+    Say("HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n")(RawSocket(dup(peer.descriptor())));
+  });
+  EXPECT_EQ(ClientOf(absent.url())->GetPatiently("/x", 600)->status, 404);
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(HttpClient, CancelEndsPatience) {
+  const auto client = ClientOf("http://127.0.0.1:1");
+  std::thread canceller([&] {
+    std::this_thread::sleep_for(milliseconds(50));
+    client->Cancel();
+  });
+  const auto begun = steady_clock::now();
+  const auto response = client->GetPatiently("/x", 60'000);
+  canceller.join();
+  EXPECT_FALSE(response);
+  EXPECT_LT(steady_clock::now() - begun, milliseconds(5000));
+}
+
 TEST(HttpClient, CancelEndsACallAndAllLaterOnes) {
   const RawServer server([](const RawSocket& peer) { peer.Receive("no such bytes"); });
   const auto client = ClientOf(server.url());

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <map>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <thread>
 
 #include <boost/asio/co_spawn.hpp>
@@ -16,6 +16,7 @@
 
 #include "assay/base/quote.h"
 #include "assay/net/link-inl.h"
+#include "assay/net/places.h"
 #include "assay/net/resolve.h"
 #include "assay/net/url.h"
 #include "assay/net/work_queue.h"
@@ -27,29 +28,21 @@ using namespace net_internal;
 using asio::ip::tcp;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kLinger(1000);                    // for a peer to read the last answer before its connection ends
-constexpr milliseconds kAcceptPause(100);                // after a failure to accept, which is mostly a lack of descriptors
+constexpr milliseconds kLinger(1000);      // for a peer to read the last answer before its connection ends
+constexpr milliseconds kAcceptPause(100);  // after a failure to accept, which is mostly a lack of descriptors
+constexpr int kRetryAfterSeconds = 1;
 constexpr std::size_t kMaxLimit = std::size_t{1} << 31;  // of the options
 
 using RequestParser = http::request_parser<http::buffer_body>;
 
-// A connection as Stop sees it.
+using Doing = Places::Doing;
+
+// A connection. Other coroutines of the thread of input and output may close its socket while it waits for its peer.
 struct Session {
+  Places::Id id;
+  std::string address;  // of the peer, as the handler sees it
+  std::string peer;     // as places and turns are counted
   Link link;
-  bool busy = false;  // its request waits for the handler, or is answered
-};
-
-// Puts a session on the list while it lasts.
-class Registration {
- public:
-  Registration(std::set<Session*>& all, Session* session) : all_(all), session_(session) { all_.insert(session_); }
-  ~Registration() { all_.erase(session_); }
-  Registration(const Registration&) = delete;
-  Registration& operator=(const Registration&) = delete;
-
- private:
-  std::set<Session*>& all_;
-  Session* session_;
 };
 
 // A request on its way through a worker. `done` is never reached; cancelling it wakes the connection.
@@ -61,10 +54,14 @@ struct Handling {
   bool finished = false;  // touched by the thread of input and output alone
 };
 
-std::string PeerOf(const tcp::socket& socket) {
-  error_code error;
-  const tcp::endpoint peer = socket.remote_endpoint(error);
-  return error ? std::string() : HostPort{peer.address().to_string(), peer.port()}.ToString();
+std::string AddressOf(const tcp::endpoint& endpoint) {
+  return HostPort{endpoint.address().to_string(), endpoint.port()}.ToString();
+}
+
+HttpResponse Later(std::string_view why) {
+  HttpResponse response = TextResponse(503, why);
+  response.retry_after_s = kRetryAfterSeconds;
+  return response;
 }
 
 HttpRequest Convert(const http::request<http::buffer_body>& message, Bytes body, const std::string& peer) {
@@ -86,11 +83,13 @@ std::optional<HttpResponse> Complaint(const error_code& error) {
 
 Status CheckOptions(const ServerOptions& options) {
   if (options.workers < 1 || options.workers > 4096) return Err("server: expected 1 to 4096 workers, got {}", options.workers);
-  if (options.max_connections < 1) return Err("server: expected at least 1 connection");
+  if (options.max_connections < 1 || options.max_connections_per_peer < 1 || options.max_requests_per_peer < 1) {
+    return Err("server: expected at least 1 connection, and 1 connection and 1 request of each peer");
+  }
   if (options.max_header_bytes < 1 || options.max_header_bytes > kMaxLimit || options.max_body_bytes > kMaxLimit) {
     return Err("server: expected limits of at most {} bytes for headers and bodies", kMaxLimit);
   }
-  if (options.idle_timeout_ms < 1 || options.read_timeout_ms < 1 || options.write_timeout_ms < 1) {
+  if (std::min({options.idle_timeout_ms, options.header_timeout_ms, options.read_timeout_ms, options.write_timeout_ms}) < 1) {
     return Err("server: expected timeouts of at least 1 ms");
   }
   if (options.certificate_file.empty() != options.key_file.empty()) {
@@ -104,7 +103,10 @@ Status CheckOptions(const ServerOptions& options) {
 class HttpServer::Impl {
  public:
   Impl(const ServerOptions& options, Handler handler)
-      : options_(options), handler_(std::move(handler)), queue_(options.workers, options.max_queued) {}
+      : options_(options),
+        handler_(std::move(handler)),
+        places_(options.max_connections, options.max_connections_per_peer),
+        queue_({.threads = options.workers, .waiting = options.max_queued, .per_peer = options.max_requests_per_peer}) {}
 
   Status Start();
   void Stop();
@@ -122,12 +124,14 @@ class HttpServer::Impl {
   asio::awaitable<void> Accept();
   void Admit(tcp::socket socket);
   void TurnAway(tcp::socket& socket) const;
-  asio::awaitable<void> Serve(tcp::socket socket);
+  void Open(tcp::socket socket, const tcp::endpoint& endpoint, std::string peer, Places::Id id);
+  void Close(Places::Id id);
+  asio::awaitable<void> Serve(std::shared_ptr<Session> session);
   Link LinkOn(tcp::socket socket);
   asio::awaitable<void> ServeRequests(Session& session);
   asio::awaitable<error_code> ReadRequest(Link& link, RequestParser& parser, Bytes& body) const;
   asio::awaitable<error_code> WriteResponse(Link& link, HttpResponse response, bool head, bool keep_alive) const;
-  asio::awaitable<HttpResponse> Answer(HttpRequest request);
+  asio::awaitable<HttpResponse> Answer(HttpRequest request, const std::string& peer);
   asio::awaitable<void> Linger(beast::tcp_stream& stream);
   HttpResponse CallHandler(HttpRequest request) const;
 
@@ -141,7 +145,9 @@ class HttpServer::Impl {
   tcp::acceptor acceptor_{io_};
   asio::steady_timer pause_{io_};
   tcp::endpoint endpoint_;
-  std::set<Session*> sessions_;  // with stopping_, of the thread of input and output alone
+  // These three are of the thread of input and output alone. Who has lost its place is a session until its coroutine has ended.
+  Places places_;
+  std::map<Places::Id, Session*> sessions_;
   bool stopping_ = false;
   WorkQueue queue_;
   std::thread thread_;
@@ -233,21 +239,49 @@ asio::awaitable<void> HttpServer::Impl::Accept() {
 }
 
 void HttpServer::Impl::Admit(tcp::socket socket) {
+  error_code error;
+  const tcp::endpoint endpoint = socket.remote_endpoint(error);
+  if (error) return;  // It has left already.
+  std::optional<Places::Admission> place;
   try {
-    if (sessions_.size() >= options_.max_connections) return TurnAway(socket);
-    error_code ignored;
-    socket.set_option(tcp::no_delay(true), ignored);
-    socket.set_option(asio::socket_base::keep_alive(true), ignored);
-    asio::co_spawn(io_, Serve(std::move(socket)), [](const std::exception_ptr&) {});
+    std::string peer = PeerOfAddress(endpoint.address().to_string());
+    place = places_.Admit(peer);
+    if (!place) return TurnAway(socket);
+    if (place->dismissed) Close(*place->dismissed);
+    Open(std::move(socket), endpoint, std::move(peer), place->id);
   } catch (const std::exception&) {
-    return;  // Out of memory: this connection is closed.
+    // Out of memory: this connection is closed.
+    if (place) places_.Leave(place->id);
   }
+}
+
+void HttpServer::Impl::Open(tcp::socket socket, const tcp::endpoint& endpoint, std::string peer, Places::Id id) {
+  error_code ignored;
+  socket.set_option(tcp::no_delay(true), ignored);
+  socket.set_option(asio::socket_base::keep_alive(true), ignored);
+  const auto session = std::make_shared<Session>(
+      Session{.id = id, .address = AddressOf(endpoint), .peer = std::move(peer), .link = LinkOn(std::move(socket))});
+  sessions_.emplace(id, session.get());
+  try {
+    asio::co_spawn(io_, Serve(session), [this, id](const std::exception_ptr&) {
+      places_.Leave(id);
+      sessions_.erase(id);
+    });
+  } catch (...) {
+    sessions_.erase(id);
+    throw;
+  }
+}
+
+void HttpServer::Impl::Close(Places::Id id) {
+  const auto session = sessions_.find(id);
+  if (session != sessions_.end()) session->second->link.tcp().close();
 }
 
 // What fits into the empty buffer of a fresh connection, without waiting; a peer that speaks TLS is closed in silence.
 void HttpServer::Impl::TurnAway(tcp::socket& socket) const {
   static constexpr std::string_view kAnswer =
-      "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+      "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n";
   error_code ignored;
   socket.non_blocking(true, ignored);
   if (options_.key_file.empty()) socket.write_some(asio::buffer(kAnswer), ignored);
@@ -261,19 +295,16 @@ Link HttpServer::Impl::LinkOn(tcp::socket socket) {
   return Link(std::move(socket));
 }
 
-asio::awaitable<void> HttpServer::Impl::Serve(tcp::socket socket) {
-  Session session{.link = LinkOn(std::move(socket))};
-  const Registration registration(sessions_, &session);
+asio::awaitable<void> HttpServer::Impl::Serve(std::shared_ptr<Session> session) {
 #ifdef ASSAY_HAVE_TLS
-  session.link.tcp().expires_after(milliseconds(options_.read_timeout_ms));
-  const error_code error = co_await session.link.Handshake(asio::ssl::stream_base::server);
+  session->link.tcp().expires_after(milliseconds(options_.header_timeout_ms));
+  const error_code error = co_await session->link.Handshake(asio::ssl::stream_base::server);
   if (error) co_return;
 #endif
-  co_await ServeRequests(session);
+  co_await ServeRequests(*session);
 }
 
 asio::awaitable<void> HttpServer::Impl::ServeRequests(Session& session) {
-  const std::string peer = PeerOf(session.link.tcp().socket());
   bool keep_alive = true;
   while (keep_alive && !stopping_) {
     RequestParser parser;
@@ -285,20 +316,22 @@ asio::awaitable<void> HttpServer::Impl::ServeRequests(Session& session) {
       if (!response) co_return;
       keep_alive = false;
     } else {
-      session.busy = true;
+      places_.Set(session.id, Doing::kBusy);
       session.link.tcp().expires_never();
-      response = co_await Answer(Convert(parser.get(), std::move(body), peer));
+      response = co_await Answer(Convert(parser.get(), std::move(body), session.address), session.peer);
       keep_alive = parser.keep_alive() && !stopping_;
     }
     const bool head = !error && parser.get().method() == http::verb::head;
+    places_.Set(session.id, Doing::kSending);
     const error_code lost = co_await WriteResponse(session.link, *std::move(response), head, keep_alive);
-    session.busy = false;
     if (lost) co_return;
+    places_.Set(session.id, Doing::kWaiting);
   }
+  places_.Set(session.id, Doing::kLeaving);
   co_await Linger(session.link.tcp());
 }
 
-// The header's end and the body's are awaited together: however slowly the bytes come, the time for a request is the same.
+// However slowly the bytes come, the time for a header and that for a request are the same.
 asio::awaitable<error_code> HttpServer::Impl::ReadRequest(Link& link, RequestParser& parser, Bytes& body) const {
   parser.header_limit(static_cast<std::uint32_t>(options_.max_header_bytes));
   parser.body_limit(options_.max_body_bytes);
@@ -307,8 +340,10 @@ asio::awaitable<error_code> HttpServer::Impl::ReadRequest(Link& link, RequestPar
     link.tcp().expires_after(milliseconds(options_.idle_timeout_ms));
     error = co_await ReadMore(link, parser);
   }
-  link.tcp().expires_after(milliseconds(options_.read_timeout_ms));
+  const auto begun = std::chrono::steady_clock::now();
+  link.tcp().expires_at(begun + milliseconds(std::min(options_.header_timeout_ms, options_.read_timeout_ms)));
   if (!error) error = co_await Read(link, parser, nullptr);
+  link.tcp().expires_at(begun + milliseconds(options_.read_timeout_ms));
   if (!error && beast::iequals(parser.get()[http::field::expect], "100-continue")) {
     error = co_await link.Write("HTTP/1.1 100 Continue\r\n\r\n", {});
   }
@@ -323,6 +358,7 @@ asio::awaitable<error_code> HttpServer::Impl::WriteResponse(Link& link, HttpResp
       fmt::format("HTTP/1.1 {} {}\r\nConnection: {}\r\n", response.status,
                   std::string_view(http::obsolete_reason(http::int_to_status(static_cast<unsigned>(response.status)))),
                   keep_alive ? "keep-alive" : "close");
+  if (response.retry_after_s > 0) header += fmt::format("Retry-After: {}\r\n", response.retry_after_s);
   const bool bare = response.status == 204 || response.status == 304;  // statuses that come without a body
   if (!bare)
     header += fmt::format("Content-Type: {}\r\nContent-Length: {}\r\n", OneLine(response.content_type), response.body.size());
@@ -332,16 +368,20 @@ asio::awaitable<error_code> HttpServer::Impl::WriteResponse(Link& link, HttpResp
   co_return error;
 }
 
-asio::awaitable<HttpResponse> HttpServer::Impl::Answer(HttpRequest request) {
+asio::awaitable<HttpResponse> HttpServer::Impl::Answer(HttpRequest request, const std::string& peer) {
   const auto handling = std::make_shared<Handling>(io_, std::move(request));
-  const bool queued = queue_.TryPush([this, handling](bool stopping) {
-    handling->response = stopping ? TextResponse(503, "the server is stopping") : CallHandler(std::move(handling->request));
+  const bool queued = queue_.TryPush(peer, [this, handling](WorkQueue::Turn turn) {
+    switch (turn) {
+      case WorkQueue::Turn::kRun: handling->response = CallHandler(std::move(handling->request)); break;
+      case WorkQueue::Turn::kDisplaced: handling->response = Later("the server is busy"); break;
+      case WorkQueue::Turn::kStopping: handling->response = Later("the server is stopping"); break;
+    }
     asio::post(io_, [handling] {
       handling->finished = true;
       handling->done.cancel();
     });
   });
-  if (!queued) co_return TextResponse(503, "the server is busy");
+  if (!queued) co_return Later("the server is busy");
   error_code ignored;
   while (!handling->finished) co_await handling->done.async_wait(Into(ignored));
   co_return std::move(handling->response);
@@ -372,8 +412,8 @@ void HttpServer::Impl::Stop() {
     error_code ignored;
     acceptor_.close(ignored);
     pause_.cancel();
-    for (Session* session : sessions_) {
-      if (!session->busy) session->link.tcp().close();
+    for (const auto& [id, session] : sessions_) {
+      if (!places_.IsAtWork(id)) session->link.tcp().close();
     }
   });
   queue_.Stop();

@@ -1,9 +1,14 @@
 // An HTTP/1.1 server for small messages from peers who may be hostile.
 //
-// One thread does all input and output; the handler runs on worker threads, as many as the options say, and may take minutes. Whatever a
-// peer does, it holds one of `max_connections` places, for a bounded time unless its request is being handled, and at most
-// `max_header_bytes` + `max_body_bytes` of memory. A peer that breaks the protocol gets a 4xx answer or none; one that comes when all
-// places or the queue are full gets 503. With certificate and key the server speaks TLS (1.2 or later) only.
+// One thread does all input and output and never waits for a peer; the handler runs on worker threads, as many as the options say, and may
+// take minutes. A connection holds one of `max_connections` places, for a bounded time unless its request is being handled, and at most
+// `max_header_bytes` + `max_body_bytes` of memory besides its answer. A peer that breaks the protocol gets a 4xx answer or none. With
+// certificate and key the server speaks TLS (1.2 or later) only.
+//
+// Slow, idle and greedy peers do not keep others out. Connections are counted by address (places.h): where a peer or the server has no place
+// left, a new connection takes that of one whose request is not being handled, of the peer that holds most. Requests take turns by
+// address (work_queue.h). What cannot be served gets 503 with Retry-After, which says nothing but "later": a client that repeats its
+// request is served. Behind a proxy all peers have its address, and the limits for one peer should be those for all.
 #pragma once
 
 #include <cstddef>
@@ -19,13 +24,16 @@ namespace assay {
 
 struct ServerOptions {
   std::string listen = "127.0.0.1:0";  // HOST:PORT; port 0 picks a free one
-  int workers = 2;                     // handlers that run at the same time
+  int workers = 2;                     // handlers that run at the same time; one peer alone is given half of them
   std::size_t max_queued = 64;         // requests that wait for a worker
-  std::size_t max_connections = 256;
+  std::size_t max_connections = 256;   // should be more than the workers and the queue hold, which keep their places
+  std::size_t max_connections_per_peer = 64;
+  std::size_t max_requests_per_peer = 16;  // that wait for a worker or have one
   std::size_t max_header_bytes = 8 << 10;
   std::size_t max_body_bytes = 16 << 20;
   int idle_timeout_ms = 30'000;    // from a connection's beginning, or an answer, to the first byte of a request
-  int read_timeout_ms = 60'000;    // from the first byte of a request to its last; the same for a TLS handshake
+  int header_timeout_ms = 10'000;  // from the first byte of a request to the end of its header; the same for a TLS handshake
+  int read_timeout_ms = 60'000;    // from the first byte of a request to its last
   int write_timeout_ms = 60'000;   // for the whole answer
   std::string certificate_file{};  // PEM, the chain from the server's own on; both files or neither
   std::string key_file{};          // PEM

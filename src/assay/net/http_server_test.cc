@@ -99,7 +99,7 @@ TEST(HttpServer, WhatAHandlerDoesWrongIsA500) {
 }
 
 TEST(HttpServer, ManyConnectionsAtOnce) {
-  const auto server = Serve({.workers = 4, .max_queued = 1000}, Echo);
+  const auto server = Serve({.workers = 4, .max_queued = 1000, .max_requests_per_peer = 1000}, Echo);
   std::atomic<int> good = 0;
   std::vector<std::thread> threads;
   for (int t = 0; t < 48; ++t) {
@@ -214,16 +214,6 @@ TEST(HttpServer, SlowPeersLoseTheirPlace) {
   EXPECT_TRUE(IsServed(*ClientOf(*server)));
 }
 
-TEST(HttpServer, ConnectionsBeyondTheLimitAreTurnedAway) {
-  const auto server = Serve({.max_connections = 1}, Echo);
-  const RawSocket first = RawSocket::ConnectTo(server->port());
-  ASSERT_TRUE(first.Send(kGet));
-  first.Receive("\r\n\r\n");
-  EXPECT_TRUE(RawSocket::ConnectTo(server->port()).Receive().starts_with("HTTP/1.1 503 "));
-  ASSERT_TRUE(first.Send(kGet));
-  EXPECT_TRUE(first.Receive("\r\n\r\n").starts_with("HTTP/1.1 200 "));
-}
-
 // Handlers that wait until the test lets them go.
 struct Gate {
   std::atomic<int> inside = 0;
@@ -240,6 +230,38 @@ struct Gate {
     while (inside < count) std::this_thread::sleep_for(milliseconds(1));
   }
 };
+
+// One that waits gives way to a new one; one whose request is being handled does not.
+TEST(HttpServer, ConnectionsBeyondTheLimit) {
+  Gate gate;
+  const auto server = Serve({.max_connections = 1}, gate.Handler());
+  const RawSocket waiting = RawSocket::ConnectTo(server->port());
+  const RawSocket handled = RawSocket::ConnectTo(server->port());
+  EXPECT_EQ(waiting.Receive(), "");
+  ASSERT_TRUE(handled.Send(kGet));
+  gate.AwaitInside(1);
+  const std::string refused = RawSocket::ConnectTo(server->port()).Receive();
+  EXPECT_TRUE(refused.starts_with("HTTP/1.1 503 ")) << refused;
+  EXPECT_NE(refused.find("\r\nRetry-After: 1\r\n"), std::string::npos) << refused;
+  gate.go.set_value();
+  EXPECT_TRUE(handled.Receive("done\n").starts_with("HTTP/1.1 200 "));
+}
+
+TEST(HttpServer, HeadersThatDoNotComeToAnEnd) {
+  const auto server = Serve({.header_timeout_ms = 150}, Echo);
+  const auto start = steady_clock::now();
+  const RawSocket header = RawSocket::ConnectTo(server->port());
+  const RawSocket body = RawSocket::ConnectTo(server->port());
+  ASSERT_TRUE(body.Send("POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\n"));
+  for (bool open = true; open && steady_clock::now() - start < milliseconds(kTimeoutMs);) {
+    open = header.Send("x");
+    std::this_thread::sleep_for(milliseconds(10));
+  }
+  EXPECT_LT(steady_clock::now() - start, milliseconds(kTimeoutMs / 2));
+  // The body has more time.
+  ASSERT_TRUE(body.Send("x"));
+  EXPECT_TRUE(body.Receive("\r\n\r\nx").starts_with("HTTP/1.1 200 "));
+}
 
 TEST(HttpServer, RequestsBeyondTheQueueAreRefused) {
   Gate gate;

@@ -1,4 +1,5 @@
-// Peers that do not keep to the protocol, on plain blocking sockets of 127.0.0.1. Every wait ends after ten seconds.
+// Peers that do not keep to the protocol, on plain blocking sockets of 127.0.0.1, or of another address of 127.0.0.0/8 where a test needs
+// several peers. Every wait ends after ten seconds.
 #pragma once
 
 #include <arpa/inet.h>
@@ -32,18 +33,21 @@ class RawSocket {
     if (descriptor_ >= 0) close(descriptor_);
   }
 
-  static RawSocket ConnectTo(std::uint16_t port) {
+  // `host`: the last part of the address to come from.
+  static RawSocket ConnectTo(std::uint16_t port, int host = 1) {
     RawSocket raw(socket(AF_INET, SOCK_STREAM, 0));
+    const sockaddr_in from = Loopback(0, host);
+    ASSAY_CHECK(bind(raw.descriptor_, reinterpret_cast<const sockaddr*>(&from), sizeof(from)) == 0);
     const sockaddr_in address = Loopback(port);
     ASSAY_CHECK(connect(raw.descriptor_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0);
     return raw;
   }
 
-  static sockaddr_in Loopback(std::uint16_t port) {
+  static sockaddr_in Loopback(std::uint16_t port, int host = 1) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK - 1 + static_cast<std::uint32_t>(host));
     return address;
   }
 

@@ -120,7 +120,7 @@ TEST(Tls, PlainAndEncryptedDoNotMix) {
 
 TEST(Tls, HandshakesThatDoNotComeToAnEnd) {
   const Certificate certificate("IP:127.0.0.1", 3600);
-  const auto server = Serve(certificate, {.max_connections = 1, .read_timeout_ms = 150});
+  const auto server = Serve(certificate, {.max_connections = 1, .header_timeout_ms = 150});
   const RawSocket silent = RawSocket::ConnectTo(server->port());
   EXPECT_EQ(silent.Receive(), "");
   // The place becomes free a moment after the connection's end.

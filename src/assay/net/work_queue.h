@@ -1,12 +1,20 @@
-// A fixed number of threads that take tasks in the order of their arrival, with a bound on how many may wait. Thread safe, but Stop must
-// not be called by a task.
+// A fixed number of threads that run tasks of several peers, fairly: a peer that sends many does not keep the others waiting. Thread safe,
+// but Stop must not be called by a task.
+//
+// Within a peer tasks run in the order of their arrival. Between peers, whose fewest tasks are running comes next, and of those whoever
+// has gone longest without a turn. A peer never holds more threads than it leaves free, one excepted: some thread stays free for whoever
+// comes next until many peers press at once. Where no place is left to wait in, the peer with most waiting tasks gives up its latest
+// for that of a peer with fewer.
 #pragma once
 
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -16,31 +24,51 @@ namespace assay {
 
 class WorkQueue {
  public:
-  // Each task is called exactly once: with false on one of the threads, or with true, by Stop, where its turn did not come. Tasks must
-  // not throw.
-  using Task = std::function<void(bool stopping)>;
+  enum class Turn {
+    kRun,        // on one of the threads
+    kDisplaced,  // its place went to another peer's; called by that one's TryPush
+    kStopping,   // its turn did not come before Stop, which calls it
+  };
+  // Each task is called exactly once. Tasks must not throw.
+  using Task = std::function<void(Turn turn)>;
 
-  // `max_waiting` tasks may wait while all threads are busy.
-  WorkQueue(int threads, std::size_t max_waiting) : threads_wanted_(threads), max_waiting_(max_waiting) {}
+  struct Limits {
+    int threads = 1;
+    std::size_t waiting = 0;   // tasks that wait while all threads are busy
+    std::size_t per_peer = 1;  // tasks of one peer that wait or run
+  };
+
+  explicit WorkQueue(const Limits& limits) : limits_(limits) {}
   ~WorkQueue() { Stop(); }
   WorkQueue(const WorkQueue&) = delete;
   WorkQueue& operator=(const WorkQueue&) = delete;
 
   Status Start();
-  // False where the queue is full or stopped; the task is then not called.
-  bool TryPush(Task task);
+  // False where the peer has as many tasks as it may, the queue is full or stopped; the task is then not called.
+  bool TryPush(const std::string& peer, Task task);
   // Waits for the tasks that run.
   void Stop();
 
  private:
-  void Work();
+  struct Peer {
+    std::deque<Task> waiting;
+    std::size_t running = 0;
+    std::uint64_t last_turn = 0;  // on `clock_`; of one that has none at the moment, its arrival
+  };
+  using Peers = std::map<std::string, Peer>;
 
-  const int threads_wanted_;
-  const std::size_t max_waiting_;
+  void Work();
+  bool MayRun(const Peer& peer) const;
+  Peers::iterator NextPeer();
+  bool MakeRoom(std::size_t own_waiting, Task& displaced);
+
+  const Limits limits_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Task> waiting_;
+  Peers peers_;  // those with tasks
+  std::size_t waiting_ = 0;
   std::size_t running_ = 0;
+  std::uint64_t clock_ = 0;
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };

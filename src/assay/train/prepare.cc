@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include "assay/job/limits.h"
 #include "assay/model/import.h"
 #include "assay/train/job_paths.h"
 
@@ -45,6 +46,7 @@ Result<PreparedJob> Prepare(Job job, ThreadPool* pool) {
     ASSAY_ASSIGN(prepared.inputs.weights, CheckWeights(job));
   }
   prepared.program = BuildProgram(job.model, job.optimizer, job.batch);
+  ASSAY_TRY(CheckDisputable(job, prepared.inputs, prepared.program));
   prepared.identity = {.job = JobId(job, prepared.inputs, prepared.program),
                        .trajectory = TrajectoryId(job, prepared.inputs, prepared.program),
                        .data = prepared.data.root};

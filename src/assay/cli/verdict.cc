@@ -1,0 +1,187 @@
+#include "assay/cli/verdict.h"
+
+#include <fmt/format.h>
+
+#include "assay/cli/exit_status.h"
+
+namespace assay::cli {
+namespace {
+
+using dispute::Cause;
+using dispute::Finding;
+
+std::string_view What(Cause cause) {
+  switch (cause) {
+    case Cause::kReceipt: return "The receipt and the log under it are signed by the same key and contradict each other.";
+    case Cause::kEntry: return "An entry of the log is not one that this job has at that place.";
+    case Cause::kStart:
+      return "Both logs begin with different states. The job says what the state starts as; it was made again for this block.";
+    case Cause::kBatch:
+      return "Both agree on everything before this step, and say that it was run on different samples. Which samples it has to "
+             "be run on follows "
+             "from the job's seed; their data were proven against the job's data root and made into this block again.";
+    case Cause::kHistory:
+      return "A party's own account of the steps between two entries does not end in the state that it committed to.";
+    case Cause::kStructure:
+      return "Both agree on everything before this node. What one of them says was run there is not in the job's program.";
+    case Cause::kInput:
+      return "Both agree on everything before this node, and ran it on different inputs. What the input has to be is agreed or "
+             "given by the job.";
+    case Cause::kOutput:
+      return "Both agree on everything before this node and on its inputs, and disagree about its output. The value was "
+             "computed again from a few blocks of these inputs.";
+    case Cause::kResult:
+      return "Both agree on every node of the step. What one of them says came of it is not what the nodes gave.";
+    case Cause::kUnproven: return "An answer does not lead to what its party had committed to.";
+    case Cause::kWeights:
+      return "Both end in the same state. The file of weights that one of them delivered is not of that state.";
+  }
+  return "";
+}
+
+std::string LabelOf(std::size_t place, std::uint32_t number, bool pair) {
+  if (pair) return place == 0 ? "a" : "b";
+  return std::to_string(number);
+}
+
+std::string Called(const NamedParty& party) {
+  return party.key.empty() ? fmt::format("{} ({})", party.label, party.name)
+                           : fmt::format("{} ({}, key {})", party.label, party.name, party.key);
+}
+
+void AddLines(std::string& text, std::string_view heading, const std::vector<NamedParty>& parties) {
+  for (const NamedParty& party : parties) {
+    text += fmt::format("{:<11} {}{}{}\n", heading, Called(party), party.why.empty() ? "" : ": ", party.why);
+  }
+}
+
+OrderedJson ToJson(const std::vector<NamedParty>& parties) {
+  OrderedJson list = OrderedJson::array();
+  for (const NamedParty& party : parties) {
+    list.push_back({{"label", party.label},
+                    {"name", party.name},
+                    {"key", party.key.empty() ? OrderedJson(nullptr) : OrderedJson(party.key)},
+                    {"why", party.why.empty() ? OrderedJson(nullptr) : OrderedJson(party.why)}});
+  }
+  return list;
+}
+
+std::string ReasonOf(const VerdictView& view, const dispute::Judgement& judgement) {
+  if (view.verdict == "both") return "all claims are the same";
+  if (view.verdict == "undecided") {
+    return judgement.unchecked.empty() ? "those who stand claim different things" : judgement.unchecked.front();
+  }
+  if (view.finding) return view.finding->reason;
+  for (const auto* list : {&view.convicted, &view.misled, &view.absent}) {
+    if (!list->empty()) return fmt::format("{}: {}", list->front().label, list->front().why);
+  }
+  return "nobody contradicts the claim that is left";
+}
+
+}  // namespace
+
+VerdictView ViewOf(const dispute::Judgement& judgement, bool pair, const std::vector<std::string>& names) {
+  VerdictView view{.verdict = judgement.verdict, .job_id = judgement.job.hex(), .proven = judgement.convicts};
+  std::vector<NamedParty> all;
+  for (std::size_t i = 0; i < judgement.parties.size(); ++i) {
+    const dispute::Judgement::Party& party = judgement.parties[i];
+    NamedParty named{.label = LabelOf(i, party.number, pair),
+                     .name = names.empty() ? party.signer->name() : names[i],
+                     .key = party.signer->ToString(),
+                     .why = party.by};
+    if (dispute::IsGuilty(party.standing)) {
+      view.convicted.push_back(named);
+    } else if (party.standing == dispute::Standing::kMisled) {
+      view.misled.push_back(named);
+    } else if (party.standing == dispute::Standing::kSilent) {
+      view.absent.push_back(named);
+      view.assumed.push_back(
+          fmt::format("that {} gave no answer in time: the referee's word, which is no evidence", named.label));
+    } else {
+      view.standing.push_back(named);
+    }
+    if (!party.proven && dispute::IsGuilty(party.standing)) {
+      view.assumed.push_back(
+          fmt::format("what {} answered: its answers are not signed, and were computed by the referee", named.label));
+    }
+    all.push_back(std::move(named));
+  }
+  if (!judgement.findings.empty()) {
+    view.finding = judgement.findings.back();
+    for (std::size_t s = 0; s < 2; ++s) view.sides[s] = all[judgement.sides[s].back()];
+  }
+  view.reason = ReasonOf(view, judgement);
+  return view;
+}
+
+std::string VerdictText(const VerdictView& view) {
+  std::string text = fmt::format("verdict     {}{}\n", view.verdict,
+                                 view.verdict == "both"   ? " (all agree)"
+                                 : view.verdict == "none" ? " (nobody stands)"
+                                                          : "");
+  text += fmt::format("reason      {}\n", view.reason);
+  if (!view.decided_by.empty()) text += fmt::format("decided by  {}\n", view.decided_by);
+  text += fmt::format("job         {}\n", view.job_id);
+  AddLines(text, "stands", view.standing);
+  AddLines(text, "convicted", view.convicted);
+  AddLines(text, "misled", view.misled);
+  AddLines(text, "refused", view.refused);
+  AddLines(text, "absent", view.absent);
+  if (view.finding && view.finding->node) {
+    text += fmt::format("where       step {}, node {} ({})", view.finding->step.value_or(0), *view.finding->node,
+                        view.finding->node_name);
+    if (view.finding->leaf) text += fmt::format(", leaf {}", *view.finding->leaf);
+    text += "\n";
+  }
+  for (const std::string& assumed : view.assumed) text += fmt::format("assumed     {}\n", assumed);
+  return text;
+}
+
+void AddVerdict(OrderedJson& json, const VerdictView& view) {
+  const Finding none;
+  const Finding& f = view.finding ? *view.finding : none;
+  const auto text = [](std::string_view s) { return s.empty() ? OrderedJson(nullptr) : OrderedJson(s); };
+  json["verdict"] = view.verdict;
+  json["reason"] = view.reason;
+  json["decided_by"] = text(view.decided_by);
+  json["job_id"] = view.job_id;
+  json["convicted"] = ToJson(view.convicted);
+  json["standing"] = ToJson(view.standing);
+  json["misled"] = ToJson(view.misled);
+  json["refused"] = ToJson(view.refused);
+  json["absent"] = ToJson(view.absent);
+  json["proven"] = view.proven;
+  json["assumed"] = view.assumed;
+  json["cause"] = view.finding ? OrderedJson(dispute::ToString(f.cause)) : OrderedJson(nullptr);
+  json["step"] = cli::ToJson(f.step);
+  json["node"] = cli::ToJson(f.node);
+  json["node_name"] = text(f.node_name);
+  json["index"] = cli::ToJson(f.index);
+  json["leaf"] = cli::ToJson(f.leaf);
+  json["element"] = cli::ToJson(f.element);
+}
+
+std::string Explanation(const VerdictView& view) {
+  if (!view.finding) return fmt::format("{}\n", view.reason);
+  const Finding& finding = *view.finding;
+  std::string text = fmt::format("{}\n\n{}\n", finding.reason, What(finding.cause));
+  if (!finding.truth.empty()) {
+    text += fmt::format("\n  {} says: {}\n  {} says: {}\n  it is: {}\n", Called(view.sides[0]), finding.said[0],
+                        Called(view.sides[1]), finding.said[1], finding.truth);
+  }
+  for (const dispute::Party side : {dispute::Party::kA, dispute::Party::kB}) {
+    if (!finding.strikes(side)) continue;
+    const NamedParty& party = view.sides[static_cast<std::size_t>(side)];
+    text += finding.guilty[static_cast<std::size_t>(side)]
+                ? fmt::format("\nSo {} did not do what the job says.\n", Called(party))
+                : fmt::format("\nSo the rounding log that {} commits to is none of a correct run.\n", Called(party));
+  }
+  return text;
+}
+
+int ExitStatusOf(const VerdictView& view) {
+  if (view.verdict == "undecided") return kExitUndecided;
+  return view.verdict == "none" ? kExitRefuted : kExitOk;
+}
+
+}  // namespace assay::cli

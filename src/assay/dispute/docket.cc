@@ -1,0 +1,83 @@
+#include "assay/dispute/docket.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace assay::dispute {
+
+bool Budget::Covers(const Budget& spent) const {
+  return spent.work.steps_run < work.steps_run && spent.work.steps_traced < work.steps_traced &&
+         spent.work.batches_loaded < work.batches_loaded && spent.bytes < bytes;
+}
+
+Budget Times(std::int64_t n, const Budget& budget) {
+  const Work& w = budget.work;
+  return {.work = {.steps_run = n * w.steps_run, .steps_traced = n * w.steps_traced, .batches_loaded = n * w.batches_loaded},
+          .bytes = static_cast<std::uint64_t>(n) * budget.bytes};
+}
+
+Budget operator+(const Budget& a, const Budget& b) {
+  return {.work = {.steps_run = a.work.steps_run + b.work.steps_run,
+                   .steps_traced = a.work.steps_traced + b.work.steps_traced,
+                   .batches_loaded = a.work.batches_loaded + b.work.batches_loaded},
+          .bytes = a.bytes + b.bytes};
+}
+
+Docket::Docket(Own own, Options options) : own_(std::move(own)), options_(std::move(options)), others_(options_.max_disputes) {
+  for (const KeyPoint& key : options_.pinned) pinned_.try_emplace(key, options_.max_disputes);
+}
+
+Budget Docket::BudgetOf(std::size_t receipts) const {
+  const std::int64_t bouts = 2 * std::max<std::int64_t>(1, static_cast<std::int64_t>(receipts) - 1);
+  return Times(bouts + 1, options_.bout);  // one more, so that the last question of the last bout finds something left
+}
+
+Docket::Dispute* Docket::Find(const Digest& dispute) {
+  for (auto& [key, disputes] : pinned_) {
+    if (Dispute* found = disputes.Find(dispute)) return found;
+  }
+  return others_.Find(dispute);
+}
+
+tl::expected<Digest, Denied> Docket::Open(const SignedOpening& message) {
+  const auto deny = [](std::string why) { return tl::unexpected(Denied{Denial::kForbidden, std::move(why)}); };
+  const Opening& opening = message.opening;
+  const auto pinned = pinned_.find(opening.referee);
+  if (!pinned_.empty() && pinned == pinned_.end()) return deny("only referees that are named here may ask");
+  if (!own_.is_opened(message.bytes, message.signature, opening.referee))
+    return deny("the opening is not signed by its referee");
+  const auto lists = [&](const Digest& receipt) {
+    return std::ranges::binary_search(opening.receipts, receipt.bytes, {}, &Digest::bytes);
+  };
+  if (!lists(own_.receipt)) return deny("our receipt takes no part in it");
+  if (!lists(HashBytes(AsBytes(opening.shown)))) return deny("the receipt that it shows takes no part in it");
+  if (const Status differs = own_.contradicts(opening.shown); !differs) return deny(differs.error().message);
+  const Digest id = DisputeId({own_.job, opening.referee, opening.receipts, opening.nonce});
+  if (Find(id) == nullptr) {
+    Disputes& disputes = pinned == pinned_.end() ? others_ : pinned->second;
+    disputes.Put(id, {opening.referee, pinned != pinned_.end(), BudgetOf(opening.receipts.size()), {}}, 1);
+  }
+  return id;
+}
+
+tl::expected<bool, Denied> Docket::Admit(const Digest& dispute, ByteSpan question, const Signature& signature, bool free) {
+  const Dispute* open = Find(dispute);
+  if (open == nullptr) return tl::unexpected(Denied{Denial::kNotOpen, "this dispute is not open here"});
+  if (!own_.is_asked(question, signature, open->referee)) {
+    return tl::unexpected(Denied{Denial::kForbidden, "the question is not signed by the dispute's referee"});
+  }
+  if (free) return open->pinned;
+  if (!open->budget.Covers(open->spent)) return tl::unexpected(Denied{Denial::kLater, "this dispute has used up its budget"});
+  if (!open->pinned && !options_.open_to_all.Covers(spent_by_all_)) {
+    return tl::unexpected(Denied{Denial::kLater, "what referees that are not named here may ask for is used up"});
+  }
+  return open->pinned;
+}
+
+void Docket::Charge(const Digest& dispute, const Budget& cost) {
+  Dispute* open = Find(dispute);
+  if (open == nullptr || !open->pinned) spent_by_all_ = spent_by_all_ + cost;
+  if (open != nullptr) open->spent = open->spent + cost;
+}
+
+}  // namespace assay::dispute

@@ -1,0 +1,90 @@
+// Docket: which disputes a provider takes part in, who may ask in them, and how much each may still ask for. It is told of openings, questions and costs and says what is
+// allowed; it computes nothing itself, so that simulations use it as the server does.
+//
+// A dispute is opened by showing a receipt for the provider's job that contradicts its own: without that there is nothing to ask about. Anybody can make such a receipt, so that
+// alone protects nothing: a provider that names its referees (`pinned`) answers nobody else. Each dispute of a pinned referee has a budget of its own, which covers all that an honest provider can have to do in
+// it. Referees that are not pinned have that too, and all of them together no more than `open_to_all`, for as long as the docket lives.
+//
+// A denial is never signed and means nothing about the run. Not synchronised.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "assay/dispute/account.h"
+#include "assay/dispute/bounded_cache.h"
+#include "assay/dispute/opening.h"
+
+namespace assay::dispute {
+
+// What answering may cost: work, and bytes of answers about more than the log.
+struct Budget {
+  Work work{};
+  std::uint64_t bytes = 0;
+  bool Covers(const Budget& spent) const;  // something is left of every kind
+};
+Budget Times(std::int64_t n, const Budget& budget);
+Budget operator+(const Budget& a, const Budget& b);
+
+enum class Denial : std::uint8_t {
+  kNotOpen,    // this dispute is not known here: open it (again)
+  kForbidden,  // this referee may not ask, or the opening shows nothing that contradicts our receipt
+  kLater,      // no budget, or no room
+};
+struct Denied {
+  Denial denial{};
+  std::string why;
+};
+
+class Docket {
+ public:
+  struct Options {
+    std::vector<KeyPoint> pinned{};  // empty: whoever opens a dispute may ask in it
+    Budget bout{};                   // what one bout takes at most
+    Budget open_to_all{};            // what all referees that are not pinned get together
+    std::size_t max_disputes =
+        256;  // that are remembered of each pinned referee, and of all others together; the least recently used go first
+  };
+  // What the provider stands for, as functions so that tests can have their own.
+  struct Own {
+    Digest job{};
+    Digest receipt{};  // the hash of its file
+    std::function<Status(const std::string& receipt)>
+        contradicts;  // whether this receipt is of the same job and says something else
+    std::function<bool(ByteSpan opening, const Signature&, const KeyPoint&)> is_opened = IsOpenedBy;
+    std::function<bool(ByteSpan question, const Signature&, const KeyPoint&)> is_asked = IsAskedBy;
+  };
+
+  Docket(Own own, Options options);
+
+  // The dispute's id.
+  tl::expected<Digest, Denied> Open(const SignedOpening& opening);
+
+  // Whether this question may be answered, and whether its referee is pinned. `free`: costs nothing and shows nothing but the log.
+  tl::expected<bool, Denied> Admit(const Digest& dispute, ByteSpan question, const Signature& signature, bool free);
+  void Charge(const Digest& dispute, const Budget& cost);
+
+  // What a dispute of so many receipts may cost. Each bout strikes a provider or ends a match without doing so, so that there are at most twice as many as other receipts.
+  Budget BudgetOf(std::size_t receipts) const;
+  const Budget& spent_by_all() const { return spent_by_all_; }  // of open_to_all
+
+ private:
+  struct Dispute {
+    KeyPoint referee{};
+    bool pinned = false;
+    Budget budget{}, spent{};
+  };
+  using Disputes = BoundedCache<Digest, Dispute>;  // a dispute counts as one byte
+  Dispute* Find(const Digest& dispute);
+
+  Own own_;
+  Options options_;
+  std::map<KeyPoint, Disputes> pinned_;
+  Disputes others_;
+  Budget spent_by_all_{};
+};
+
+}  // namespace assay::dispute

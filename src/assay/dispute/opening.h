@@ -1,0 +1,52 @@
+// What a referee sends: the opening of a dispute, and questions under its signature (docs/formats/dispute.md). Value types; pure functions.
+//
+// A dispute belongs to the key that opened it: its id binds the key, and every question in it carries the key's signature. So who reads a question learns nothing by which it could
+// ask another.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "assay/base/bytes.h"
+#include "assay/base/result.h"
+#include "assay/dispute/claim.h"
+#include "assay/merkle/key.h"
+
+namespace assay::dispute {
+
+inline constexpr std::size_t kMaxDisputeReceipts = 65536;
+inline constexpr std::size_t kMaxShownReceipt = 65536;  // bytes
+inline constexpr std::size_t kMaxOpeningBytes = 256 + 32 * kMaxDisputeReceipts + kMaxShownReceipt;
+
+struct Opening {
+  KeyPoint referee{};
+  Digest nonce{};
+  std::vector<Digest> receipts{};  // the hashes of all that take part, ascending, each once
+  std::string shown{};             // one of them, which contradicts that of the provider who is asked
+  friend bool operator==(const Opening&, const Opening&) = default;
+};
+
+// A string "assay/opening/2", the key, the nonce, u32 and the hashes, the receipt as a string; then the referee's signature over "assay/opening/2", 0x0a and the
+// SHA-256 of all that.
+Bytes Encode(const Opening& opening);
+Bytes SignOpening(const Opening& opening, const SigningKey& referee);  // whose key the opening names
+struct SignedOpening {
+  Opening opening;
+  Bytes bytes;  // that are signed over
+  Signature signature{};
+};
+// Accepts what SignOpening writes; whether the signature is good is asked of IsOpenedBy.
+Result<SignedOpening> DecodeOpening(ByteSpan message);
+bool IsOpenedBy(ByteSpan opening, const Signature& signature, const KeyPoint& referee);
+
+// The question's bytes, then the signature over "assay/asked/2", 0x0a and their SHA-256.
+Bytes SignQuestion(ByteSpan question, const SigningKey& referee);
+struct SignedQuestion {
+  Bytes question;
+  Signature signature{};
+};
+Result<SignedQuestion> SplitQuestion(ByteSpan message);
+bool IsAskedBy(ByteSpan question, const Signature& signature, const KeyPoint& referee);
+
+}  // namespace assay::dispute

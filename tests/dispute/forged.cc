@@ -1,0 +1,206 @@
+#include "forged.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "assay/base/check.h"
+#include "assay/data/root.h"
+#include "assay/dispute/limits.h"
+#include "assay/dispute/records.h"
+#include "assay/merkle/tree.h"
+#include "assay/run/entry.h"
+
+namespace assay::dispute {
+namespace {
+
+void ProveIn(LeafSpan node, LeafSpan range, const std::function<Digest(LeafSpan)>& hash, Hashes& out) {
+  if (node.end <= range.begin || node.begin >= range.end) return out.push_back(hash(node));
+  if (node.begin >= range.begin && node.end <= range.end) return;
+  const std::uint64_t middle = node.begin + std::bit_floor(node.size() - 1);
+  ProveIn({node.begin, middle}, range, hash, out);
+  ProveIn({middle, node.end}, range, hash, out);
+}
+
+}  // namespace
+
+GeneratedDescriptor ForgedData() { return {.begin = 0, .end = 64, .classes = 3, .features = 7, .noise = 0.5f, .seed = 1}; }
+Digest ForgedDataRoot() { return DataRoot(DataDescriptor(ForgedData()), std::span<const Digest>()); }
+
+bool Forged::CanForge(const Terms& terms) {
+  return terms.entries() <= kMaxList && terms.nodes().size() <= kMaxList &&
+         static_cast<std::uint64_t>(std::min(terms.job().commit_every, terms.job().steps)) <= kMaxList;
+}
+
+bool Forged::IsTensor(const TreeName& tree) const {
+  return tree.kind == TreeKind::kStateTensor || tree.kind == TreeKind::kBatchField || tree.kind == TreeKind::kInput ||
+         tree.kind == TreeKind::kOutput;
+}
+
+std::uint64_t Forged::SizeOf(const TreeName& tree) const {
+  const auto size = terms_.TreeSize(tree);
+  ASSAY_CHECK(size.has_value());
+  return *size;
+}
+
+// From the step of the lie on, the state is another.
+bool Forged::IsAfterLie(std::int64_t step) const {
+  if (!lie_) return false;
+  const bool state = lie_->kind == TreeKind::kStateTensor, batch = lie_->kind == TreeKind::kBatchField;
+  return !state && !batch && step >= lie_->at;
+}
+
+Bytes Forged::Leaf(const TreeName& tree, std::uint64_t index) {
+  const auto at = static_cast<std::size_t>(index);
+  switch (tree.kind) {
+    case TreeKind::kLog: {
+      const std::int64_t entry = static_cast<std::int64_t>(index), step = terms_.StepOf(entry);
+      LogEntry made{.step = step,
+                    .state_root = Root({.kind = TreeKind::kState, .at = step}),
+                    .batch_root = entry == 0 ? HashBytes({}) : Root({.kind = TreeKind::kBatches, .at = entry}),
+                    .loss_bits = 0,
+                    .previous = entry == 0 ? terms_.trajectory() : LeafHash(Leaf(tree, index - 1))};
+      if (terms_.job().precision == Precision::kFp64Rounded) {
+        made.rounding_root = entry == 0 ? HashBytes({}) : Root({.kind = TreeKind::kRoundings, .at = entry});
+      }
+      return Encode(made);
+    }
+    case TreeKind::kBatches: {
+      const Digest root =
+          Root({.kind = TreeKind::kBatch, .at = terms_.StepBefore(tree.at) + 1 + static_cast<std::int64_t>(index)});
+      return {root.bytes.begin(), root.bytes.end()};
+    }
+    case TreeKind::kRoundings: return Bytes(LeafBytes(terms_, tree, index));
+    case TreeKind::kStates: {
+      const std::int64_t step = terms_.StepBefore(tree.at) + 1 + static_cast<std::int64_t>(index);
+      return Encode(StepRecord{.step = step, .state_root = Root({.kind = TreeKind::kState, .at = step})});
+    }
+    case TreeKind::kTrace: {
+      NodeRecord record = BlankRecord(terms_.nodes(), at);
+      const auto node = static_cast<std::uint32_t>(at);
+      for (std::uint32_t k = 0; k < record.inputs.size(); ++k) record.inputs[k] = Root({TreeKind::kInput, tree.at, node, k});
+      for (std::uint32_t k = 0; k < record.outputs.size(); ++k)
+        record.outputs[k].root = Root({TreeKind::kOutput, tree.at, node, k});
+      return Encode(record);
+    }
+    case TreeKind::kState:
+      return terms_.StateEntry(at,
+                               Root({.kind = TreeKind::kStateTensor, .at = tree.at, .index = static_cast<std::uint32_t>(at)}));
+    case TreeKind::kBatch:
+      return terms_.BatchEntry(at,
+                               Root({.kind = TreeKind::kBatchField, .at = tree.at, .index = static_cast<std::uint32_t>(at)}));
+    default: break;
+  }
+  Bytes block(LeafBytes(terms_, tree, index));
+  const bool other_state = tree.kind == TreeKind::kStateTensor && tree.index == 0 && IsAfterLie(tree.at);
+  if (index == 0 && (HasLie(tree) || other_state)) block[0] = 1;
+  return block;
+}
+
+const HashTree& Forged::List(const TreeName& tree) {
+  auto found = lists_.find(tree);
+  if (found == lists_.end()) {
+    std::vector<Bytes> leaves;
+    std::vector<Digest> hashes;
+    for (std::uint64_t i = 0, size = SizeOf(tree); i < size; ++i) {
+      // The log's entries name the one before; made anew each time they would be quadratic.
+      if (tree.kind == TreeKind::kLog && i > 0) {
+        LogEntry entry = *DecodeLogEntry(leaves.back(), "entry");
+        const std::int64_t step = terms_.StepOf(static_cast<std::int64_t>(i));
+        entry.previous = hashes.back();
+        entry.step = step;
+        entry.state_root = Root({.kind = TreeKind::kState, .at = step});
+        entry.batch_root = Root({.kind = TreeKind::kBatches, .at = static_cast<std::int64_t>(i)});
+        if (entry.rounding_root) entry.rounding_root = Root({.kind = TreeKind::kRoundings, .at = static_cast<std::int64_t>(i)});
+        leaves.push_back(Encode(entry));
+      } else {
+        leaves.push_back(Leaf(tree, i));
+      }
+      hashes.push_back(LeafHash(leaves.back()));
+    }
+    found = lists_.emplace(tree, std::pair(std::move(leaves), HashTree(std::move(hashes)))).first;
+  }
+  return found->second.second;
+}
+
+Digest Forged::Node(const TreeName& tree, LeafSpan span) {
+  if (!IsTensor(tree)) return List(tree).Node(span);
+  if (span.size() == 1) {
+    const bool plain = span.begin > 0 && span.end < SizeOf(tree);
+    if (plain && zeros_.contains(1)) return zeros_.at(1);
+    const Digest hash = LeafHash(Leaf(tree, span.begin));
+    if (plain) zeros_[1] = hash;
+    return hash;
+  }
+  const bool plain = span.begin > 0 && span.end < SizeOf(tree);
+  if (plain && zeros_.contains(span.size())) return zeros_.at(span.size());
+  const std::uint64_t middle = span.begin + std::bit_floor(span.size() - 1);
+  const Digest hash = NodeHash(Node(tree, {span.begin, middle}), Node(tree, {middle, span.end}));
+  if (plain) zeros_[span.size()] = hash;
+  return hash;
+}
+
+Digest Forged::Root(const TreeName& tree) { return Node(tree, {0, SizeOf(tree)}); }
+
+Hashes Forged::Prove(const TreeName& tree, LeafSpan range) {
+  Hashes proof;
+  ProveIn({0, SizeOf(tree)}, range, [&](LeafSpan node) { return Node(tree, node); }, proof);
+  return proof;
+}
+
+Claim Forged::MakeClaim() {
+  const std::uint64_t entries = terms_.entries();
+  const TreeName log{.kind = TreeKind::kLog};
+  List(log);
+  const auto entry = [&](std::uint64_t i) {
+    return *DecodeLogEntry(lists_.at(log).first[static_cast<std::size_t>(i)], "entry");
+  };
+  Receipt receipt{.model = {},
+                  .job = terms_.id(),
+                  .trajectory = terms_.trajectory(),
+                  .program = terms_.program_hash(),
+                  .data = terms_.inputs().data,
+                  .steps = terms_.job().steps,
+                  .commit_every = terms_.job().commit_every,
+                  .log = {.origin = "forged", .size = entries, .root = Root(log)},
+                  .initial_state_root = entry(0).state_root,
+                  .final_state_root = entry(entries - 1).state_root,
+                  .signer = {}};
+  const SigningKey key("forger", {static_cast<std::uint8_t>(lie_ ? 2 : 1)});
+  return {std::move(receipt), key.verify_key(), HashBytes(AsBytes(lie_ ? "b" : "a"))};
+}
+
+struct Forged::AnswerMaker {
+  Forged& self;
+  Result<Bytes> operator()(const CommitQuestion& q) { return EncodeHashes({{self.Root(q.tree)}}); }
+  Result<Bytes> operator()(const ExpandQuestion& q) {
+    Hashes hashes;
+    for (const LeafSpan& node : Frontier(q.span, kExpandLevels)) hashes.push_back(self.Node(q.tree, node));
+    return EncodeHashes(hashes);
+  }
+  Result<Bytes> operator()(const LeavesQuestion& q) {
+    std::vector<SpanProof> spans;
+    for (const LeafSpan& span : q.spans) {
+      SpanProof proof{.leaves = {}, .proof = self.Prove(q.tree, span)};
+      for (std::uint64_t i = span.begin; i < span.end; ++i) {
+        const bool list = !self.IsTensor(q.tree);
+        if (list) self.List(q.tree);
+        proof.leaves.push_back(list ? self.lists_.at(q.tree).first[static_cast<std::size_t>(i)] : self.Leaf(q.tree, i));
+      }
+      spans.push_back(std::move(proof));
+    }
+    return EncodeLeaves(spans);
+  }
+  Result<Bytes> operator()(const SamplesQuestion&) { return EncodeSamples({.descriptor = ForgedData(), .proof = {}}); }
+  Result<Bytes> operator()(const PartsQuestion& q) {
+    const OpInstance op = self.terms_.nodes().Instance(q.node);
+    const auto derivation = ref::Derive(op, static_cast<int>(q.output), q.element);
+    std::vector<ref::Value> parts(derivation == nullptr ? 0 : derivation->Parts(q.path));
+    if (self.lie_ && !parts.empty()) parts[static_cast<std::size_t>(q.element) % parts.size()] = 1;
+    return EncodeValues(parts);
+  }
+  Result<Bytes> operator()(const RoundingQuestion&) { return Bytes(40); }
+};
+
+Result<Bytes> Forged::Answer(const Question& question) { return std::visit(AnswerMaker{*this}, question); }
+
+}  // namespace assay::dispute

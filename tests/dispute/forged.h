@@ -1,0 +1,56 @@
+// Forged: a party to a dispute about any job at all, of any size, without a run: every tensor is zero, every tree is made up around that and leads to the roots that it
+// should lead to, so all that it says proves itself. A liar differs in one place. Nobody here says the truth; what counts is that a referee comes to an end.
+//
+// Trees of tensors are never laid out: those of zeros are alike. Not synchronised.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "assay/dispute/answer.h"
+#include "assay/dispute/claim.h"
+#include "assay/dispute/terms.h"
+#include "assay/merkle/hash_tree.h"
+
+namespace assay::dispute {
+
+// The data of which all forged jobs have samples: generated, so that their root needs no bytes.
+GeneratedDescriptor ForgedData();
+Digest ForgedDataRoot();
+
+class Forged {
+ public:
+  // `lie`: the tree whose first leaf is another for this party; none: the honest side of the table. A lie about a node's output or input is one about the trace of
+  // its step. `terms` must outlive it.
+  Forged(const Terms& terms, std::optional<TreeName> lie) : terms_(terms), lie_(lie) {}
+
+  // Of jobs with at most so many entries and nodes; others take too long to make up.
+  static constexpr std::uint64_t kMaxList = 1 << 11;
+  static bool CanForge(const Terms& terms);
+
+  Claim MakeClaim();
+  Result<Bytes> Answer(const Question& question);
+
+ private:
+  struct AnswerMaker;
+  bool IsTensor(const TreeName& tree) const;
+  bool HasLie(const TreeName& tree) const { return lie_ && *lie_ == tree; }
+  Bytes Leaf(const TreeName& tree, std::uint64_t index);
+  Digest Root(const TreeName& tree);
+  // The hash over the leaves of a node of the tree.
+  Digest Node(const TreeName& tree, LeafSpan span);
+  Hashes Prove(const TreeName& tree, LeafSpan range);
+  const HashTree& List(const TreeName& tree);
+  std::uint64_t SizeOf(const TreeName& tree) const;
+  bool IsAfterLie(std::int64_t step) const;
+
+  const Terms& terms_;
+  std::optional<TreeName> lie_;
+  std::map<TreeName, std::pair<std::vector<Bytes>, HashTree>> lists_;
+  std::map<std::uint64_t, Digest> zeros_;  // hash over so many whole leaves of zeros
+};
+
+}  // namespace assay::dispute

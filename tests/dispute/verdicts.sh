@@ -1,0 +1,166 @@
+# What verdicts say and whom they name, with real processes: nobody honest is convicted, no liar stands, a draw is no win.
+. "$(dirname "$0")/../e2e/lib.sh"
+cheat=$2 hostile=$3
+sed -e 's/^steps = .*/steps = 12/' -e 's/^every = .*/every = 2/' examples/mlp.toml >"$work/job.toml"
+printf '[snapshot]\nevery = 4\n' >>"$work/job.toml"
+for who in honest liar referee stranger; do "$assay" keygen --out "$work/$who.key" --name "$who" >"$work/out" || fail "keygen"; done
+unset ASSAY_KEY
+
+servers=
+stop() { [ -z "$servers" ] || kill $servers 2>/dev/null; wait 2>/dev/null; servers=; }
+trap 'stop; rm -rf "$scratch"' EXIT
+# serve NAME COMMAND...: starts a provider and leaves its address in $url.
+serve() {
+  local name=$1 try
+  shift
+  : >"$work/$name.address"
+  "$@" >"$work/$name.address" 2>"$work/$name.err" </dev/null &
+  servers="$servers $!"
+  for try in $(seq 400); do
+    url=$(sed -n 's/^listening on //p' "$work/$name.address")
+    [ -n "$url" ] && return
+    sleep 0.05
+  done
+  fail "$name does not listen: $(cat "$work/$name.err")"
+}
+last() { tail -n1 "$work/out"; }
+has() { last | grep -Eq "$1" || fail "$what: expected /$1/: $(last) $(cat "$work/err")"; }
+has_not() { last | grep -Eq "$1" && fail "$what: did not expect /$1/: $(last)"; }
+# disputes WHAT STATUS VERDICT ARGS...: exit status and verdict of a dispute.
+disputes() {
+  what=$1
+  local status=$2 verdict=$3 got
+  shift 3
+  "$assay" dispute "$@" --json --quiet --patience 20 >"$work/out" 2>"$work/err" </dev/null
+  got=$?
+  [ $got -eq "$status" ] || fail "$what: exit status $got, expected $status: $(cat "$work/out" "$work/err")"
+  [ "$(last | field verdict)" = "$verdict" ] || fail "$what: expected verdict $verdict: $(last)"
+}
+# judges WHAT STATUS ARGS...
+judges() {
+  what=$1
+  local status=$2 got
+  shift 2
+  "$assay" judge "$@" --json >"$work/out" 2>"$work/err" </dev/null
+  got=$?
+  [ $got -eq "$status" ] || fail "$what: exit status $got, expected $status: $(cat "$work/out" "$work/err")"
+}
+trained() { "$assay" train "$1" --out "$2" --key "$3" --quiet >"$work/out" 2>&1 || fail "train $1: $(cat "$work/out")"; }
+
+trained "$work/job.toml" "$work/honest" "$work/honest.key"
+id=$("$assay" show "$work/honest" --json | field job_id)
+"$cheat" flipped-bit "$work/job.toml" --out "$work/liar" --at 7 --key "$work/liar.key" >"$work/out" || fail "cheat"
+serve honest "$assay" provide "$work/honest" --key "$work/honest.key" --referee "$work/referee.key.pub"
+honest=$url
+serve liar "$cheat" flipped-bit "$work/job.toml" --out "$work/liar" --at 7 --key "$work/liar.key" --provide 127.0.0.1:0
+liar=$url
+
+# A referee that the provider names; everybody is named, in the dispute and by the judge.
+disputes "a pinned referee" 0 1 --provider "$liar" --provider "$honest" --referee-key "$work/referee.key" --job "$work/job.toml" --evidence "$work/e"
+has "\"job_id\":\"$id\""
+has '"convicted":\[\{"label":"0","name":"http[^"]*","key":"liar\+[^"]*","why":"[^"]+"'
+has '"standing":\[\{"label":"1","name":"http[^"]*","key":"honest\+'
+has '"proven":true'
+disputes "the order of the list" 0 0 --provider "$honest" --provider "$liar" --referee-key "$work/referee.key" --job "$id"
+has '"standing":\[\{"label":"0","name":"http[^"]*","key":"honest\+'
+judges "the evidence" 0 "$work/e" --job "$work/job.toml" --signer "$work/liar.key.pub"
+has "\"job_id\":\"$id\""
+has '"convicted":\[\{"label":"0","name":"liar","key":"liar\+'
+has '"assumed":\[\]'
+judges "no job and no signer" 0 "$work/e"
+has '"assumed":\["that the job'
+judges "another signer" 1 "$work/e" --signer "$work/stranger.key.pub"
+judges "another job" 1 "$work/e" --job "$(echo "$id" | tr 0-9a-f 1-9a-f0)"
+"$assay" judge "$work/e" --explain >"$work/out" || fail "judge --explain"
+grep -q '^convicted   0 (liar, key liar+' "$work/out" && grep -q 'So 0 (liar, key liar+' "$work/out" || fail "nobody is named: $(cat "$work/out")"
+
+# Nobody else is answered, whatever it shows; what it was asked and answered says nothing against it.
+disputes "a stranger" 0 0 --provider "$liar" --provider "$honest" --referee-key "$work/stranger.key" --patience 2
+has '"absent":\[\{"label":"1".*only referees that are named here'
+has_not '"convicted":\[\{'
+judges "silence" 1 <(cat "$work/e") 2>/dev/null || true
+[ "$("$hostile" post "$honest" /v1/answer "$work/e")" = 400 ] || fail "evidence is taken for a question"
+
+# Questions that a liar reads are worth nothing to it.
+mkdir "$work/record"
+serve recorder "$hostile" proxy "$liar" --record "$work/record"
+recorder=$url
+disputes "a liar listens" 0 1 --provider "$recorder" --provider "$honest" --referee-key "$work/referee.key"
+asked=$(ls "$work/record"/*.question | tail -n1)
+[ -s "$asked" ] || fail "nothing was recorded"
+for at in 20 40 60; do
+  cp "$asked" "$work/question"
+  printf 'X' | dd of="$work/question" bs=1 seek=$at conv=notrunc status=none
+  status=$("$hostile" post "$honest" /v1/answer "$work/question")
+  case $status in 400 | 403 | 409) ;; *) fail "a question that the referee did not sign was answered with $status" ;; esac
+done
+
+# Receipts of one key that differ in what they do not promise say the same.
+sed -e 's/^every = 4/every = 6/' "$work/job.toml" >"$work/snapshots.toml"
+printf '[eval]\nevery = 6\nbatches = 1\n' >>"$work/snapshots.toml"
+trained "$work/snapshots.toml" "$work/again" "$work/honest.key"
+serve again "$assay" provide "$work/again" --key "$work/honest.key"
+again=$url
+disputes "one key, two snapshot intervals" 0 both --provider "$honest" --provider "$again" --referee-key "$work/referee.key"
+has '"convicted":\[\]'
+disputes "the same and a liar" 0 0 --provider "$again" --provider "$honest" --provider "$liar" --referee-key "$work/referee.key"
+
+# A claim for another job is refused, and guilty of nothing; the first in the list does not choose the job.
+sed 's/^seed = .*/seed = 9/' "$work/job.toml" >"$work/other.toml"
+trained "$work/other.toml" "$work/other" "$work/stranger.key"
+serve other "$assay" provide "$work/other" --key "$work/stranger.key"
+other=$url
+disputes "another job" 0 2 --provider "$other" --provider "$liar" --provider "$honest" --referee-key "$work/referee.key" --job "$id" --evidence "$work/e2"
+has '"refused":\[\{"label":"0","name":"http[^"]*","key":"stranger\+[^"]*","why":"[^"]*job'
+last | sed 's/.*"convicted":\[\([^]]*\)\].*/\1/' | grep -q stranger && fail "a claim for another job is convicted: $(last)"
+grep -q stranger "$work/e2" && fail "a claim for another job is in the evidence"
+refuses 'different jobs.*--job' "$assay" dispute --provider "$other" --provider "$honest" --referee-key "$work/referee.key" --patience 5
+
+# The delivered file: one state, two files.
+"$cheat" replaced-weights "$work/job.toml" --out "$work/file" --key "$work/liar.key" >"$work/out" || fail "cheat"
+serve file "$assay" provide "$work/file" --key "$work/liar.key"
+disputes "a false file" 0 1 --provider "$url" --provider "$honest" --referee-key "$work/referee.key" --evidence "$work/e3"
+has '"cause":"weights"'
+judges "a false file" 0 "$work/e3"
+"$assay" verify "$work/honest/model.safetensors" --receipt "$work/honest/receipt.json" >"$work/out" || fail "verify: $(cat "$work/out")"
+"$assay" verify "$work/file/model.safetensors" --receipt "$work/honest/receipt.json" >"$work/out"
+[ $? -eq 1 ] || fail "verify: a false file passes: $(cat "$work/out")"
+
+# Starting weights from a file: decided by who has the job and the file, undecided by who has not.
+cp "$work/honest/model.safetensors" "$work/start.safetensors"
+printf '[init]\nweights = "%s"\n' "$work/start.safetensors" >"$work/init"
+{ cat "$work/job.toml" "$work/init"; } >"$work/from.toml"
+trained "$work/from.toml" "$work/from" "$work/honest.key"
+"$cheat" forged-start "$work/from.toml" --out "$work/forged" --key "$work/liar.key" >"$work/out" || fail "cheat: $(cat "$work/out")"
+serve from "$assay" provide "$work/from" --key "$work/honest.key"
+from=$url
+serve forged "$cheat" forged-start "$work/from.toml" --out "$work/forged" --key "$work/liar.key" --provide 127.0.0.1:0
+disputes "starting weights, no file" 3 undecided --provider "$url" --provider "$from"
+has '"reason":"[^"]*file of weights'
+has '"decided_by":"[^"]*--job'
+has '"convicted":\[\]'
+disputes "starting weights, the file" 0 1 --provider "$url" --provider "$from" --job "$work/from.toml" --evidence "$work/e4"
+judges "starting weights, no file" 3 "$work/e4"
+judges "starting weights, the file" 0 "$work/e4" --job "$work/from.toml"
+stop
+
+# Two directories on one machine: the same words as the audit, and a line that says what the evidence is worth.
+"$cheat" wrong-learning-rate "$work/job.toml" --out "$work/rate" --at 7 --key "$work/liar.key" >"$work/out" || fail "cheat"
+"$assay" audit "$work/rate" --json --quiet >"$work/out" 2>"$work/err"
+reason=$(last | sed -n 's/.*"reason":"\([^"]*\)".*/\1/p')
+disputes "directories" 0 b "$work/rate" "$work/honest" --evidence "$work/e5"
+has 'used lr'
+[ "$(last | sed -n 's/.*"reason":"\([^"]*\)".*/\1/p')" = "$reason" ] || fail "the audit says $reason: $(last)"
+"$assay" dispute "$work/rate" "$work/honest" --evidence "$work/e5" --quiet >"$work/out" 2>"$work/err" || fail "directories as text"
+grep -q 'will not convict anybody' "$work/out" && grep -q 'assay provide' "$work/out" || fail "nothing is said about the evidence: $(cat "$work/out")"
+judges "unsigned answers" 1 "$work/e5"
+disputes "with keys" 0 b "$work/rate" "$work/honest" --key "$work/liar.key" --key "$work/honest.key" --evidence "$work/e6"
+judges "signed answers" 0 "$work/e6"
+
+# Nobody can repeat a vendor's plain FP32: it is not disputed.
+{ echo 'precision = "fp32-vendor"'; cat "$work/job.toml"; } >"$work/vendor.toml"
+if "$assay" train "$work/vendor.toml" --out "$work/vendor" --key "$work/honest.key" --quiet >"$work/out" 2>&1; then
+  refuses 'fp32-vendor' "$assay" dispute "$work/vendor" "$work/vendor"
+  refuses 'fp32-vendor' "$assay" provide "$work/vendor" --key "$work/honest.key"
+fi
+echo "verdicts: everybody is named, a draw is undecided, and only contradictions convict"
