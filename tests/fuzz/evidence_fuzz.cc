@@ -43,7 +43,7 @@ void DropOrRepeat(std::vector<T>& items, std::uint8_t which, std::uint8_t where,
   }
 }
 
-constexpr std::uint8_t kEdits = 17;
+constexpr std::uint8_t kEdits = 18;
 
 // Four bytes of the input are an instruction: what to do, to which, where, with what.
 void Edit(Evidence& evidence, const Originals& originals, ByteSpan instruction) {
@@ -82,8 +82,11 @@ void Edit(Evidence& evidence, const Originals& originals, ByteSpan instruction) 
     case 13: evidence.charges.push_back(TwoAnswers{.provider = which, .first = where, .second = with}); break;
     case 14: evidence.charges.push_back(TwoReceipts{.first = which, .second = where}); break;
     case 15: evidence.charges.push_back(UnprovenLog{.provider = which, .said = where}); break;
+    case 16:
+      if (party != nullptr) party->unsigned_answers = where % 2 == 0;
+      break;
     default:
-      if (party != nullptr) party->standing = static_cast<Standing>(where % 6);
+      evidence.referee[where % evidence.referee.size()] ^= with;
       evidence.nonce = with % 2 == 0 ? originals.first.nonce : originals.second.nonce;
       break;
   }
@@ -97,14 +100,19 @@ void SignAsLiar(Evidence& evidence, const Originals& originals) {
     ASSAY_CHECK(claim.has_value());
     claims.push_back(std::move(*claim));
   }
-  const Digest id = DisputeId(originals.stage.honest.terms(), claims, evidence.nonce);
+  DisputeName name{.job = originals.stage.honest.terms().id(),
+                   .referee = evidence.referee,
+                   .receipts = evidence.others,
+                   .nonce = evidence.nonce,
+                   .pair = evidence.pair};
+  for (const Claim& claim : claims) name.receipts.push_back(claim.receipt_hash);
+  const Digest id = DisputeId(std::move(name));
   for (Statement& statement : evidence.statements) {
     for (SignedBy& by : statement.by) {
       if (by.provider >= claims.size()) continue;
       const Bytes question = dispute::Encode(id, statement.question);
       for (const SigningKey* key : {&originals.stage.bad, &originals.other}) {
-        if (key->verify_key() == claims[by.provider].signer)
-          by.signature = Sign(question, statement.refused, statement.body, *key).signature;
+        if (key->verify_key() == claims[by.provider].signer) by.signature = Sign(question, statement.body, *key).signature;
       }
     }
   }
@@ -130,6 +138,7 @@ void RunEvidenceEdits(ByteSpan input) {
   Evidence evidence = originals.first;
   for (; input.size() >= 4; input = input.subspan(4)) Edit(evidence, originals, input);
   SignAsLiar(evidence, originals);
+  for (std::uint32_t i = 0; i < evidence.parties.size(); ++i) evidence.parties[i].number = i;
   const auto read = DecodeEvidence(dispute::Encode(evidence));
   if (!read) return;
   const auto judgement = Judge(*read);
@@ -147,7 +156,9 @@ std::vector<Bytes> EvidenceSeeds() {
   unjudged.job = stage.honest.job();
   unjudged.program = stage.honest.program();
   unjudged.pair = true;
-  for (const MemoryRun* run : {&stage.honest, &stage.liar}) unjudged.parties.push_back({.receipt = run->receipt()});
+  for (const MemoryRun* run : {&stage.honest, &stage.liar}) {
+    unjudged.parties.push_back({.receipt = run->receipt(), .number = static_cast<std::uint32_t>(unjudged.parties.size())});
+  }
   return {dispute::Encode(Evidence{}), dispute::Encode(unjudged), dispute::Encode(PlayedEvidence(stage, Digest{}))};
 }
 
@@ -162,8 +173,7 @@ std::vector<Bytes> EvidenceEditsSeeds() {
   const auto at = static_cast<std::uint8_t>(std::ranges::find_if(said, by_honest) - said.begin());
   const auto end = static_cast<std::uint8_t>(said.size());
   ASSAY_CHECK(at < end);
-  const auto equivocated = static_cast<std::uint8_t>(Standing::kEquivocated);
-  seeds.push_back({1, at, end, 0, 6, end, 128, 1, 13, 0, at, end, 16, 0, equivocated, 0});
+  seeds.push_back({1, at, end, 0, 6, end, 128, 1, 13, 0, at, end});
   return seeds;
 }
 

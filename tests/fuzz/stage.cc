@@ -1,7 +1,6 @@
 #include "fuzz/stage.h"
 
 #include "assay/base/check.h"
-#include "assay/dispute/answerer.h"
 #include "assay/dispute/arbitrate.h"
 #include "jobs_for_test.h"
 
@@ -13,18 +12,23 @@ using namespace dispute;  // the whole file is about it
 class MemoryPeer : public Peer {
  public:
   MemoryPeer(std::string name, Account& account, const SigningKey& key)
-      : name_(std::move(name)), account_(account), answerer_(account, key, {}) {}
+      : name_(std::move(name)), account_(account), key_(key) {}
   std::string name() const override { return name_; }
-  Result<std::string> Receipt() override { return account_.receipt(); }
-  Result<Bytes> Job() override { return account_.job(); }
-  Result<Bytes> Program() override { return account_.program(); }
-  Result<Bytes> Answer(ByteSpan question, std::int64_t) override { return answerer_.Answer(question); }
+  FromPeer<std::string> Receipt(std::int64_t) override { return account_.receipt(); }
+  FromPeer<Bytes> Job(std::int64_t) override { return account_.job(); }
+  FromPeer<Bytes> Program(std::int64_t) override { return account_.program(); }
+  FromPeer<void> Open(ByteSpan, std::int64_t) override { return {}; }
+  FromPeer<Bytes> Answer(ByteSpan question, std::int64_t) override {
+    const auto body = AnswerFrom(account_, DecodeQuestion(question)->question);
+    ASSAY_CHECK(body.has_value());
+    return dispute::Encode(Sign(question, *body, key_));
+  }
   void Cancel() override {}
 
  private:
   std::string name_;
   Account& account_;
-  Answerer answerer_;
+  const SigningKey& key_;
 };
 
 Lies OneBit() {
@@ -50,7 +54,7 @@ Evidence PlayedEvidence(Stage& stage, const Digest& nonce) {
   std::vector<std::unique_ptr<Peer>> peers;
   peers.push_back(std::make_unique<MemoryPeer>("honest", stage.honest, stage.good));
   peers.push_back(std::make_unique<MemoryPeer>("liar", stage.liar, stage.bad));
-  auto result = Arbitrate(std::move(peers), {.nonce = nonce});
+  auto result = Arbitrate(std::move(peers), {.law = {.referee = {}, .nonce = nonce}});
   ASSAY_CHECK(result.has_value());
   return std::move(result->evidence);
 }

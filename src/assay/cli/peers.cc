@@ -8,6 +8,7 @@
 #include "assay/base/quote.h"
 #include "assay/dispute/answer.h"
 #include "assay/dispute/run_account.h"
+#include "assay/job/limits.h"
 #include "assay/net/http_client.h"
 
 namespace assay::cli {
@@ -16,7 +17,7 @@ namespace {
 using dispute::FromPeer;
 using dispute::PeerError;
 
-constexpr std::size_t kMaxProgram = std::size_t{64} << 20;
+constexpr std::size_t kMaxDocument = std::max(kMaxProgramBytes, kMaxJobBytes);
 constexpr std::size_t kMaxWhy = 200;  // characters of a server's explanation that are shown
 
 int Timeout(std::int64_t ms) { return static_cast<int>(std::min<std::int64_t>(ms, std::numeric_limits<int>::max())); }
@@ -113,7 +114,7 @@ class LocalPeer : public dispute::Peer {
 Result<std::unique_ptr<dispute::Peer>> MakeRemotePeer(const std::string& url, const std::string& ca_file) {
   ClientOptions options;
   options.ca_file = ca_file;
-  options.max_response_bytes = kMaxProgram;
+  options.max_response_bytes = kMaxDocument;
   ASSAY_ASSIGN(auto documents, HttpClient::Create(url, options));
   options.max_response_bytes = dispute::kMaxAnswerBytes;
   ASSAY_ASSIGN(auto answers, HttpClient::Create(url, options));

@@ -122,6 +122,9 @@ Status Judging::CheckStatements() {
   for (std::size_t i = 0; i < evidence_.statements.size(); ++i) {
     const Statement& statement = evidence_.statements[i];
     if (statement.by.empty()) return Err("evidence: nobody signed statement {}", i);
+    if (Encode(Answer{.body = statement.body}).size() > law_.max_answer_bytes(statement.question)) {
+      return Err("evidence: statement {} (about {}) is longer than any answer can be", i, Describe(statement.question));
+    }
     const Bytes question = Encode(dispute_, statement.question);
     Answer answer{.body = statement.body};
     for (std::size_t k = 0; k < statement.by.size(); ++k) {

@@ -72,6 +72,7 @@ std::size_t LeafBytes(const Terms& terms, const TreeName& tree, std::uint64_t le
     case TreeKind::kTrace: return RecordBytes(terms.nodes().Instance(index));
     case TreeKind::kState: return terms.StateEntry(index, {}).size();
     case TreeKind::kBatch: return terms.BatchEntry(index, {}).size();
+    case TreeKind::kWeights: return terms.WeightEntry(index, {}).size();
     case TreeKind::kStateTensor:
     case TreeKind::kBatchField:
     case TreeKind::kInput:
@@ -83,7 +84,7 @@ std::size_t LeafBytes(const Terms& terms, const TreeName& tree, std::uint64_t le
 std::size_t MaxLeafBytes(const Terms& terms, const LeavesQuestion& question) {
   std::size_t most = kLeafBytes;
   const bool records = question.tree.kind == TreeKind::kTrace || question.tree.kind == TreeKind::kState ||
-                       question.tree.kind == TreeKind::kBatch;
+                       question.tree.kind == TreeKind::kBatch || question.tree.kind == TreeKind::kWeights;
   if (!records) return most;  // all others are shorter
   for (const LeafSpan& span : question.spans) {
     for (std::uint64_t leaf = span.begin; leaf < span.end && leaf - span.begin < kMaxLeavesAsked; ++leaf) {
