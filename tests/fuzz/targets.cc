@@ -12,6 +12,7 @@ constexpr Target kTargets[] = {
     {"cifar", RunCifar, CifarSeeds},
     {"consistency", RunConsistency, ConsistencySeeds},
     {"dispute", RunDispute, DisputeSeeds},
+    {"entry_proof", RunEntryProof, EntryProofSeeds},
     {"envelope", RunEnvelope, EnvelopeSeeds},
     {"evidence", RunEvidence, EvidenceSeeds},
     {"evidence_edits", RunEvidenceEdits, EvidenceEditsSeeds, 8},

@@ -4,8 +4,8 @@
 #include "assay/cli/command.h"
 #include "assay/cli/json.h"
 #include "assay/cli/text.h"
-#include "assay/merkle/proof.h"
 #include "assay/run/directory.h"
+#include "assay/run/entry_proof.h"
 #include "assay/run/log.h"
 
 namespace assay::cli {
@@ -32,27 +32,16 @@ Result<int> Prove(const LogOptions& options, const RunDirectory& run, const RunL
   if (!index) return Err("{}: the log has no entry for step {}", run.log_path(), options.prove);
   const std::string note_path = JoinPath(run.log_path(), "checkpoint");
   ASSAY_ASSIGN(const Bytes note, ReadFile(note_path, kMaxNoteBytes));
-  Hashes hashes;
-  for (const LogEntry& entry : log.entries()) hashes.push_back(HashOf(entry));
-  const LogEntry& entry = log.entries()[*index];
-  std::vector<std::string> proof;
-  for (const Digest& hash : ProveInclusion(hashes, *index)) proof.push_back(hash.hex());
+  const EntryProof proof = ProveEntry(log, *index, std::string(note.begin(), note.end()), run.signer());
   if (options.json) {
-    const OrderedJson json = {{"step", entry.step},
-                              {"index", *index},
-                              {"size", log.checkpoint().size},
-                              {"entry", Hex(Encode(entry))},
-                              {"proof", proof},
-                              {"root", log.checkpoint().root.hex()},
-                              {"checkpoint", std::string(note.begin(), note.end())},
-                              {"signer", run.signer().ToString()}};
-    fmt::print("{}\n", Dump(json));
+    fmt::print("{}\n", ToJson(proof));
     return kExitOk;
   }
+  const LogEntry& entry = log.entries()[*index];
   fmt::print("{:<12} {} of {}, step {}\n", "entry", *index, log.checkpoint().size, entry.step);
-  fmt::print("{:<12} {}\n{:<12} {}\n", "state root", entry.state_root.hex(), "leaf", hashes[*index].hex());
-  for (const std::string& hash : proof) fmt::print("{:<12} {}\n", "proof", hash);
-  fmt::print("{:<12} {}\n\n{}", "root", log.checkpoint().root.hex(), std::string(note.begin(), note.end()));
+  fmt::print("{:<12} {}\n{:<12} {}\n", "state root", entry.state_root.hex(), "leaf", HashOf(entry).hex());
+  for (const Digest& hash : proof.hashes) fmt::print("{:<12} {}\n", "proof", hash.hex());
+  fmt::print("{:<12} {}\n\n{}", "root", log.checkpoint().root.hex(), proof.checkpoint);
   return kExitOk;
 }
 

@@ -1,6 +1,8 @@
 // Evidence: judged as `assay judge` does.
+#include <algorithm>
+
+#include "assay/cli/verdict.h"
 #include "assay/cli/verification.h"
-#include "assay/dispute/evidence.h"
 
 namespace assay::cli {
 
@@ -12,19 +14,25 @@ Verification VerifyEvidence(ByteSpan bytes, const Against& against) {
     out.reason = judgement.error().message;
     return out;
   }
-  bool named = false;
-  for (std::size_t i = 0; i < judgement->parties.size(); ++i) {
-    const dispute::Judgement::Party& party = judgement->parties[i];
-    const auto claim = dispute::OpenClaim(evidence->parties[i].receipt, "receipt");
-    const bool guilty = party.standing == dispute::Standing::kConvicted || party.standing == dispute::Standing::kEquivocated;
-    if (!claim || !guilty || !party.proven) continue;
-    named = named || claim->signer == against.signer;
-    out.shows.push_back(fmt::format("convicts {}: {}", claim->signer.ToString(), party.by));
+  const VerdictView view = ViewOf(*judgement, evidence->pair, {});
+  out.shows.push_back(fmt::format("it is about job {}", view.job_id));
+  for (const NamedParty& party : view.convicted) {
+    out.shows.push_back(fmt::format("{} {}{}{}", judgement->convicts ? "convicts" : "accuses", party.key,
+                                    party.why.empty() ? "" : ": ", party.why));
   }
-  out.valid = judgement->convicts && (!against.signer || named);
-  if (!judgement->convicts) out.reason = "does not convict whom it names";
-  if (judgement->convicts && !*out.valid) out.reason = fmt::format("does not convict {}", against.signer->ToString());
+  for (const NamedParty& party : view.standing) out.shows.push_back(fmt::format("{} stands", party.key));
+  for (const std::string& unchecked : judgement->unchecked) out.shows.push_back(unchecked);
   out.shows.push_back("assay judge says what was found, with the numbers that differ");
+  const bool named = !against.signer || std::ranges::count(view.convicted, against.signer->ToString(), &NamedParty::key) > 0;
+  out.valid = judgement->convicts && named;
+  if (view.verdict == "undecided") {
+    out.valid.reset();
+    out.reason = "leaves the dispute undecided";
+  } else if (!judgement->convicts) {
+    out.reason = "does not convict whom it names";
+  } else if (!named) {
+    out.reason = fmt::format("does not convict {}", against.signer->ToString());
+  }
   return out;
 }
 

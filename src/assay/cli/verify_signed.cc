@@ -1,18 +1,13 @@
 // Receipts, checkpoints and proofs: text that somebody signed.
 #include <bit>
 
-#include <nlohmann/json.hpp>
-
 #include "assay/cli/verification.h"
 #include "assay/merkle/note.h"
-#include "assay/merkle/proof.h"
+#include "assay/run/entry_proof.h"
 #include "assay/run/identity.h"
-#include "assay/run/log.h"
 
 namespace assay::cli {
 namespace {
-
-using nlohmann::json;
 
 constexpr std::uint64_t kMaxIdBytes = 4096;
 
@@ -64,68 +59,6 @@ std::string SignedLog(const VerifyKey& key, const Checkpoint& checkpoint) {
                      checkpoint.size, checkpoint.root.hex());
 }
 
-// A proof as `assay log RUN --prove STEP --json` prints it, read before anything is believed.
-struct Proof {
-  std::int64_t step = 0;
-  std::uint64_t index = 0, size = 0;
-  Bytes entry;
-  Hashes hashes;
-  Digest root{};
-  std::string checkpoint;
-  std::optional<VerifyKey> signer;
-};
-
-Result<std::uint64_t> Number(const json& object, const char* key) {
-  if (!object.contains(key) || !object[key].is_number_unsigned()) return Err("{}: expected a number", key);
-  return object[key].get<std::uint64_t>();
-}
-
-Result<std::string> Text(const json& value, std::string_view key) {
-  if (!value.is_string()) return Err("{}: expected text", key);
-  return value.get<std::string>();
-}
-
-Result<Proof> ReadProof(std::string_view text) {
-  const json object = json::parse(text, nullptr, false);
-  if (!object.is_object()) return Err("expected one JSON object");
-  Proof proof;
-  ASSAY_ASSIGN(const std::uint64_t step, Number(object, "step"));
-  if (step > 0xffffffffu) return Err("step: expected at most {}", 0xffffffffu);
-  proof.step = static_cast<std::int64_t>(step);
-  ASSAY_ASSIGN(proof.index, Number(object, "index"));
-  ASSAY_ASSIGN(proof.size, Number(object, "size"));
-  ASSAY_ASSIGN(const std::string entry, Text(object.value("entry", json()), "entry"));
-  ASSAY_ASSIGN(proof.entry, FromHex(entry));
-  ASSAY_ASSIGN(const std::string root, Text(object.value("root", json()), "root"));
-  ASSAY_ASSIGN(proof.root, Digest::FromHex(root));
-  ASSAY_ASSIGN(proof.checkpoint, Text(object.value("checkpoint", json()), "checkpoint"));
-  const json hashes = object.value("proof", json());
-  if (!hashes.is_array()) return Err("proof: expected a list of hashes");
-  for (const json& item : hashes) {
-    ASSAY_ASSIGN(const std::string hash, Text(item, "proof"));
-    ASSAY_ASSIGN(const Digest digest, Digest::FromHex(hash));
-    proof.hashes.push_back(digest);
-  }
-  if (object.contains("signer")) {
-    ASSAY_ASSIGN(const std::string signer, Text(object["signer"], "signer"));
-    ASSAY_ASSIGN(proof.signer, VerifyKey::Parse(signer));
-  }
-  return proof;
-}
-
-// What the proof comes to under a key: its entry and the checkpoint that has it.
-Result<std::pair<LogEntry, Checkpoint>> CheckProof(const Proof& proof, const VerifyKey& key, const std::string& path) {
-  ASSAY_ASSIGN(const Checkpoint checkpoint, OpenCheckpoint(proof.checkpoint, key, path));
-  if (checkpoint.size != proof.size || checkpoint.root != proof.root)
-    return Err("its checkpoint says another size or root than it");
-  ASSAY_ASSIGN(const LogEntry entry, DecodeLogEntry(proof.entry, path));
-  if (entry.step != proof.step) return Err("its entry is of step {}, not of step {}", entry.step, proof.step);
-  if (const Status included = VerifyInclusion(HashOf(entry), proof.index, proof.size, proof.hashes, proof.root); !included) {
-    return Err("the path from the entry does not lead to the root: {}", included.error().message);
-  }
-  return std::pair(entry, checkpoint);
-}
-
 }  // namespace
 
 Verification VerifyReceipt(std::string_view text, const std::string& path, const Against& against) {
@@ -165,13 +98,13 @@ Verification VerifyCheckpoint(std::string_view text, const std::string& path, co
 }
 
 Verification VerifyProof(std::string_view text, const std::string& path, const Against& against) {
-  const auto proof = ReadProof(text);
-  if (!proof) return Invalid("proof", fmt::format("{}: {}", path, proof.error().message));
+  const auto proof = ParseEntryProof(text, path);
+  if (!proof) return Invalid("proof", proof.error().message);
   const auto key = KeyFor(against, proof->signer, "the proof");
   if (!key) return Unsigned("proof");
-  const auto checked = CheckProof(*proof, key->key, path);
-  if (!checked) return Invalid("proof", checked.error().message);
-  const auto& [entry, checkpoint] = *checked;
+  const auto proven = OpenEntryProof(*proof, key->key, path);
+  if (!proven) return Invalid("proof", proven.error().message);
+  const auto& [entry, checkpoint] = *proven;
   if (const std::string differs = DifferentLog(checkpoint, against); !differs.empty()) return Invalid("proof", differs);
   Verification out{.kind = "proof", .valid = true};
   out.shows.push_back(SignedLog(key->key, checkpoint));

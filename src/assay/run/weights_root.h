@@ -1,5 +1,5 @@
-// The roots of files of tensors, from the files alone: what a receipt says of model.safetensors (docs/formats/state.md, "Weights root") and what a snapshot says
-// of itself. Thread safe.
+// The roots of files of tensors, from the files alone: what a receipt says of model.safetensors (docs/formats/state.md, "Weights root") and what a snapshot
+// says of itself. Thread safe.
 #pragma once
 
 #include <span>

@@ -1,8 +1,8 @@
 // Claims: everything a run directory asserts, read and compared with the job before any step is replayed.
 //
-// What was signed refutes a run when it contradicts itself or the job that was asked for, and a signature that does not fit leaves nothing that was signed. A file that is
-// missing, torn or not the one that the signed parts commit to is damage: it says nothing against the signer. What this machine cannot decide (no receipt yet, other
-// data at hand) is an error: the run is neither verified nor refuted.
+// What was signed refutes a run when it contradicts itself or the job that was asked for, and a signature that does not fit leaves nothing that was signed. A
+// file that is missing, torn or not the one that the signed parts commit to is damage: it says nothing against the signer. What this machine cannot decide
+// (no receipt yet, other data at hand) is an error: the run is neither verified nor refuted.
 #pragma once
 
 #include <optional>
@@ -51,8 +51,8 @@ Result<PreparedJob> PrepareRun(const RunDirectory& run, const std::string& data_
 // `prepared` is the job as this machine understands it: the run's own, or the one that was asked for.
 Result<ClaimsOrRefutation> CheckClaims(const RunDirectory& run, const PreparedJob& prepared, const Expectation& expected);
 
-// Whether model.safetensors is byte for byte what training writes for this final state; otherwise what differs: a file that was not signed for is damage. The validation
-// loss in its metadata is taken as it is: what it was computed on is not committed to.
+// Whether model.safetensors is byte for byte what training writes for this final state; otherwise what differs: a file that was not signed for is damage. The
+// validation loss in its metadata is taken as it is: what it was computed on is not committed to.
 Result<std::optional<Refutation>> CheckWeights(const RunDirectory& run, const PreparedJob& prepared, const Claims& claims,
                                                std::span<const Tensor> state, ThreadPool& pool);
 

@@ -31,8 +31,8 @@ class Replay {
   Status Begin();
   // The state after at most `step` steps: the nearest snapshot, or the start. An error: a snapshot is not what the log says.
   Status Load(std::int64_t step);
-  // Whether the rounding logs of the steps up to the next entry are those that it commits to; asked at a step that has an entry, before the steps are run. What they
-  // say is only then their signer's word.
+  // Whether the rounding logs of the steps up to the next entry are those that it commits to; asked at a step that has an entry, before the steps are run.
+  // What they say is only then their signer's word.
   Status CheckRoundings();
   // Follows the run's rounding log, where its job rounds. An error: there is none that can be read.
   Result<StepOutcome> Step();

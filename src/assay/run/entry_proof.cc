@@ -1,0 +1,116 @@
+#include "assay/run/entry_proof.h"
+
+#include <limits>
+
+#include <nlohmann/json.hpp>
+
+#include "assay/base/check.h"
+
+namespace assay {
+namespace {
+
+using nlohmann::json;
+
+// Reads the fields of one JSON object.
+class Fields {
+ public:
+  Fields(const json& object, std::string_view what) : object_(object), what_(what) {}
+  bool Has(const char* key) const { return object_.contains(key); }
+  Result<std::uint64_t> Number(const char* key) const {
+    const json* value = Find(key);
+    if (value == nullptr || !value->is_number_unsigned()) return Err("{}: {}: expected a number", what_, key);
+    return value->get<std::uint64_t>();
+  }
+  Result<std::string> Text(const char* key) const {
+    const json* value = Find(key);
+    if (value == nullptr || !value->is_string()) return Err("{}: {}: expected text", what_, key);
+    return value->get<std::string>();
+  }
+  Result<Digest> Hash(const char* key) const {
+    ASSAY_ASSIGN(const std::string text, Text(key));
+    return Digest::FromHex(text);
+  }
+  Result<Hashes> List(const char* key) const {
+    const json* value = Find(key);
+    if (value == nullptr || !value->is_array()) return Err("{}: {}: expected a list of hashes", what_, key);
+    Hashes hashes;
+    for (const json& item : *value) {
+      if (!item.is_string()) return Err("{}: {}: expected a list of hashes", what_, key);
+      ASSAY_ASSIGN(const Digest hash, Digest::FromHex(item.get<std::string>()));
+      hashes.push_back(hash);
+    }
+    return hashes;
+  }
+
+ private:
+  const json* Find(const char* key) const { return object_.contains(key) ? &object_.at(key) : nullptr; }
+  const json& object_;
+  std::string_view what_;
+};
+
+}  // namespace
+
+EntryProof ProveEntry(const RunLog& log, std::size_t index, std::string note, const VerifyKey& signer) {
+  ASSAY_CHECK(index < log.entries().size());
+  Hashes hashes;
+  for (const LogEntry& entry : log.entries()) hashes.push_back(HashOf(entry));
+  return {.step = log.entries()[index].step,
+          .index = index,
+          .size = log.checkpoint().size,
+          .entry = Encode(log.entries()[index]),
+          .hashes = ProveInclusion(hashes, index),
+          .root = log.checkpoint().root,
+          .checkpoint = std::move(note),
+          .signer = signer};
+}
+
+std::string ToJson(const EntryProof& proof) {
+  std::vector<std::string> hashes;
+  for (const Digest& hash : proof.hashes) hashes.push_back(hash.hex());
+  nlohmann::ordered_json out = {{"step", proof.step},
+                                {"index", proof.index},
+                                {"size", proof.size},
+                                {"entry", Hex(proof.entry)},
+                                {"proof", hashes},
+                                {"root", proof.root.hex()},
+                                {"checkpoint", proof.checkpoint}};
+  if (proof.signer) out["signer"] = proof.signer->ToString();
+  return out.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+Result<EntryProof> ParseEntryProof(std::string_view text, std::string_view what) {
+  const json object = json::parse(text, nullptr, false);
+  if (!object.is_object()) return Err("{}: expected one JSON object, as assay log --prove STEP --json prints it", what);
+  const Fields in(object, what);
+  EntryProof proof;
+  ASSAY_ASSIGN(const std::uint64_t step, in.Number("step"));
+  if (step > std::numeric_limits<std::uint32_t>::max())
+    return Err("{}: step: expected at most {}", what, std::numeric_limits<std::uint32_t>::max());
+  proof.step = static_cast<std::int64_t>(step);
+  ASSAY_ASSIGN(proof.index, in.Number("index"));
+  ASSAY_ASSIGN(proof.size, in.Number("size"));
+  ASSAY_ASSIGN(const std::string entry, in.Text("entry"));
+  ASSAY_ASSIGN(proof.entry, FromHex(entry));
+  ASSAY_ASSIGN(proof.hashes, in.List("proof"));
+  ASSAY_ASSIGN(proof.root, in.Hash("root"));
+  ASSAY_ASSIGN(proof.checkpoint, in.Text("checkpoint"));
+  if (in.Has("signer")) {
+    ASSAY_ASSIGN(const std::string signer, in.Text("signer"));
+    ASSAY_ASSIGN(proof.signer, VerifyKey::Parse(signer));
+  }
+  return proof;
+}
+
+Result<ProvenEntry> OpenEntryProof(const EntryProof& proof, const VerifyKey& key, std::string_view what) {
+  ASSAY_ASSIGN(Checkpoint checkpoint, OpenCheckpoint(proof.checkpoint, key, what));
+  if (checkpoint.size != proof.size || checkpoint.root != proof.root)
+    return Err("{}: its checkpoint says another size or root", what);
+  ASSAY_ASSIGN(const LogEntry entry, DecodeLogEntry(proof.entry, what));
+  if (entry.step != proof.step) return Err("{}: its entry is of step {}, not of step {}", what, entry.step, proof.step);
+  if (const Status included = VerifyInclusion(HashOf(entry), proof.index, proof.size, proof.hashes, proof.root); !included) {
+    return Err("{}: the path from the entry does not lead to the root: {}", what, included.error().message);
+  }
+  return ProvenEntry{.entry = entry, .checkpoint = std::move(checkpoint)};
+}
+
+}  // namespace assay
