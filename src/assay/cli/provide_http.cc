@@ -19,9 +19,15 @@ dispute::Work Times(std::int64_t n, const dispute::Work& work) {
   return {.steps_run = n * work.steps_run, .steps_traced = n * work.steps_traced, .batches_loaded = n * work.batches_loaded};
 }
 
-HttpResponse Document(const HttpRequest& request, std::string type, ByteSpan body) {
+// The account outlives the server: a document is not copied for each who asks, since programs are large and readers may be slow.
+HttpResponse Document(const HttpRequest& request, const Bytes& document) {
   if (request.method != "GET") return TextResponse(405, "expected GET");
-  return {.status = 200, .content_type = std::move(type), .body = {body.begin(), body.end()}};
+  return {.status = 200, .document = std::shared_ptr<const Bytes>(std::shared_ptr<void>(), &document)};
+}
+
+HttpResponse JsonDocument(const HttpRequest& request, std::string_view text) {
+  if (request.method != "GET") return TextResponse(405, "expected GET");
+  return {.status = 200, .content_type = "application/json", .body = {text.begin(), text.end()}};
 }
 
 HttpResponse Answered(const HttpRequest& request, dispute::Answerer& answerer) {
@@ -36,9 +42,9 @@ HttpResponse Answered(const HttpRequest& request, dispute::Answerer& answerer) {
 }  // namespace
 
 HttpResponse RespondAsProvider(const HttpRequest& request, const dispute::Account& account, dispute::Answerer& answerer) {
-  if (request.target == "/v1/receipt") return Document(request, "application/json", AsBytes(account.receipt()));
-  if (request.target == "/v1/job") return Document(request, "application/octet-stream", account.job());
-  if (request.target == "/v1/program") return Document(request, "application/octet-stream", account.program());
+  if (request.target == "/v1/receipt") return JsonDocument(request, account.receipt());
+  if (request.target == "/v1/job") return Document(request, account.job());
+  if (request.target == "/v1/program") return Document(request, account.program());
   if (request.target == "/v1/answer") return Answered(request, answerer);
   return TextResponse(404, "expected /v1/receipt, /v1/job, /v1/program or /v1/answer");
 }

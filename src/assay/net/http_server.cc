@@ -372,10 +372,11 @@ asio::awaitable<error_code> HttpServer::Impl::WriteResponse(Link& link, HttpResp
   if (response.retry_after_s > 0) header += fmt::format("Retry-After: {}\r\n", response.retry_after_s);
   const bool bare = response.status == 204 || response.status == 304;  // statuses that come without a body
   if (!bare)
-    header += fmt::format("Content-Type: {}\r\nContent-Length: {}\r\n", OneLine(response.content_type), response.body.size());
+    header +=
+        fmt::format("Content-Type: {}\r\nContent-Length: {}\r\n", OneLine(response.content_type), response.bytes().size());
   header += "\r\n";
   link.tcp().expires_after(milliseconds(options_.write_timeout_ms));
-  const error_code error = co_await link.Write(header, bare || head ? ByteSpan() : ByteSpan(response.body));
+  const error_code error = co_await link.Write(header, bare || head ? ByteSpan() : response.bytes());
   co_return error;
 }
 
