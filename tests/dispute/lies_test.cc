@@ -249,7 +249,6 @@ TEST_F(Disputes, LiesInAnswers) {
   Prepare(Gpt2Job(2));
   const auto flip = [](std::int64_t step, State& state) { state[2].mutable_bytes()[1] ^= step == 2 ? 1 : 0; };
   const std::vector<std::function<void(const Question&, Result<Bytes>&)>> manners{
-      [](const Question&, Result<Bytes>& body) { body = Err("no"); },
       [](const Question&, Result<Bytes>& body) { body = Bytes{}; },
       [](const Question&, Result<Bytes>& body) {
         if (body && !body->empty()) body->back() ^= 1;
@@ -260,9 +259,6 @@ TEST_F(Disputes, LiesInAnswers) {
       [](const Question&, Result<Bytes>& body) { body = Bytes(1 << 20, 0xff); },
       [](const Question& question, Result<Bytes>& body) {
         if (std::holds_alternative<CommitQuestion>(question)) body = Bytes(32, 0xaa);
-      },
-      [](const Question& question, Result<Bytes>& body) {
-        if (std::holds_alternative<LeavesQuestion>(question)) body = Err("no");
       }};
   for (std::size_t i = 0; i < manners.size(); ++i) {
     SCOPED_TRACE(i);

@@ -13,9 +13,15 @@ namespace {
 
 constexpr int kWorkers = 8;
 
-HttpResponse Document(const HttpRequest& request, std::string type, ByteSpan body) {
+// The account outlives the server: a document is not copied for each who asks, since programs are large and readers may be slow.
+HttpResponse Document(const HttpRequest& request, const Bytes& document) {
   if (request.method != "GET") return TextResponse(405, "expected GET");
-  return {.status = 200, .content_type = std::move(type), .body = {body.begin(), body.end()}};
+  return {.status = 200, .document = std::shared_ptr<const Bytes>(std::shared_ptr<void>(), &document)};
+}
+
+HttpResponse JsonDocument(const HttpRequest& request, std::string_view text) {
+  if (request.method != "GET") return TextResponse(405, "expected GET");
+  return {.status = 200, .content_type = "application/json", .body = {text.begin(), text.end()}};
 }
 
 HttpResponse Failed(const dispute::Answerer::Failure& failure) {
@@ -45,9 +51,9 @@ HttpResponse Answered(const HttpRequest& request, dispute::Answerer& answerer) {
 }  // namespace
 
 HttpResponse RespondAsProvider(const HttpRequest& request, const dispute::Account& account, dispute::Answerer& answerer) {
-  if (request.target == "/v1/receipt") return Document(request, "application/json", AsBytes(account.receipt()));
-  if (request.target == "/v1/job") return Document(request, "application/octet-stream", account.job());
-  if (request.target == "/v1/program") return Document(request, "application/octet-stream", account.program());
+  if (request.target == "/v1/receipt") return JsonDocument(request, account.receipt());
+  if (request.target == "/v1/job") return Document(request, account.job());
+  if (request.target == "/v1/program") return Document(request, account.program());
   if (request.target == "/v1/dispute") return Opened(request, answerer);
   if (request.target == "/v1/answer") return Answered(request, answerer);
   return TextResponse(404, "expected /v1/receipt, /v1/job, /v1/program, /v1/dispute or /v1/answer");

@@ -10,7 +10,7 @@
 
 namespace assay::cli {
 
-// Thread safe. Receipt, job and program do not wait for the account.
+// Thread safe. Receipt, job and program do not wait for the account; a response may refer to the account's, which must outlive it.
 HttpResponse RespondAsProvider(const HttpRequest& request, const dispute::Account& account, dispute::Answerer& answerer);
 
 struct ProvideTerms {

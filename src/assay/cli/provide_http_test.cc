@@ -65,8 +65,9 @@ class ProvideHttpTest : public testing::Test {
 };
 
 TEST_F(ProvideHttpTest, Documents) {
-  EXPECT_EQ(Send("GET", "/v1/job").body, account.job());
-  EXPECT_EQ(Send("GET", "/v1/program").body, account.program());
+  EXPECT_EQ(Send("GET", "/v1/job").bytes().data(), account.job().data());
+  EXPECT_EQ(Send("GET", "/v1/program").bytes().data(), account.program().data());
+  EXPECT_EQ(Send("GET", "/v1/program").bytes().size(), account.program().size());
   const HttpResponse receipt = Send("GET", "/v1/receipt");
   EXPECT_EQ(receipt.status, 200);
   EXPECT_EQ(receipt.content_type, "application/json");

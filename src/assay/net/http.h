@@ -1,6 +1,7 @@
 // What an HTTP request and its answer are to the rest of the program: small messages, held in memory as a whole.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,8 +25,12 @@ struct HttpRequest {
 struct HttpResponse {
   int status = 200;
   std::string content_type = "application/octet-stream";
-  Bytes body;
+  Bytes body{};
   int retry_after_s = 0;  // with 429 and 503: when to ask again; 0 where that is left open
+  // Sent instead of `body` where it is there: a document that many ask for, held once however many of them read slowly.
+  std::shared_ptr<const Bytes> document{};
+
+  ByteSpan bytes() const { return document == nullptr ? ByteSpan(body) : ByteSpan(*document); }
 };
 
 // A plain-text answer of one line.

@@ -283,7 +283,7 @@ asio::awaitable<Result<HttpResponse>> HttpClient::Impl::Exchange(const Call& cal
   http::response_parser<http::buffer_body> parser;
   parser.header_limit(static_cast<std::uint32_t>(std::min<std::size_t>(options_.max_header_bytes, 1U << 30)));
   parser.body_limit(options_.max_response_bytes);
-  error_code error = co_await Read(*link_, parser, nullptr);
+  error_code error = co_await Read(*link_, parser, nullptr, options_.max_header_bytes);
   if (error) co_return tl::unexpected(write_error ? Failure("cannot send", write_error) : Failure("no answer", error));
 
   HttpResponse response;
@@ -291,7 +291,7 @@ asio::awaitable<Result<HttpResponse>> HttpClient::Impl::Exchange(const Call& cal
   if (response.status < 200) co_return Err("status {} is not an answer", response.status);
   response.content_type = std::string(parser.get()[http::field::content_type]);
   response.retry_after_s = ParseRetryAfter(std::string(parser.get()[http::field::retry_after]));
-  error = co_await Read(*link_, parser, &response.body);
+  error = co_await Read(*link_, parser, &response.body, options_.max_header_bytes);
   if (error) co_return tl::unexpected(Failure("incomplete answer", error));
   if (write_error || !parser.keep_alive()) link_.reset();
   co_return response;

@@ -1,8 +1,11 @@
 #include "assay/net/http_server.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -81,6 +84,13 @@ std::optional<HttpResponse> Complaint(const error_code& error) {
   return {};
 }
 
+// Files that cannot be opened for want of a descriptor would stop the handler, which has work to do.
+std::size_t DescriptorsForConnections() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::numeric_limits<std::size_t>::max();
+  return std::max<std::size_t>(limit.rlim_cur / 2, 1);
+}
+
 Status CheckOptions(const ServerOptions& options) {
   if (options.workers < 1 || options.workers > 4096) return Err("server: expected 1 to 4096 workers, got {}", options.workers);
   if (options.max_connections < 1 || options.max_connections_per_peer < 1 || options.max_requests_per_peer < 1) {
@@ -105,7 +115,7 @@ class HttpServer::Impl {
   Impl(const ServerOptions& options, Handler handler)
       : options_(options),
         handler_(std::move(handler)),
-        places_(options.max_connections, options.max_connections_per_peer),
+        places_(std::min(options.max_connections, DescriptorsForConnections()), options.max_connections_per_peer),
         queue_({.threads = options.workers, .waiting = options.max_queued, .per_peer = options.max_requests_per_peer}) {}
 
   Status Start();
@@ -174,6 +184,7 @@ Status HttpServer::Impl::LoadCertificate() {
   tls_.set_options(asio::ssl::context::no_tlsv1 | asio::ssl::context::no_tlsv1_1 | asio::ssl::context::no_compression, error);
   if (error) return Err("TLS: {}", error.message());
   SSL_CTX_set_options(tls_.native_handle(), SSL_OP_NO_RENEGOTIATION);
+  SSL_CTX_set_session_cache_mode(tls_.native_handle(), SSL_SESS_CACHE_OFF);  // which strangers could fill
   tls_.use_certificate_chain_file(options_.certificate_file, error);
   if (error) return Err("{}: cannot load the certificate: {}", options_.certificate_file, OneLine(error.message()));
   tls_.use_private_key_file(options_.key_file, asio::ssl::context::pem, error);
@@ -342,12 +353,12 @@ asio::awaitable<error_code> HttpServer::Impl::ReadRequest(Link& link, RequestPar
   }
   const auto begun = std::chrono::steady_clock::now();
   link.tcp().expires_at(begun + milliseconds(std::min(options_.header_timeout_ms, options_.read_timeout_ms)));
-  if (!error) error = co_await Read(link, parser, nullptr);
+  if (!error) error = co_await Read(link, parser, nullptr, options_.max_header_bytes);
   link.tcp().expires_at(begun + milliseconds(options_.read_timeout_ms));
   if (!error && beast::iequals(parser.get()[http::field::expect], "100-continue")) {
     error = co_await link.Write("HTTP/1.1 100 Continue\r\n\r\n", {});
   }
-  if (!error) error = co_await Read(link, parser, &body);
+  if (!error) error = co_await Read(link, parser, &body, options_.max_header_bytes);
   co_return error;
 }
 
@@ -361,10 +372,11 @@ asio::awaitable<error_code> HttpServer::Impl::WriteResponse(Link& link, HttpResp
   if (response.retry_after_s > 0) header += fmt::format("Retry-After: {}\r\n", response.retry_after_s);
   const bool bare = response.status == 204 || response.status == 304;  // statuses that come without a body
   if (!bare)
-    header += fmt::format("Content-Type: {}\r\nContent-Length: {}\r\n", OneLine(response.content_type), response.body.size());
+    header +=
+        fmt::format("Content-Type: {}\r\nContent-Length: {}\r\n", OneLine(response.content_type), response.bytes().size());
   header += "\r\n";
   link.tcp().expires_after(milliseconds(options_.write_timeout_ms));
-  const error_code error = co_await link.Write(header, bare || head ? ByteSpan() : ByteSpan(response.body));
+  const error_code error = co_await link.Write(header, bare || head ? ByteSpan() : response.bytes());
   co_return error;
 }
 

@@ -26,7 +26,8 @@ struct ServerOptions {
   std::string listen = "127.0.0.1:0";  // HOST:PORT; port 0 picks a free one
   int workers = 2;                     // handlers that run at the same time; one peer alone is given half of them
   std::size_t max_queued = 64;         // requests that wait for a worker
-  std::size_t max_connections = 256;   // should be more than the workers and the queue hold, which keep their places
+  // Should be more than the workers and the queue hold, which keep their places. At most half of the descriptors that the process may have.
+  std::size_t max_connections = 256;
   std::size_t max_connections_per_peer = 64;
   std::size_t max_requests_per_peer = 16;  // that wait for a worker or have one
   std::size_t max_header_bytes = 8 << 10;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <future>
 #include <stdexcept>
@@ -86,6 +87,20 @@ TEST(HttpServer, HeadAndStatusesWithoutABody) {
   EXPECT_NE(answer.find("Content-Length: 5\r\n"), std::string::npos) << answer;
   EXPECT_NE(answer.find("HTTP/1.1 204 No Content\r\n"), std::string::npos) << answer;
   EXPECT_EQ(answer.find("body"), std::string::npos) << answer;
+}
+
+TEST(HttpServer, DocumentsThatManyAskFor) {
+  const auto document = std::make_shared<const Bytes>(16'000'000, 7);
+  const auto server = Serve({}, [&](const HttpRequest&) { return HttpResponse{.document = document}; });
+  EXPECT_EQ(ClientOf(*server)->Get("/", kTimeoutMs)->body, *document);
+  // Slow readers hold it, not copies of it.
+  std::vector<RawSocket> readers;
+  for (int i = 0; i < 20; ++i) {
+    readers.push_back(RawSocket::ConnectTo(server->port()));
+    ASSERT_TRUE(readers.back().Send(kGet));
+    EXPECT_EQ(recv(readers.back().descriptor(), std::array<char, 1>().data(), 1, MSG_PEEK), 1);
+  }
+  EXPECT_GT(document.use_count(), 1);
 }
 
 TEST(HttpServer, WhatAHandlerDoesWrongIsA500) {

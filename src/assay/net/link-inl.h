@@ -110,9 +110,11 @@ asio::awaitable<error_code> ReadMore(Link& link, http::parser<kRequest, http::bu
 }
 
 // Reads up to the end of the header where `body` is null, otherwise up to the end of the message; the body grows as its bytes come, whatever
-// length the peer has announced. The parser enforces its limits.
+// length the peer has announced. The parser enforces its limits on what it has understood; a line that does not end, of a header, before a
+// chunk or after the last one, stays in the buffer and is given up at `max_line` bytes.
 template <bool kRequest>
-asio::awaitable<error_code> Read(Link& link, http::parser<kRequest, http::buffer_body>& parser, Bytes* body) {
+asio::awaitable<error_code> Read(Link& link, http::parser<kRequest, http::buffer_body>& parser, Bytes* body,
+                                 std::size_t max_line) {
   beast::flat_buffer& buffer = link.unread();
   std::array<std::uint8_t, kPieceBytes> piece;
   while (!parser.is_done() && (body != nullptr || !parser.is_header_done())) {
@@ -122,6 +124,9 @@ asio::awaitable<error_code> Read(Link& link, http::parser<kRequest, http::buffer
       buffer.consume(parser.put(buffer.data(), error));
       if (error == http::error::need_buffer) error = {};
       if (body != nullptr) body->insert(body->end(), piece.data(), piece.data() + (piece.size() - parser.get().body().size));
+    }
+    if (error == http::error::need_more && buffer.size() > max_line) {
+      error = parser.is_header_done() ? http::error::bad_chunk_extension : http::error::header_limit;
     }
     if (error == http::error::need_more) error = co_await ReadMore(link, parser);
     if (error) co_return error;

@@ -132,6 +132,37 @@ TEST(Tls, HandshakesThatDoNotComeToAnEnd) {
   EXPECT_EQ(answer, "status 200");
 }
 
+// Silent ones, and ones that stop in the middle of a handshake, do not keep others out.
+TEST(Tls, ManyHandshakesThatDoNotComeToAnEnd) {
+  const Certificate certificate("IP:127.0.0.1", 3600);
+  const auto server = Serve(certificate, {.max_connections = 64});
+  for (const int hosts : {1, 100}) {
+    std::vector<RawSocket> crowd;
+    for (int i = 0; i < 200; ++i) {
+      crowd.push_back(RawSocket::ConnectTo(server->port(), 2 + i % hosts));
+      if (i % 2 == 0) crowd.back().Send(std::string_view("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11));
+    }
+    const auto begun = std::chrono::steady_clock::now();
+    EXPECT_EQ(ErrorOf(server->url(), {.ca_file = certificate.file()}), "status 200");
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, milliseconds(2000));
+  }
+}
+
+// A connection that is cut during the handshake may be tried again; a certificate that is not trusted will not become so.
+TEST(Tls, WhatMayPass) {
+  const Certificate certificate("IP:127.0.0.1", 3600);
+  const RawServer cutting([](const RawSocket& peer) { peer.Receive("\x03\x03"); });
+  const std::string url = "https" + cutting.url().substr(4);
+  const auto cut = *HttpClient::Create(url, {.ca_file = certificate.file()});
+  const auto response = cut->Get("/", kTimeoutMs);
+  ASSERT_FALSE(response);
+  EXPECT_TRUE(cut->later()) << response.error().message;
+  const auto server = Serve(certificate);
+  const auto untrusting = *HttpClient::Create(server->url(), {});
+  EXPECT_FALSE(untrusting->Get("/", kTimeoutMs));
+  EXPECT_FALSE(untrusting->later());
+}
+
 TEST(Tls, StopClosesIdleConnections) {
   const Certificate certificate("IP:127.0.0.1", 3600);
   const auto server = Serve(certificate);
