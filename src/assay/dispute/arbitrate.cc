@@ -113,11 +113,18 @@ class Line {
   std::thread thread_;
 };
 
-// The job's encodings, from the first provider whose are those of the job.
+// The job's encodings, from the first provider whose are those of the job. Where this build makes the same program of the job, it is not asked for: it is the longer by far.
 Result<Terms> FetchTerms(const std::vector<std::unique_ptr<Peer>>& peers, const Digest& job, std::size_t& bytes) {
   std::string why;
   for (const auto& peer : peers) {
     Result<Bytes> encoding = peer->Job();
+    if (encoding) {
+      Result<Terms> built = Terms::Rebuild(*encoding);
+      if (built && built->id() == job) {
+        bytes += encoding->size();
+        return built;
+      }
+    }
     Result<Bytes> program = encoding ? peer->Program() : Result<Bytes>(Err("{}", encoding.error().message));
     if (!program) {
       why = program.error().message;

@@ -44,6 +44,8 @@ class RunAccount : public Account {
 
   // What one dispute takes at most, by the snapshots that the run has.
   Result<Work> Bill() const;
+  // The same of any run, from the steps between its entries and the most steps between its snapshots or entries.
+  static Work BillOf(std::int64_t commit_every, std::int64_t interval);
 
  private:
   struct Site {
