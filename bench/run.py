@@ -190,8 +190,10 @@ def disputes(options):
     printed = subprocess.run([program, "small" if options.quick else "gpt2-124m"], stdout=subprocess.PIPE, text=True).stdout
     lines = []
     for record in map(json.loads, printed.splitlines()):
+        if record["section"] != "dispute":
+            continue
         what = f"dispute, {record['model']}, {record['from']}"
-        for field, limit in (("bytes_received", 4_000_000), ("decision_bytes", 1_000_000), ("rounds", record["rounds_allowed"]), ("referee_cpu_ms", 1000)):
+        for field, limit in (("bytes_received", 1_000_000), ("rounds", record["rounds_allowed"]), ("referee_cpu_ms", 1000)):
             if field in record:
                 lines.append(line(f"{what}: {field} {record[field]:.0f} (limit over it)", str(limit), 1, limit, record[field], 1.0))
     return lines

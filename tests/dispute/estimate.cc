@@ -6,7 +6,7 @@
 
 #include "assay/backend/ref/derivation.h"
 #include "assay/dispute/examination.h"
-#include "assay/merkle/proof.h"
+#include "assay/dispute/limits.h"
 #include "assay/merkle/tree.h"
 
 namespace assay::dispute {
@@ -31,21 +31,20 @@ class Meter {
       span = *std::ranges::find_if(parts, [&](const LeafSpan& part) { return part.begin <= leaf && leaf < part.end; });
     }
   }
-  // The body of an answer with these leaves.
-  template <class Size>
-  std::size_t Leaves(const TreeName& tree, std::span<const std::uint64_t> leaves, const Size& size) const {
-    std::size_t bytes = 0;
-    for (const LeafSpan& span : SpansOf(leaves)) {
-      for (std::uint64_t leaf = span.begin; leaf < span.end; ++leaf) bytes += 8 + size(leaf);
-      bytes += 4 + 32 * RangeProofSize(span.begin, span.end, *terms_.TreeSize(tree));
-    }
-    return bytes;
+  // What answers with these leaves have.
+  std::size_t Leaves(const TreeName& tree, std::span<const std::uint64_t> leaves) const {
+    return TrueBodyBytes(terms_, LeavesQuestion{tree, SpansOf(leaves)});
   }
-  std::size_t TensorLeaves(const TreeName& tree, std::span<const std::uint64_t> leaves) const {
-    const std::uint64_t bytes = terms_.TensorOf(tree)->bytes();
-    return Leaves(tree, leaves,
-                  [&](std::uint64_t leaf) { return std::min<std::uint64_t>(kLeafBytes, bytes - leaf * kLeafBytes); });
+  // From the receipts to the entry of the step, and to the step in it.
+  void ToEntry(std::int64_t step) {
+    const TreeName log{.kind = TreeKind::kLog};
+    const auto entry = static_cast<std::uint64_t>(EntryOf(step));
+    const std::uint64_t ends[] = {0, terms_.entries() - 1}, around[] = {entry - 1, entry};
+    Round(2 * Leaves(log, ends));
+    Descend(log, entry);
+    Round(2 * Leaves(log, around));
   }
+  std::int64_t EntryOf(std::int64_t step) const { return (step + terms_.job().commit_every - 1) / terms_.job().commit_every; }
 
  private:
   const Terms& terms_;
@@ -57,27 +56,32 @@ class Meter {
 
 Bill EstimateBill(const Terms& terms, std::int64_t step, std::size_t node, std::size_t output, std::int64_t element) {
   Meter meter(terms);
-  const TreeName log{.kind = TreeKind::kLog};
-  const auto entry = static_cast<std::uint64_t>(step / terms.job().commit_every);
-  const auto entry_size = [&](std::uint64_t) { return Encode(LogEntry{}).size(); };
-  const std::uint64_t ends[] = {0, terms.entries() - 1}, around[] = {entry - 1, entry}, first[] = {0}, at[] = {node};
-  meter.Round(2 * meter.Leaves(log, ends, entry_size));
-  meter.Descend(log, entry);
-  meter.Round(2 * meter.Leaves(log, around, entry_size));
-  meter.Round(meter.Leaves({.kind = TreeKind::kBatches, .at = static_cast<std::int64_t>(entry)}, first,
-                           [](std::uint64_t) { return 32; }));
+  meter.ToEntry(step);
+  const std::int64_t entry = meter.EntryOf(step);
+  const auto place = static_cast<std::uint64_t>(step - 1 - terms.StepBefore(entry));
+  const TreeName states{.kind = TreeKind::kStates, .at = entry}, batches{.kind = TreeKind::kBatches, .at = entry};
+  const std::uint64_t covered = *terms.TreeSize(states), at_step[] = {place}, at[] = {node};
+  if (covered > 1) {
+    const std::uint64_t end[] = {covered - 1}, before[] = {place == 0 ? 0 : place - 1};
+    meter.Round(2 * 32);
+    meter.Round(2 * meter.Leaves(states, end));
+    meter.Descend(states, place);
+    if (place != covered - 1) meter.Round(2 * meter.Leaves(states, at_step));
+    if (place > 0) meter.Round(meter.Leaves(states, before));
+  }
+  meter.Round(meter.Leaves(batches, at_step));
   meter.Round(2 * 32);
   const TreeName trace{.kind = TreeKind::kTrace, .at = step};
   meter.Descend(trace, node);
   meter.Decide();
-  meter.Round(2 * meter.Leaves(trace, at, [&](std::uint64_t n) { return Encode(BlankRecord(terms.nodes(), n)).size(); }));
+  meter.Round(2 * meter.Leaves(trace, at));
 
   const OpInstance op = terms.nodes().Instance(node);
   const auto number = static_cast<std::uint32_t>(node);
   const TreeName tree{.kind = TreeKind::kOutput, .at = step, .node = number, .index = static_cast<std::uint32_t>(output)};
   const std::uint64_t leaf[] = {static_cast<std::uint64_t>(element) * SizeOf(op.out[output].dtype) / kLeafBytes};
   meter.Descend(tree, leaf[0]);
-  meter.Round(2 * meter.TensorLeaves(tree, leaf));
+  meter.Round(2 * meter.Leaves(tree, leaf));
   std::vector<InputRange> needs = op.def->dependencies(op, static_cast<int>(output), {element, element + 1});
   if (ref::LeavesOf(op, needs).size() > kDirectLeaves) {
     const auto derivation = ref::Derive(op, static_cast<int>(output), element);
@@ -96,10 +100,30 @@ Bill EstimateBill(const Terms& terms, std::int64_t step, std::size_t node, std::
     leaves[needed.input].push_back(static_cast<std::uint64_t>(needed.leaf));
   std::size_t bytes = 0;
   for (const auto& [input, numbers] : leaves) {
-    bytes += meter.TensorLeaves(
-        {.kind = TreeKind::kInput, .at = step, .node = number, .index = static_cast<std::uint32_t>(input)}, numbers);
+    bytes += meter.Leaves({.kind = TreeKind::kInput, .at = step, .node = number, .index = static_cast<std::uint32_t>(input)},
+                          numbers);
   }
   if (!leaves.empty()) meter.Round(bytes);
+  return meter.Take();
+}
+
+Bill EstimateBatchBill(const Terms& terms, std::int64_t step, std::size_t field, std::uint64_t row) {
+  Meter meter(terms);
+  meter.ToEntry(step);
+  const std::int64_t entry = meter.EntryOf(step);
+  const TreeName batches{.kind = TreeKind::kBatches, .at = entry}, batch{.kind = TreeKind::kBatch, .at = step};
+  const TreeName tree{.kind = TreeKind::kBatchField, .at = step, .index = static_cast<std::uint32_t>(field)};
+  const TensorType& type = terms.fields()[field].type;
+  const std::uint64_t place[] = {static_cast<std::uint64_t>(step - 1 - terms.StepBefore(entry))}, which[] = {field};
+  const std::uint64_t leaf[] = {row * (type.bytes() / static_cast<std::uint64_t>(type.shape[0])) / kLeafBytes};
+  meter.Descend(batches, place[0]);
+  meter.Round(2 * meter.Leaves(batches, place));
+  meter.Decide();
+  meter.Descend(batch, field);
+  meter.Round(2 * meter.Leaves(batch, which));
+  meter.Descend(tree, leaf[0]);
+  meter.Round(2 * meter.Leaves(tree, leaf));
+  meter.Round(TrueBodyBytes(terms, SamplesQuestion{.step = step, .begin = row, .end = row + 1}));
   return meter.Take();
 }
 

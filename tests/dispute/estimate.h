@@ -17,4 +17,7 @@ struct Bill {
 // Of element `element` of output `output` of node `node` in step `step`, against a liar who lies about one part at every level (one_step.h). Indices that only the inputs know are taken as 0.
 Bill EstimateBill(const Terms& terms, std::int64_t step, std::size_t node, std::size_t output, std::int64_t element);
 
+// Of sample `row` in field `field` of the batch of the step.
+Bill EstimateBatchBill(const Terms& terms, std::int64_t step, std::size_t field, std::uint64_t row);
+
 }  // namespace assay::dispute

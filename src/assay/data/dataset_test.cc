@@ -7,6 +7,7 @@
 #include <fstream>
 #include <set>
 
+#include "assay/data/batch_order.h"
 #include "assay/data/corpus.h"
 #include "assay/data/open.h"
 
@@ -57,6 +58,7 @@ TEST(BatchOrder, StepsConcatenateEpochs) {
   }
   for (std::uint32_t step = 0; step < 5; ++step) {
     const auto batch = BatchIndices(9, 10, step, 8);
+    for (std::int64_t i = 0; i < 8; ++i) EXPECT_EQ(BatchIndex(9, 10, step, 8, i), batch[static_cast<std::size_t>(i)]);
     for (std::size_t i = 0; i < 8; ++i) EXPECT_EQ(batch[i], all[step * 8 + i]);
   }
 }

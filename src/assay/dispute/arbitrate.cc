@@ -217,7 +217,8 @@ Result<Digest> JobOf(const Arbitration& result, const std::optional<Digest>& ask
   return job;
 }
 
-// The job's encodings, from the first provider whose are those of the job. Nobody holds up the others for longer than one attempt.
+// The job's encodings, from the first provider whose are those of the job. Where this build makes the same program of the job, it is not asked for: it is the longer by far.
+// Nobody holds up the others for longer than one attempt.
 Result<Terms> FetchTerms(const std::vector<std::unique_ptr<Peer>>& peers, const Digest& job, std::int64_t allowance_ms,
                          std::size_t& bytes) {
   std::string why;
@@ -226,6 +227,13 @@ Result<Terms> FetchTerms(const std::vector<std::unique_ptr<Peer>>& peers, const 
   do {
     for (const auto& peer : peers) {
       FromPeer<Bytes> encoding = peer->Job(std::min(allowance_ms, kAttemptMs));
+      if (encoding) {
+        Result<Terms> built = Terms::Rebuild(*encoding);
+        if (built && built->id() == job) {
+          bytes += encoding->size();
+          return built;
+        }
+      }
       FromPeer<Bytes> program = encoding ? peer->Program(std::min(allowance_ms, kAttemptMs)) : encoding;
       if (!program) {
         why = program.error().why;

@@ -94,8 +94,12 @@ Result<Budget> RunAccount::Bill() const {
   steps.push_back(job.steps);
   std::int64_t interval = std::min(job.commit_every, job.steps);
   for (std::size_t i = 1; i < steps.size(); ++i) interval = std::max(interval, steps[i] - steps[i - 1]);
-  return Budget{.work = {.steps_run = 2 * interval, .steps_traced = 2, .batches_loaded = job.commit_every + 2},
+  return Budget{.work = BillOf(job.commit_every, interval),
                 .bytes = job.precision == Precision::kFp64Rounded ? kRoundedBoutBytes : kBoutBytes};
+}
+
+Work RunAccount::BillOf(std::int64_t commit_every, std::int64_t interval) {
+  return {.steps_run = 2 * interval, .steps_traced = 2, .batches_loaded = commit_every + 2};
 }
 
 Result<std::shared_ptr<const HashTree>> RunAccount::Tree(const TreeName& tree) {

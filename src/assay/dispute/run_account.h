@@ -45,6 +45,8 @@ class RunAccount : public Account {
 
   // What one bout takes at most, by the snapshots that the run has.
   Result<Budget> Bill() const;
+  // The work of it for any run, from the steps between its entries and the most steps between its snapshots or entries.
+  static Work BillOf(std::int64_t commit_every, std::int64_t interval);
 
  private:
   struct Site {

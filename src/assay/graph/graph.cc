@@ -1,5 +1,6 @@
 #include "assay/graph/graph.h"
 
+#include <algorithm>
 #include <unordered_set>
 #include <utility>
 
@@ -98,6 +99,8 @@ Graph GraphBuilder::Finish() && {
     if (!keep[n]) continue;
     for (ValueId v : node.inputs) live[v] = true;
   }
+
+  if (std::ranges::find(keep, false) == keep.end()) return std::move(graph_);  // numbered as they would be
 
   Graph out;
   out.table_ = graph_.table_;

@@ -10,7 +10,7 @@ namespace assay {
 inline constexpr std::size_t kMaxProgramBytes = std::size_t{4} << 20;
 // Of a graph. The nodes of a step with all its microbatches: kMaxStepNodes (assay/job/limits.h).
 inline constexpr std::uint32_t kMaxNodes = 1u << 16;
-inline constexpr std::uint32_t kMaxValues = 1u << 18;
+inline constexpr std::uint32_t kMaxValues = 1u << 17;
 inline constexpr std::size_t kMaxNameBytes = 256;
 // Of a graph's inputs, of its outputs, of the inputs of one node, and of the tensors of a state.
 inline constexpr std::uint32_t kMaxNames = 1u << 14;
