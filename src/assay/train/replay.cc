@@ -51,7 +51,7 @@ Status Replay::FollowRoundings() {
     ASSAY_ASSIGN(rounding_, RoundingLogs::Open(run_.rounding_path()));
   }
   ASSAY_ASSIGN(const Bytes log, rounding_->Read(step_ + 1));
-  rounding_logs_.push_back(HashBytes(log));
+  rounding_logs_.push_back(RoundingLeafOf(log));
   if (ignore_roundings_) return {};
   return stepper_.FollowRoundings(log, fmt::format("rounding log of step {}", step_ + 1));
 }
