@@ -56,6 +56,7 @@ std::string_view ToString(Cause cause);
 
 struct Finding {
   bool guilty[2] = {false, false};  // by Party
+  bool misled[2] = {false, false};  // by Party: its claim is false, because the run that it follows wrote a false rounding log
   Cause cause{};
   std::string reason{};  // one line, in plain words
   std::optional<std::int64_t> step{};

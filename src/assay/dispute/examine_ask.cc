@@ -11,13 +11,12 @@ std::optional<std::int64_t> StepAbout(const Question& question) {
   struct Visitor {
     std::optional<std::int64_t> operator()(const SamplesQuestion& q) const { return q.step; }
     std::optional<std::int64_t> operator()(const PartsQuestion& q) const { return q.step; }
-    std::optional<std::int64_t> operator()(const RoundingQuestion& q) const { return q.step; }
     std::optional<std::int64_t> operator()(const CommitQuestion& q) const { return Of(q.tree); }
     std::optional<std::int64_t> operator()(const ExpandQuestion& q) const { return Of(q.tree); }
     std::optional<std::int64_t> operator()(const LeavesQuestion& q) const { return Of(q.tree); }
     static std::optional<std::int64_t> Of(const TreeName& tree) {
       const bool whole = tree.kind == TreeKind::kLog || tree.kind == TreeKind::kBatches || tree.kind == TreeKind::kStates ||
-                         tree.kind == TreeKind::kRoundings;
+                         tree.kind == TreeKind::kRoundings || tree.kind == TreeKind::kWeights;
       return whole ? std::nullopt : std::optional(tree.at);
     }
   };

@@ -15,6 +15,7 @@ struct StepReader {
       case TreeKind::kBatch:
       case TreeKind::kBatchField:
       case TreeKind::kInput:
+      case TreeKind::kRoundingLog:
       case TreeKind::kOutput: return tree.at;
       case TreeKind::kStates:
       case TreeKind::kRoundings:
@@ -24,7 +25,6 @@ struct StepReader {
   }
   std::optional<std::int64_t> operator()(const SamplesQuestion& q) const { return q.step; }
   std::optional<std::int64_t> operator()(const PartsQuestion& q) const { return q.step; }
-  std::optional<std::int64_t> operator()(const RoundingQuestion& q) const { return q.step; }
   std::optional<std::int64_t> operator()(const auto& q) const { return OfTree(q.tree); }
   const Terms& terms;
 };
