@@ -198,7 +198,6 @@ struct Forged::AnswerMaker {
     if (self.lie_ && !parts.empty()) parts[static_cast<std::size_t>(q.element) % parts.size()] = 1;
     return EncodeValues(parts);
   }
-  Result<Bytes> operator()(const RoundingQuestion&) { return Bytes(40); }
 };
 
 Result<Bytes> Forged::Answer(const Question& question) { return std::visit(AnswerMaker{*this}, question); }

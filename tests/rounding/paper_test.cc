@@ -1,8 +1,16 @@
 // The published rule between machines that differ: thresholds that are found for it suffice, and its logs shrink with them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "assay/backend/vendor/formula.h"
+#include "assay/exec/step_nodes.h"
+#include "assay/rounding/paper_log.h"
 #include "assay/train/calibrate.h"
 #include "bench.h"
+#include "cheat.h"
+#include "forgeries.h"
+#include "tools.h"
 
 namespace assay::roundtest {
 namespace {
@@ -78,6 +86,76 @@ TEST_F(PaperRule, TheTableOfThresholdsTakesEffect) {
   EXPECT_EQ(close({{"matmul", 0.25f}}), quarter);
   EXPECT_LT(close({{"matmul", 0.4f}}), quarter);
   EXPECT_GT(close({{"matmul", 0.1f}}), quarter);
+}
+
+// A trainer whose every update is one grid value larger than it should be, and whose symbols say so.
+TEST_F(PaperRule, PushingUpdatesOutwardIsRefuted) {
+  const PreparedJob paper = PaperJob(JobOf(kMlp, 32), {});
+  for (const bool only_close : {false, true}) {
+    Machine crooked(paper.job, 1, 0, 0), auditor(paper.job, 1, kPerturbation, 2);
+    const numerics::Grid grid(32);
+    const double tau = 0.25 * grid.Spacing(1);
+    const StepNodes nodes(paper.program);
+    attacks::Hooks hooks;
+    std::uint64_t pushed = 0;
+    hooks.run = [&](Stepper& stepper, State& state, const StepPlan& plan) -> Result<StepOutcome> {
+      // What each node's results were before they were rounded, in the order of the step.
+      std::vector<double> running, all;
+      std::uint64_t first = 0;
+      crooked.hooks.observe = [&](std::size_t output, std::int64_t at, std::span<const double> y, std::span<const double>) {
+        if (output != 0) return;
+        const auto begin = static_cast<std::size_t>(at);
+        running.resize(std::max(running.size(), begin + y.size()));
+        std::ranges::copy(y, running.begin() + at);
+      };
+      std::vector<std::pair<std::uint64_t, std::uint8_t>> edits;
+      const auto tamper = [&](std::size_t node, std::span<const void* const> outputs) {
+        const OpInstance op = nodes.Instance(node);
+        if (Updates(nodes, node, 0)) {
+          auto* values = const_cast<float*>(static_cast<const float*>(outputs[0]));
+          for (std::size_t i = 0; i < running.size(); ++i) {
+            const double y = running[i];
+            const bool close = rounding::PaperSymbol(grid, y, tau) != rounding::kNotClose;
+            if (y == 0 || (only_close && !close)) continue;
+            const float r = grid.Round(y), outward = y > 0 ? grid.Above(r) : grid.Below(r);
+            // By a symbol a follower goes at most to the other side of y.
+            if ((y > 0) != (y > double{r})) continue;
+            values[i] = outward;
+            edits.emplace_back(first + i, y > 0 ? rounding::kWentUp : rounding::kWentDown);
+          }
+        }
+        if (!vendor::IsExact(op.def->index)) {
+          for (const TensorType& type : op.out)
+            first += type.dtype == DType::kF32 ? static_cast<std::uint64_t>(type.elements()) : 0;
+        }
+        running.clear();
+      };
+      StepOutcome outcome = stepper.RunTraced(state, plan, tamper);
+      crooked.hooks.observe = nullptr;
+      auto symbols = rounding::DecodePaperLog(outcome.rounding->report.log, "own log").value();
+      for (const auto& [position, symbol] : edits) symbols[position] = symbol;
+      pushed += edits.size();
+      outcome.rounding->report.log = rounding::EncodePaperLog(symbols);
+      return outcome;
+    };
+    attacks::Lie lie;
+    const SigningKey key = KeyOf();
+    const std::string path = Fresh();
+    ASSERT_TRUE(attacks::RunHooks(
+        hooks, {.prepared = paper, .key = key, .backend = *crooked.backend, .pool = crooked.pool, .at = 1, .lie = lie}, path));
+    EXPECT_GT(pushed, 100u);
+    const AuditReport report = AuditOf(path, paper, auditor);
+    ASSERT_EQ(report.verdict, Verdict::kRefuted) << pushed << " pushed";
+    EXPECT_EQ(report.refutation->step, 1) << Said(report);
+    EXPECT_NE(Said(report).find("no correct evaluation rounds so"), std::string::npos) << Said(report);
+  }
+}
+
+TEST_F(PaperRule, VerdictsSayThatTheyAreUpToSymbols) {
+  const AuditReport paper = Audited(PaperJob(JobOf(kMlp, 32), {}));
+  ASSERT_EQ(paper.verdict, Verdict::kVerified) << Said(paper);
+  EXPECT_TRUE(paper.roundings->symbols);
+  EXPECT_GT(paper.roundings->decisions, 0u);
 }
 
 TEST_F(PaperRule, CalibrationWantsARunByBounds) {

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "assay/base/file.h"
+#include "assay/run/fsck.h"
 #include "assay/run/rounding_logs.h"
 #include "assay/train/stepper.h"
 #include "bench.h"
@@ -92,6 +93,66 @@ TEST_F(Rounding, RunsThatWereTakenUpAgainAreVerified) {
       EXPECT_EQ(resumed->first_step, 0);
       Verified(killed, prepared, auditor);
     }
+  }
+}
+
+// Rounding logs of steps that no entry commits to yet are bound by the snapshot's signature: whoever alters them while nothing trains does not make the trainer sign what an
+// audit refutes.
+TEST_F(Rounding, ResumingNeverSignsWhatAnAuditRefutes) {
+  const PreparedJob prepared = JobOf(kMlp, 32, 3);
+  Machine machine(32), auditor(32, 2);
+  const std::string left = Fresh();
+  ASSERT_TRUE(TrainIn(left, prepared, machine, 2));
+  const std::string bundle = "/rounding/steps-0000000001-0000000002.bin";
+  const Bytes content = *ReadFile(left + bundle, 1 << 24);
+  std::uint32_t state = 1;
+  const auto next = [&] { return (state = state * 1664525u + 1013904223u) >> 8; };
+  for (int i = 0; i < 40; ++i) {
+    const std::string path = Fresh();
+    std::filesystem::copy(left, path, std::filesystem::copy_options::recursive);
+    Bytes bytes = content;
+    const std::size_t at = i < 20 ? bytes.size() - 1 - static_cast<std::size_t>(i) : next() % bytes.size();
+    bytes[at] = static_cast<std::uint8_t>(bytes[at] ^ (1u << next() % 8));
+    ASSERT_TRUE(WriteFileAtomic(path + bundle, bytes));
+    EXPECT_EQ(Fsck(path, machine.pool, {}).value().verdict, FsckVerdict::kDamaged) << "byte " << at;
+    const auto resumed = TrainIn(path, prepared, machine);
+    ASSERT_TRUE(resumed) << resumed.error().message;
+    EXPECT_EQ(resumed->first_step, 0) << "byte " << at << ": what was altered is run again";
+    Verified(path, prepared, auditor);
+  }
+  // As it was left, it goes on from there.
+  const FsckReport fsck = Fsck(left, machine.pool, {}).value();
+  EXPECT_EQ(fsck.verdict, FsckVerdict::kUnfinished)
+      << (fsck.findings.empty() ? "" : fsck.findings[0].file + ": " + fsck.findings[0].problem);
+  const auto resumed = TrainIn(left, prepared, machine);
+  ASSERT_TRUE(resumed) << resumed.error().message;
+  EXPECT_EQ(resumed->first_step, 2);
+  Verified(left, prepared, auditor);
+  EXPECT_EQ(Fsck(left, machine.pool, {}).value().verdict, FsckVerdict::kWhole);
+}
+
+// The last entry of a job need not lie on the commitment interval; a longer job goes on from its snapshot, which that entry no longer binds.
+TEST_F(Rounding, ALongerJobGoesOnFromTheEndOfAShorterOne) {
+  const auto of = [](std::int64_t steps) {
+    Job job = JobOf(kMlp, 32, 3).job;
+    job.steps = steps;
+    return Prepare(std::move(job)).value();
+  };
+  const PreparedJob shorter = of(5), longer = of(9);
+  Machine machine(32), auditor(32, 2);
+  for (const bool altered : {false, true}) {
+    const std::string path = Fresh();
+    ASSERT_TRUE(TrainIn(path, shorter, machine));
+    const std::string bundle = path + "/rounding/steps-0000000004-0000000005.bin";
+    Bytes bytes = *ReadFile(bundle, 1 << 24);
+    bytes.back() ^= 0x80;
+    if (altered) {
+      ASSERT_TRUE(WriteFileAtomic(bundle, bytes));
+    }
+    const auto resumed = TrainIn(path, longer, machine);
+    ASSERT_TRUE(resumed) << resumed.error().message;
+    EXPECT_EQ(resumed->first_step, altered ? 3 : 5);
+    Verified(path, longer, auditor);
   }
 }
 

@@ -83,6 +83,12 @@ OrderedJson OrNull(const std::optional<T>& value) {
   return value ? OrderedJson(*value) : OrderedJson(nullptr);
 }
 
+// What the verdict about a run by the published rule leaves open.
+std::string UpToSymbols(const AuditReport& report) {
+  return fmt::format("only up to its {} symbols: which way the trainer says it rounded what its job's thresholds call close",
+                     report.roundings->decisions);
+}
+
 void PrintJson(const AuditCommand& command, const AuditOptions& options, const AuditReport& report, const RunDirectory* run,
                double seconds) {
   const Refutation refutation = report.refutation.value_or(Refutation{});
@@ -102,6 +108,7 @@ void PrintJson(const AuditCommand& command, const AuditOptions& options, const A
     json["decisions"] = report.roundings->decisions;
     json["rounded_elements"] = report.roundings->elements;
     json["log_bytes"] = report.roundings->log_bytes;
+    if (report.roundings->symbols) json["verified_up_to"] = UpToSymbols(report);
   }
   json["job_id"] = run == nullptr ? OrderedJson(nullptr) : OrderedJson(run->identity().job.hex());
   json["signer"] = run == nullptr ? OrderedJson(nullptr) : OrderedJson(run->signer().ToString());
@@ -123,7 +130,10 @@ void PrintChances(const AuditReport& report) {
 void PrintText(const AuditCommand& command, const AuditOptions& options, const AuditReport& report, const RunDirectory& run,
                double seconds) {
   switch (report.verdict) {
-    case Verdict::kVerified: fmt::print("VERIFIED    {}\n", command.run); break;
+    case Verdict::kVerified:
+      fmt::print("VERIFIED    {}{}\n", command.run,
+                 report.roundings && report.roundings->symbols ? ", " + UpToSymbols(report) : "");
+      break;
     case Verdict::kRefuted: fmt::print("REFUTED     {}\n", report.refutation->reason); break;
     case Verdict::kUnchecked: fmt::print("UNCHECKED   {}\n", report.reason); break;
     case Verdict::kDamaged: fmt::print("DAMAGED     {}\n", report.refutation->reason); break;

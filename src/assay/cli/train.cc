@@ -8,6 +8,7 @@
 #include "assay/cli/signer.h"
 #include "assay/cli/text.h"
 #include "assay/train/fit.h"
+#include "assay/train/followed_run.h"
 #include "assay/train/interrupt.h"
 #include "assay/train/trainer.h"
 
@@ -82,13 +83,12 @@ Result<int> RunTrain(const TrainOptions& options) {
   ASSAY_TRY(ComputeFor(prepared.job, compute));
   ASSAY_TRY(CheckFits(prepared, *compute.backend));
   ASSAY_ASSIGN(const SigningKey key, OpenSigner(options.key));
-  ASSAY_ASSIGN(RunDirectory run,
-               RunDirectory::OpenForTraining(options.out, ContentOf(prepared, options.out), key.verify_key()));
-
   std::optional<RunDirectory> follow;
   if (!options.follow.empty()) {
     ASSAY_ASSIGN(follow, RunDirectory::Open(options.follow));
+    ASSAY_TRY(FollowedRun::Open(*follow, prepared));  // before anything is written
   }
+  ASSAY_ASSIGN(RunDirectory run, RunDirectory::OpenForTraining(options.out, ContentOf(prepared, options.out), key.verify_key()));
 
   Progress progress(stderr, ProgressModeFor(stderr, options.quiet), prepared.job.steps, ThroughputOf(prepared.job));
   const InterruptGuard interrupt;

@@ -49,8 +49,6 @@ Result<Bytes> Body(Account& account, const PartsQuestion& question) {
   return EncodeValues(parts);
 }
 
-Result<Bytes> Body(Account& account, const RoundingQuestion& question) { return account.Rounding(question.step); }
-
 }  // namespace
 
 Result<Bytes> AnswerFrom(Account& account, const Question& question) {

@@ -39,8 +39,6 @@ class Account {
   virtual Result<Bytes> Leaf(const TreeName& tree, std::uint64_t index) = 0;
   virtual Result<SamplesAnswer> Samples(const SamplesQuestion& question) = 0;
   virtual Result<std::vector<ref::Value>> Parts(const PartsQuestion& question) = 0;
-  // The rounding log of the step that leads to `step`; jobs that do not round have none.
-  virtual Result<Bytes> Rounding(std::int64_t step) { return Err("step {}: has no rounding log", step); }
   virtual Work work() const { return {}; }
 };
 

@@ -41,10 +41,10 @@ struct Difference {
 // A step about whose start and batch both agree and about whose result they do not.
 struct DisputedStep {
   std::int64_t step = 0;
-  Digest before{};         // state root
-  Digest batch{};          // batch root
-  std::int64_t entry = 0;  // that covers it
-  Digest roundings{};      // the entry's rounding root
+  Digest before{};           // state root
+  Digest batch{};            // batch root
+  std::int64_t entry = 0;    // that covers it
+  Both<Digest> roundings{};  // the rounding roots of that entry; of fp64-rounded jobs
   Both<Digest> after{};
   Both<std::uint32_t> loss_bits{};
 };
@@ -62,8 +62,10 @@ class Examination {
   // examine.cc: from the receipts to one step
   Step<void> CheckReceipts();
   Step<void> ExamineWeights();
+  Step<void> CheckEntries(std::int64_t index, const Both<Status>& checks) const;
   Step<Both<std::vector<LogEntry>>> OpenEntries(std::uint64_t first, std::uint64_t last);
   Step<void> ExamineEntry(std::uint64_t index);
+  Step<std::uint64_t> EntryOfOtherRun(std::uint64_t index);
   Step<void> ExamineStates(std::int64_t index, const LogEntry& previous, const Both<LogEntry>& entries);
   Step<Digest> BatchOf(std::int64_t index, std::int64_t step, const Digest& batches);
 
@@ -98,7 +100,12 @@ class Examination {
   // examine_rounded.cc: what a bound leaves open
   Step<void> ExamineRounded(const DisputedStep& step, const NodeRecord& record, std::size_t output, std::int64_t element,
                             const Both<float>& said, Finding finding);
-  Step<Bytes> RoundingLog(const DisputedStep& step);
+  struct RoundedElement;  // what is disputed, and the truth about it
+  struct ByLog;           // what a party's own log makes of its value
+  class ShownLog;
+  static ByLog BySymbol(const RoundedElement& element, std::size_t party, std::uint8_t symbol);
+  Step<ByLog> JudgeByLog(const DisputedStep& step, Party party, const RoundedElement& element);
+  Step<std::vector<Bytes>> OpenOwn(Party party, const LeavesQuestion& question, std::uint64_t size, const Digest& root);
   Step<std::uint32_t> ExamineValue(const DisputedStep& step, const NodeRecord& record, const OpInstance& op,
                                    const PartsQuestion& element, Both<ref::Value>& said);
 

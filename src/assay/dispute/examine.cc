@@ -6,22 +6,16 @@
 #include "assay/dispute/examination.h"
 #include "assay/dispute/limits.h"
 #include "assay/merkle/tree.h"
+#include "assay/run/entry_rules.h"
 
 namespace assay::dispute {
 namespace {
 
 constexpr TreeName kLogTree{.kind = TreeKind::kLog};
 
-// What an entry has to be, apart from what it says about the run.
-Status CheckEntry(const LogEntry& entry, std::int64_t step, const Digest& previous, bool rounded) {
-  if (entry.step != step) return Err("is of step {}, expected {}", entry.step, step);
-  if (entry.previous != previous) return Err("does not follow from the entry before it");
-  if (entry.rounding_root.has_value() != rounded) return Err("{} a rounding root", rounded ? "has no" : "has");
-  if (step == 0 && rounded && *entry.rounding_root != HashBytes({})) return Err("is the first and says something of roundings");
-  if (step == 0 && (entry.batch_root != HashBytes({}) || entry.loss_bits != 0)) {
-    return Err("is the first and says something of a batch or a loss");
-  }
-  return {};
+// Whether the entries of two runs say the same about what was computed. What their rounding logs say may differ although both are right.
+bool SayTheSame(const LogEntry& a, const LogEntry& b) {
+  return a.state_root == b.state_root && a.batch_root == b.batch_root && a.loss_bits == b.loss_bits;
 }
 
 }  // namespace
@@ -81,6 +75,12 @@ Step<void> Examination::CheckReceipts() {
                  ASSAY_ASSIGN(const LogEntry final, DecodeLogEntry(spans.back().leaves.back(), "last entry"));
                  return Both<LogEntry>{first, final};
                }));
+  const EntryRules rules = EntryRules::Of(terms_.job());
+  for (const std::size_t end : {std::size_t{0}, std::size_t{1}}) {
+    const auto index = static_cast<std::int64_t>(ends[end]);
+    ASSAY_TRY(
+        CheckEntries(index, {CheckEntryForm(rules, index, entries[0][end]), CheckEntryForm(rules, index, entries[1][end])}));
+  }
   Both<bool> contradicts{};
   for (std::size_t p = 0; p < 2; ++p) {
     const Receipt& receipt = claims_[p]->receipt;
@@ -115,6 +115,15 @@ Step<void> Examination::ExamineWeights() {
   return tl::unexpected(Convict(said, right, std::move(finding)));
 }
 
+// Whose entry is not what one at its place has to be is guilty.
+Step<void> Examination::CheckEntries(std::int64_t index, const Both<Status>& checks) const {
+  if (checks[0] && checks[1]) return {};
+  const Status& bad = checks[0] ? checks[1] : checks[0];
+  Finding finding{.cause = Cause::kEntry, .reason = fmt::format("entry {} of the log {}", index, bad.error().message)};
+  finding.step = terms_.StepOf(index);
+  return tl::unexpected(Convict(!checks[0], !checks[1], std::move(finding)));
+}
+
 Step<Both<std::vector<LogEntry>>> Examination::OpenEntries(std::uint64_t first, std::uint64_t last) {
   std::vector<std::uint64_t> leaves;
   for (std::uint64_t i = first; i <= last; ++i) leaves.push_back(i);
@@ -131,29 +140,51 @@ Step<Both<std::vector<LogEntry>>> Examination::OpenEntries(std::uint64_t first, 
   });
 }
 
-// Entry `index` is the first that differs.
+// Of runs that differ in entry `index` in their rounding logs alone: an entry that says something else about what was computed, after one that does not.
+Step<std::uint64_t> Examination::EntryOfOtherRun(std::uint64_t index) {
+  const EntryRules rules = EntryRules::Of(terms_.job());
+  const auto same = [&](std::uint64_t i) -> Step<bool> {
+    ASSAY_ASSIGN(const auto opened, OpenEntries(i, i));
+    const auto at = static_cast<std::int64_t>(i);
+    const LogEntry &a = opened[0].front(), &b = opened[1].front();
+    ASSAY_TRY(CheckEntries(at, {CheckEntryForm(rules, at, a), CheckEntryForm(rules, at, b)}));
+    return SayTheSame(a, b);
+  };
+  const auto step_of = [&](std::uint64_t i) { return terms_.StepOf(static_cast<std::int64_t>(i)); };
+  std::uint64_t low = index, high = terms_.entries() - 1;
+  ASSAY_ASSIGN(const bool agreed, same(high));
+  if (agreed) {
+    return tl::unexpected(Halt(Undecided{fmt::format(
+        "they agree on the last state and differ only in what their rounding logs say, from step {} on; both can be right",
+        terms_.StepBefore(static_cast<std::int64_t>(index)) + 1)}));
+  }
+  while (high - low > 1) {
+    Show("steps", fmt::format("{}..{}", step_of(low), step_of(high)));
+    const std::uint64_t middle = low + (high - low) / 2;
+    ASSAY_ASSIGN(const bool here, same(middle));
+    (here ? low : high) = middle;
+  }
+  return high;
+}
+
+// Entry `index` is the first that differs, or the first that differs in more than rounding logs.
 Step<void> Examination::ExamineEntry(std::uint64_t index) {
   const auto at = static_cast<std::int64_t>(index);
   Show("steps", at == 0 ? "0" : fmt::format("{}..{}", terms_.StepBefore(at), terms_.StepOf(at)));
   ASSAY_ASSIGN(const auto opened, OpenEntries(index == 0 ? 0 : index - 1, index));
-  const Digest previous = index == 0 ? terms_.trajectory() : HashOf(opened[0].front());
   Both<LogEntry> entries{opened[0].back(), opened[1].back()};
-  const bool rounded = terms_.job().precision == Precision::kFp64Rounded;
-  const Both<Status> checks{CheckEntry(entries[0], terms_.StepOf(at), previous, rounded),
-                            CheckEntry(entries[1], terms_.StepOf(at), previous, rounded)};
-  if (!checks[0] || !checks[1]) {
-    const Status& bad = checks[0] ? checks[1] : checks[0];
-    Finding finding{.cause = Cause::kEntry, .reason = fmt::format("entry {} of the log {}", index, bad.error().message)};
-    finding.step = terms_.StepOf(at);
-    return tl::unexpected(Convict(!checks[0], !checks[1], std::move(finding)));
-  }
+  const EntryRules rules = EntryRules::Of(terms_.job());
+  const auto check = [&](std::size_t p) {
+    return CheckEntry(rules, at, entries[p], index == 0 ? terms_.trajectory() : HashOf(opened[p].front()));
+  };
+  ASSAY_TRY(CheckEntries(at, {check(0), check(1)}));
   if (index == 0) return ExamineStart({entries[0].state_root, entries[1].state_root});
   if (entries[0].batch_root != entries[1].batch_root) return ExamineBatches(at, {entries[0].batch_root, entries[1].batch_root});
-  if (entries[0].rounding_root != entries[1].rounding_root) {
-    return tl::unexpected(
-        Halt(Undecided{fmt::format("from step {} on the runs follow different rounding logs, and both can be right; a run made "
-                                   "by `assay train --follow` can be compared",
-                                   terms_.StepBefore(at) + 1)}));
+  if (SayTheSame(entries[0], entries[1])) {
+    // They are of the same step and follow from agreed entries.
+    ASSAY_CHECK(entries[0].rounding_root != entries[1].rounding_root);
+    ASSAY_ASSIGN(const std::uint64_t other, EntryOfOtherRun(index));
+    return ExamineEntry(other);
   }
   return ExamineStates(at, opened[0].front(), entries);
 }
@@ -166,7 +197,7 @@ Step<void> Examination::ExamineStates(std::int64_t index, const LogEntry& previo
                         .before = previous.state_root,
                         .batch = {},
                         .entry = index,
-                        .roundings = entries[0].rounding_root.value_or(Digest{}),
+                        .roundings = {entries[0].rounding_root.value_or(Digest{}), entries[1].rounding_root.value_or(Digest{})},
                         .after = {entries[0].state_root, entries[1].state_root},
                         .loss_bits = {entries[0].loss_bits, entries[1].loss_bits}};
   if (steps > 1) {

@@ -1,12 +1,16 @@
-// One element of an output that was rounded: is the value that a party claims one that a correct evaluation can have rounded to, and is it the one that the rounding log
-// names (docs/ROUNDING.md, section 4).
+// One element of an output that was rounded: is the value that a party claims one that a correct evaluation can have rounded to, and is it the one that the party's own rounding log
+// leads to (docs/ROUNDING.md, section 4).
 #include <algorithm>
 #include <bit>
 
 #include "assay/backend/vendor/formula.h"
 #include "assay/base/check.h"
 #include "assay/dispute/examination.h"
-#include "assay/rounding/decision_log.h"
+#include "assay/dispute/limits.h"
+#include "assay/merkle/tree.h"
+#include "assay/rounding/decision.h"
+#include "assay/rounding/find_decision.h"
+#include "assay/rounding/paper_log.h"
 
 namespace assay::dispute {
 namespace {
@@ -34,7 +38,7 @@ std::uint64_t PositionOf(const StepNodes& nodes, std::uint32_t node, std::size_t
   for (std::size_t n = 0; n < nodes.micro_size() && whole > 0; ++n) count(n, SIZE_MAX);
   position *= whole;
   for (std::size_t n = update ? nodes.update_begin() : whole * nodes.micro_size(); n < node; ++n) count(n, SIZE_MAX);
-  count(node, output);
+  if (node < nodes.size()) count(node, output);
   return position + static_cast<std::uint64_t>(element);
 }
 
@@ -61,19 +65,127 @@ Truth Evaluate(const OpInstance& op, std::span<const SparseTensor> inputs, std::
   return truth;
 }
 
+// Of the published rule.
+double TauOf(const Job& job, const OpInstance& op, const numerics::Grid& grid) {
+  const auto found = job.round_tau.find(std::string(op.def->name));
+  return (found == job.round_tau.end() ? 0.25 : double{found->second}) * grid.Spacing(1);
+}
+
+// All elements with a bound that a step rounds.
+std::uint64_t ElementsOf(const StepNodes& nodes) { return PositionOf(nodes, static_cast<std::uint32_t>(nodes.size()), 0, 0); }
+
 }  // namespace
 
-Step<Bytes> Examination::RoundingLog(const DisputedStep& step) {
+struct Examination::RoundedElement {
+  std::uint64_t position = 0;
+  std::uint64_t elements = 0;  // of the step
+  numerics::Grid grid;
+  vendor::True truth;
+  double tau = 0;  // by the published rule: its threshold
+  Both<float> said{};
+
+  // Whether a correct evaluation whose error is at most so many times the bound rounds to the party's value.
+  bool Can(std::size_t party, double times) const { return rounding::CanRoundTo(grid, truth.v, times * truth.e, said[party]); }
+};
+
+struct Examination::ByLog {
+  bool lied = false;        // its value is not the one that its own log leads to
+  std::string log_false{};  // what its log says that no correct evaluation leads to; empty: nothing
+};
+
+// A party's rounding log, of which it shows the blocks that are asked for.
+class Examination::ShownLog : public rounding::PartialLog {
+ public:
+  ShownLog(Examination& examination, Party party, std::int64_t step, const RoundingLeaf& leaf)
+      : examination_(examination), party_(party), step_(step), leaf_(leaf) {}
+
+  std::uint64_t size() const override { return leaf_.bytes; }
+  Result<Bytes> Read(std::uint64_t begin, std::uint64_t end) override {
+    const LeafSpan blocks{begin / kLeafBytes, (end + kLeafBytes - 1) / kLeafBytes};
+    const LeavesQuestion question{{.kind = TreeKind::kRoundingLog, .at = step_}, {blocks}};
+    auto opened = examination_.OpenOwn(party_, question, CountLeaves(leaf_.bytes), leaf_.root);
+    if (!opened) {
+      halt_ = std::move(opened).error();
+      return Err("not shown yet");
+    }
+    Bytes joined;
+    for (std::size_t i = 0; i < opened->size(); ++i) {
+      const Bytes& block = (*opened)[i];
+      const std::uint64_t from = (blocks.begin + i) * kLeafBytes;
+      if (block.size() != std::min<std::uint64_t>(kLeafBytes, leaf_.bytes - from)) return Err("its blocks are not of its size");
+      joined.insert(joined.end(), block.begin(), block.end());
+    }
+    const auto first = joined.begin() + static_cast<std::ptrdiff_t>(begin - blocks.begin * kLeafBytes);
+    return Bytes(first, first + static_cast<std::ptrdiff_t>(end - begin));
+  }
+  // What ended the examination, where a search ended because of that.
+  const std::optional<Halt>& halt() const { return halt_; }
+
+ private:
+  Examination& examination_;
+  Party party_;
+  std::int64_t step_;
+  RoundingLeaf leaf_;
+  std::optional<Halt> halt_;
+};
+
+// Leaves of a tree that this party alone has committed to.
+Step<std::vector<Bytes>> Examination::OpenOwn(Party party, const LeavesQuestion& question, std::uint64_t size,
+                                              const Digest& root) {
+  const Bytes* said = said_[static_cast<std::size_t>(party)]->Find(question);
+  if (said == nullptr) return tl::unexpected(Halt(std::vector<Ask>{{party, question}}));
+  auto spans = OpenLeaves(*said, question, size, MaxLeafBytes(terms_, question), root);
+  if (!spans) {
+    Finding finding{.cause = Cause::kUnproven, .step = StepAbout(question), .unproven = question};
+    finding.reason = UnprovenReason(question, spans.error().message);
+    return tl::unexpected(Convict(party == Party::kA, party == Party::kB, std::move(finding)));
+  }
+  std::vector<Bytes> opened;
+  for (SpanProof& span : *spans) std::ranges::move(span.leaves, std::back_inserter(opened));
+  return opened;
+}
+
+// The same by the published rule, whose thresholds say what is close.
+Examination::ByLog Examination::BySymbol(const RoundedElement& element, std::size_t party, std::uint8_t symbol) {
+  const double y = numerics::ToDouble(element.truth.v) + 0.0, reach = rounding::Reach(element.truth.e) / 2;
+  const float value = element.said[party];
+  if (symbol == rounding::kNotClose) {
+    if (!element.Can(party, 1)) return ByLog{.lied = true};
+    if (rounding::PaperCanBeSilent(element.grid, y, reach, element.tau, value)) return ByLog{};
+    return ByLog{.log_false = "calls that element not close, which every correct evaluation that rounds so calls close"};
+  }
+  if (!rounding::PaperCanFollowTo(element.grid, y, reach, symbol, value)) return ByLog{.lied = true};
+  if (element.Can(party, 1) && rounding::PaperCanHave(element.grid, y, reach, element.tau, symbol)) return ByLog{};
+  return ByLog{.log_false = "rounds that element as no correct evaluation does"};
+}
+
+// A party's value by the log that it has committed to itself.
+Step<Examination::ByLog> Examination::JudgeByLog(const DisputedStep& step, Party party, const RoundedElement& element) {
+  const auto p = static_cast<std::size_t>(party);
   const TreeName tree{.kind = TreeKind::kRoundings, .at = step.entry};
-  const std::uint64_t leaf[] = {static_cast<std::uint64_t>(step.step - 1 - terms_.StepBefore(step.entry))};
-  ASSAY_ASSIGN(const std::vector<Bytes> opened, OpenAgreed(tree, leaf, step.roundings));
-  const RoundingQuestion question{step.step};
-  ASSAY_ASSIGN(const ByteSpan body, AskOne(question));
-  const Digest hash = HashBytes(body);
-  if (std::ranges::equal(opened.front(), hash.bytes)) return Bytes(body.begin(), body.end());
-  Finding finding{.cause = Cause::kUnproven, .step = step.step, .unproven = question};
-  finding.reason = fmt::format("the answer about {} does not hold: its hash is not the one agreed on", Describe(question));
-  return tl::unexpected(Convict(true, false, std::move(finding)));
+  const auto place = static_cast<std::uint64_t>(step.step - 1 - terms_.StepBefore(step.entry));
+  ASSAY_ASSIGN(const auto leaves, OpenOwn(party, {tree, {{place, place + 1}}}, SizeOf(tree), step.roundings[p]));
+  const auto leaf = DecodeRoundingLeaf(leaves.front());
+  if (!leaf) return ByLog{.log_false = "the entry commits to something that is no rounding log"};
+  ShownLog shown(*this, party, step.step, *leaf);
+  if (terms_.job().round_rule == RoundRule::kPaper) {
+    const auto symbol = rounding::FindSymbol(shown, element.elements, element.position);
+    if (shown.halt()) return tl::unexpected(*shown.halt());
+    if (!symbol) return ByLog{.log_false = fmt::format("it cannot be read ({})", symbol.error().message)};
+    return BySymbol(element, p, *symbol);
+  }
+  const auto found = rounding::FindDecision(shown, element.elements, element.position);
+  if (shown.halt()) return tl::unexpected(*shown.halt());
+  if (!found) return ByLog{.log_false = fmt::format("it cannot be read ({})", found.error().message)};
+  const float value = element.said[p];
+  if (!*found) {
+    if (!element.Can(p, 1)) return ByLog{.lied = true};
+    if (!rounding::MustDecide(element.grid, element.truth.v, element.truth.e, value)) return ByLog{};
+    return ByLog{.log_false = "leaves out how that element was rounded, which every correct evaluation writes down"};
+  }
+  if (!rounding::CanFollowTo(element.grid, **found, element.truth.v, element.truth.e, value)) return ByLog{.lied = true};
+  if (element.Can(p, 1)) return ByLog{};
+  return ByLog{.log_false = "rounds that element as no correct evaluation does"};
 }
 
 Step<void> Examination::ExamineRounded(const DisputedStep& step, const NodeRecord& record, std::size_t output,
@@ -88,36 +200,36 @@ Step<void> Examination::ExamineRounded(const DisputedStep& step, const NodeRecor
     finding.truth = FloatText(nearest);
     return tl::unexpected(Convict(!SameBits(said[0], nearest), !SameBits(said[1], nearest), std::move(finding)));
   }
-  // A correct evaluation is within e of the truth. Who follows a log takes what it names within 2e of an evaluation of its own.
-  const auto can = [&](float value, double times) {
-    return rounding::CanRoundTo(grid, truth.truth.v, times * truth.truth.e, value);
-  };
+  const RoundedElement rounded{.position = PositionOf(terms_.nodes(), record.node, output, element),
+                               .elements = ElementsOf(terms_.nodes()),
+                               .grid = grid,
+                               .truth = truth.truth,
+                               .tau = TauOf(terms_.job(), op, grid),
+                               .said = said};
   finding.truth = fmt::format("{:.17g} within {:.3g}", truth.value, truth.truth.e);
-  if (!can(said[0], 3) || !can(said[1], 3))
-    return tl::unexpected(Convict(!can(said[0], 3), !can(said[1], 3), std::move(finding)));
+  // A correct evaluation is within e of the truth. Who follows a log takes what it names within 2e of an evaluation of its own.
+  const Both<bool> possible{rounded.Can(0, 3), rounded.Can(1, 3)};
+  if (!possible[0] || !possible[1]) return tl::unexpected(Convict(!possible[0], !possible[1], std::move(finding)));
 
-  ASSAY_ASSIGN(const Bytes bytes, RoundingLog(step));
-  const auto log = rounding::DecodeDecisions(bytes, "rounding log");
-  if (!log)
-    return tl::unexpected(Halt(Undecided{fmt::format("step {}: both agree on a rounding log that is none", step.step)}));
-  const std::uint64_t position = PositionOf(terms_.nodes(), record.node, output, element);
-  const auto at = std::ranges::lower_bound(log->decisions, position, {}, &rounding::Decision::position);
-  const std::string where = fmt::format("step {}: element {} of output {} of node {}", step.step, element, output, record.node);
-  if (at == log->decisions.end() || at->position != position) {
-    if (can(said[0], 1) && can(said[1], 1)) {
-      return tl::unexpected(Halt(
-          Undecided{where + " can be rounded either way, and the rounding log leaves it out; whoever wrote the log is wrong"}));
-    }
-    return tl::unexpected(Convict(!can(said[0], 1), !can(said[1], 1), std::move(finding)));
+  Both<Step<ByLog>> judged{JudgeByLog(step, Party::kA, rounded), JudgeByLog(step, Party::kB, rounded)};
+  std::vector<Ask> asks;
+  for (Step<ByLog>& party : judged) {
+    if (party) continue;
+    auto* more = std::get_if<std::vector<Ask>>(party.error().next.get());
+    if (more == nullptr) return tl::unexpected(std::move(party).error());
+    std::ranges::move(*more, std::back_inserter(asks));
   }
-  const float right = rounding::Follow(grid, *at, truth.value, rounding::Reach(truth.truth.e)).value;
-  finding.truth = fmt::format("{}, as the rounding log says", FloatText(right));
-  const Both<bool> follows{SameBits(said[0], right), SameBits(said[1], right)};
-  if (!can(right, 1) || (follows[0] == follows[1])) {
-    return tl::unexpected(Halt(
-        Undecided{where + " is decided by the rounding log as no correct evaluation can; whoever wrote the log is wrong"}));
+  if (!asks.empty()) return tl::unexpected(Halt(std::move(asks)));
+  for (std::size_t p = 0; p < 2; ++p) {
+    finding.guilty[p] = judged[p]->lied;
+    finding.false_log[p] = !judged[p]->log_false.empty();
+    if (finding.false_log[p]) finding.reason += fmt::format("; the rounding log {}", judged[p]->log_false);
   }
-  return tl::unexpected(Convict(!follows[0], !follows[1], std::move(finding)));
+  if (finding.strikes(Party::kA) || finding.strikes(Party::kB)) return tl::unexpected(Halt(std::move(finding)));
+  return tl::unexpected(Halt(Undecided{
+      fmt::format("step {}: element {} of output {} of node {} can be rounded either way, and each rounding log says how its run did",
+                  step.step, element, output, record.node),
+      "an audit of each run, or a run that follows the log of the other (assay train --follow)"}));
 }
 
 }  // namespace assay::dispute

@@ -87,6 +87,7 @@ std::optional<Rerun> RerunOfTree(const TreeName& tree) {
     case TreeKind::kLog:
     case TreeKind::kBatches:
     case TreeKind::kRoundings:
+    case TreeKind::kRoundingLog:
     case TreeKind::kWeights:
     case TreeKind::kBatch:
     case TreeKind::kBatchField: return std::nullopt;
@@ -96,7 +97,6 @@ std::optional<Rerun> RerunOfTree(const TreeName& tree) {
 
 struct RerunReader {
   std::optional<Rerun> operator()(const SamplesQuestion&) { return std::nullopt; }
-  std::optional<Rerun> operator()(const RoundingQuestion&) { return std::nullopt; }
   std::optional<Rerun> operator()(const PartsQuestion& q) { return Rerun{TreeKind::kOutput, q.step, q.node}; }
   std::optional<Rerun> operator()(const auto& q) { return RerunOfTree(q.tree); }
 };

@@ -46,6 +46,11 @@ struct BodySize {
   std::size_t operator()(const CommitQuestion&) const { return 32; }
   std::size_t operator()(const ExpandQuestion&) const { return std::size_t{32} << kExpandLevels; }
   std::size_t operator()(const LeavesQuestion& q) const {
+    if (q.tree.kind == TreeKind::kRoundingLog) {  // as long as its run made it
+      std::size_t bytes = 0;
+      for (const LeafSpan& span : q.spans) bytes += static_cast<std::size_t>(std::min(span.size(), kMany)) * (8 + kLeafBytes) + kProof;
+      return bytes;
+    }
     if (!most) return LeavesBody(terms, q, [&](std::uint64_t leaf) { return LeafBytes(terms, q.tree, leaf); });
     return LeavesBody(terms, q, [&, limit = MaxLeafBytes(terms, q)](std::uint64_t) { return limit; });
   }
@@ -55,12 +60,12 @@ struct BodySize {
     return 8 + kDescriptor + 32 + 4 + samples * run;
   }
   std::size_t operator()(const PartsQuestion&) const { return std::size_t{4} * ref::kMaxParts; }
-  std::size_t operator()(const RoundingQuestion&) const { return kMaxBodyBytes; }
 };
 
 }  // namespace
 
 std::size_t LeafBytes(const Terms& terms, const TreeName& tree, std::uint64_t leaf) {
+  if (tree.kind == TreeKind::kRoundingLog) return kLeafBytes;
   const Result<std::uint64_t> size = terms.TreeSize(tree);
   if (!size || leaf >= *size) return 0;
   const auto index = static_cast<std::size_t>(leaf);
@@ -77,6 +82,7 @@ std::size_t LeafBytes(const Terms& terms, const TreeName& tree, std::uint64_t le
     case TreeKind::kBatchField:
     case TreeKind::kInput:
     case TreeKind::kOutput: return BlockBytes(*terms.TensorOf(tree), leaf);
+    case TreeKind::kRoundingLog: break;
   }
   return 0;
 }

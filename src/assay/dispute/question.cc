@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::string_view kTag = "assay/question/2";
 
-enum class Kind : std::uint8_t { kCommit = 1, kExpand = 2, kLeaves = 3, kSamples = 4, kParts = 5, kRounding = 6 };
+enum class Kind : std::uint8_t { kCommit = 1, kExpand = 2, kLeaves = 3, kSamples = 4, kParts = 5 };
 
 void WriteTree(const TreeName& tree, ByteWriter& out) {
   out.U8(static_cast<std::uint8_t>(tree.kind));
@@ -19,7 +19,7 @@ void WriteTree(const TreeName& tree, ByteWriter& out) {
 Result<TreeName> ReadTree(ByteReader& in) {
   TreeName tree;
   ASSAY_ASSIGN(const std::uint8_t kind, in.U8());
-  if (kind < static_cast<std::uint8_t>(TreeKind::kLog) || kind > static_cast<std::uint8_t>(TreeKind::kWeights)) {
+  if (kind < static_cast<std::uint8_t>(TreeKind::kLog) || kind > static_cast<std::uint8_t>(TreeKind::kRoundingLog)) {
     return Err("question: no kind of tree has the number {}", kind);
   }
   tree.kind = static_cast<TreeKind>(kind);
@@ -73,10 +73,6 @@ struct Writer {
     out.I64(q.element);
     out.U32(static_cast<std::uint32_t>(q.path.size()));
     for (const std::uint32_t part : q.path) out.U32(part);
-  }
-  void operator()(const RoundingQuestion& q) {
-    Begin(Kind::kRounding);
-    out.I64(q.step);
   }
 };
 
@@ -136,11 +132,6 @@ Result<Question> ReadKind(ByteReader& in) {
     case Kind::kLeaves: return ReadLeavesQuestion(in);
     case Kind::kSamples: return ReadSamplesQuestion(in);
     case Kind::kParts: return ReadPartsQuestion(in);
-    case Kind::kRounding: {
-      RoundingQuestion q;
-      ASSAY_ASSIGN(q.step, in.I64());
-      return q;
-    }
   }
   return Err("question: no kind of question has the number {}", kind);
 }
@@ -159,6 +150,7 @@ std::string DescribeTree(const TreeName& tree) {
     case TreeKind::kOutput: return fmt::format("output {} of node {} of step {}", tree.index, tree.node, tree.at);
     case TreeKind::kRoundings: return fmt::format("the rounding logs of entry {}", tree.at);
     case TreeKind::kWeights: return "the delivered weights";
+    case TreeKind::kRoundingLog: return fmt::format("the rounding log of step {}", tree.at);
   }
   return "nothing";
 }
@@ -184,7 +176,6 @@ struct Describer {
     for (const std::uint32_t part : q.path) path += fmt::format(".{}", part);
     return fmt::format("the parts of value {}{} of output {} of node {} of step {}", q.element, path, q.output, q.node, q.step);
   }
-  std::string operator()(const RoundingQuestion& q) { return fmt::format("the rounding log of step {}", q.step); }
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Question: what a referee asks a provider about its run (docs/formats/dispute.md). Value types; pure functions.
 //
 // Everything that a provider commits to is a leaf of some RFC 6962 tree whose size the job fixes. A question is about one such tree: its root where
-// no signature binds it yet, some of its inner hashes, or some of its leaves with a proof; or about the samples of a batch, the parts of one value, or a step's rounding log.
+// no signature binds it yet, some of its inner hashes, or some of its leaves with a proof; or about the samples of a batch, or the parts of one value.
 #pragma once
 
 #include <compare>
@@ -29,8 +29,10 @@ enum class TreeKind : std::uint8_t {
   kBatchField = 8,   // field `index` of it, all microbatches, in blocks of 4 KiB
   kInput = 9,        // input `index` of node `node` of step `at`, in blocks of 4 KiB
   kOutput = 10,      // output `index` of it
-  kRoundings = 11,   // `at` an entry: the SHA-256 of the rounding logs of the steps that it covers, 32 bytes each
-  kWeights = 12,     // the weights that were delivered: an entry for each tensor (docs/formats/receipt.md)
+  kRoundings = 11,   // `at` an entry: a RoundingLeaf for the rounding log of each step that it covers
+  kWeights = 12,     // an entry for each of the weight tensors that the receipt promises
+  kRoundingLog =
+      13,  // the rounding log of step `at`, in blocks of 4 KiB; its size is not the job's, but in a leaf of kRoundings
 };
 
 // Steps are counted from 1: step s leads from the state after s - 1 steps to that after s. Fields that a kind does not use are 0.
@@ -80,13 +82,7 @@ struct PartsQuestion {
   friend bool operator==(const PartsQuestion&, const PartsQuestion&) = default;
 };
 
-// The rounding log of a step of an fp64-rounded job (docs/formats/rounding.md).
-struct RoundingQuestion {
-  std::int64_t step = 0;
-  friend bool operator==(const RoundingQuestion&, const RoundingQuestion&) = default;
-};
-
-using Question = std::variant<CommitQuestion, ExpandQuestion, LeavesQuestion, SamplesQuestion, PartsQuestion, RoundingQuestion>;
+using Question = std::variant<CommitQuestion, ExpandQuestion, LeavesQuestion, SamplesQuestion, PartsQuestion>;
 
 inline constexpr int kExpandLevels = 6;             // so that an answer has at most 64 hashes
 inline constexpr std::size_t kMaxSpans = 64;        // of one question

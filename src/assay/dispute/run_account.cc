@@ -103,7 +103,7 @@ Work RunAccount::BillOf(std::int64_t commit_every, std::int64_t interval) {
 }
 
 Result<std::shared_ptr<const HashTree>> RunAccount::Tree(const TreeName& tree) {
-  ASSAY_TRY(terms_.TreeSize(tree));
+  if (tree.kind != TreeKind::kRoundingLog) ASSAY_TRY(terms_.TreeSize(tree));
   if (IsListing(tree.kind)) {
     ASSAY_ASSIGN(const auto list, List(tree));
     return list->tree;
@@ -117,6 +117,12 @@ Result<std::shared_ptr<const HashTree>> RunAccount::Tree(const TreeName& tree) {
 }
 
 Result<Bytes> RunAccount::Leaf(const TreeName& tree, std::uint64_t index) {
+  if (tree.kind == TreeKind::kRoundingLog) {
+    ASSAY_ASSIGN(const Bytes log, RoundingLog(tree));
+    if (index >= CountLeaves(log.size())) return Err("leaf {}: the tree has {}", index, CountLeaves(log.size()));
+    const ByteSpan rest = ByteSpan(log).subspan(static_cast<std::size_t>(index) * kLeafBytes);
+    return Bytes(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(std::min(kLeafBytes, rest.size())));
+  }
   ASSAY_ASSIGN(const std::uint64_t size, terms_.TreeSize(tree));
   if (index >= size) return Err("leaf {}: the tree has {}", index, size);
   if (IsListing(tree.kind)) {
@@ -170,16 +176,15 @@ Result<std::vector<Bytes>> RunAccount::RoundingRecords(std::int64_t entry) {
   std::vector<Bytes> records;
   for (std::int64_t step = terms_.StepBefore(entry) + 1; step <= terms_.StepOf(entry); ++step) {
     ASSAY_ASSIGN(const Bytes log, rerun_.Rounding(step));
-    const Digest hash = HashBytes(log);
-    records.emplace_back(hash.bytes.begin(), hash.bytes.end());
+    records.push_back(assay::Encode(RoundingLeafOf(log)));
   }
   return records;
 }
 
-Result<Bytes> RunAccount::Rounding(std::int64_t step) {
-  if (terms_.job().precision != Precision::kFp64Rounded || step < 1 || step > terms_.job().steps)
-    return Account::Rounding(step);
-  return rerun_.Rounding(step);
+// The job does not say how long it is.
+Result<Bytes> RunAccount::RoundingLog(const TreeName& tree) {
+  ASSAY_TRY(terms_.CheckRoundingLog(tree));
+  return rerun_.Rounding(tree.at);
 }
 
 Result<std::vector<Bytes>> RunAccount::StateRecords(std::int64_t entry) {
@@ -226,6 +231,12 @@ Result<std::vector<Bytes>> RunAccount::WeightEntries() const {
 }
 
 Result<std::vector<Digest>> RunAccount::TensorLeaves(const TreeName& tree) {
+  if (tree.kind == TreeKind::kRoundingLog) {
+    ASSAY_ASSIGN(const Bytes log, RoundingLog(tree));
+    std::vector<Digest> leaves(CountLeaves(log.size()));
+    HashLeaves(log, leaves);
+    return leaves;
+  }
   if (tree.kind == TreeKind::kOutput) {
     ASSAY_ASSIGN(const auto traced, Traced(tree.at));
     return traced->nodes[tree.node][tree.index].leaves;

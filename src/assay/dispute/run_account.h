@@ -39,7 +39,6 @@ class RunAccount : public Account {
   Result<std::shared_ptr<const HashTree>> Tree(const TreeName& tree) override;
   Result<Bytes> Leaf(const TreeName& tree, std::uint64_t index) override;
   Result<SamplesAnswer> Samples(const SamplesQuestion& question) override;
-  Result<Bytes> Rounding(std::int64_t step) override;
   Result<std::vector<ref::Value>> Parts(const PartsQuestion& question) override;
   Work work() const override { return rerun_.work(); }
 
@@ -70,6 +69,7 @@ class RunAccount : public Account {
 
   // Trees over tensors.
   Result<std::vector<Digest>> TensorLeaves(const TreeName& tree);
+  Result<Bytes> RoundingLog(const TreeName& tree);
   Result<const Tensor*> Content(const TreeName& tree);  // until the next call
 
   Result<std::shared_ptr<const TracedStep>> Traced(std::int64_t step);

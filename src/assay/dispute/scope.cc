@@ -6,7 +6,6 @@ namespace {
 struct TreeReader {
   const TreeName* operator()(const SamplesQuestion&) const { return nullptr; }
   const TreeName* operator()(const PartsQuestion&) const { return nullptr; }
-  const TreeName* operator()(const RoundingQuestion&) const { return nullptr; }
   const TreeName* operator()(const auto& q) const { return &q.tree; }
 };
 
@@ -15,7 +14,6 @@ const TreeName* TreeOf(const Question& question) { return std::visit(TreeReader{
 struct StepReader {
   std::optional<std::int64_t> operator()(const SamplesQuestion& q) const { return q.step; }
   std::optional<std::int64_t> operator()(const PartsQuestion& q) const { return q.step; }
-  std::optional<std::int64_t> operator()(const RoundingQuestion& q) const { return q.step; }
   std::optional<std::int64_t> operator()(const auto& q) const {
     switch (q.tree.kind) {
       case TreeKind::kLog:

@@ -143,6 +143,13 @@ Result<std::uint64_t> Terms::TreeSize(const TreeName& tree) const {
   }
 }
 
+Status Terms::CheckRoundingLog(const TreeName& tree) const {
+  const bool there = tree.kind == TreeKind::kRoundingLog && job_.precision == Precision::kFp64Rounded && tree.at >= 1 &&
+                     tree.at <= job_.steps && tree.node == 0 && tree.index == 0;
+  if (!there) return Err("the job has no {}", Describe(CommitQuestion{tree}).substr(12));
+  return {};
+}
+
 Bytes Terms::StateEntry(std::size_t tensor, const Digest& root) const {
   const StateSpec& spec = program_->state[tensor];
   return EntryBytes(kStateTag, {spec.name, spec.type, root});

@@ -58,10 +58,13 @@ class Terms {
   // The delivered weights in name order, as places in the program's state.
   std::span<const std::size_t> weights() const { return weights_; }
 
-  // The number of leaves. An error: the job has no such tree.
+  // The number of leaves. An error: the job has no such tree, or (kRoundingLog) does not say.
   Result<std::uint64_t> TreeSize(const TreeName& tree) const;
   // The bytes of a tensor's tree (kStateTensor, kBatchField, kInput, kOutput).
   Result<TensorType> TensorOf(const TreeName& tree) const;
+
+  // Whether the job has such a rounding log.
+  Status CheckRoundingLog(const TreeName& tree) const;
 
   // The bytes of the state or batch entry that names a tensor with this root.
   Bytes StateEntry(std::size_t tensor, const Digest& root) const;

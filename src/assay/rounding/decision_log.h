@@ -13,11 +13,9 @@
 #include "assay/base/result.h"
 #include "assay/base/thread_pool.h"
 #include "assay/rounding/decision.h"
+#include "assay/rounding/log_header.h"
 
 namespace assay::rounding {
-
-inline constexpr std::uint64_t kMaxElements = std::uint64_t{1} << 56;
-inline constexpr std::size_t kSegment = 4096;  // decisions
 
 // `decisions` ascend by position, all below `elements`, which is at most kMaxElements.
 Bytes EncodeDecisions(std::span<const Decision> decisions, std::uint64_t elements, ThreadPool* pool = nullptr);

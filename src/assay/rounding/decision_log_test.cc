@@ -6,6 +6,8 @@
 #include <cmath>
 #include <random>
 
+#include "assay/rounding/decision_segment.h"
+
 namespace assay::rounding {
 namespace {
 
@@ -86,10 +88,10 @@ TEST(DecisionLog, HasTheBytesOfTheSpecification) {
                                            {.position = 6, .wide = true, .up = false, .value = 1.5f},
                                            {.position = 1000, .wide = false, .up = false, .value = 0}};
   EXPECT_EQ(Hex(EncodeDecisions(decisions, 2000)),
-            "1000000061737361792f726f756e64696e672f32"
+            "1000000061737361792f726f756e64696e672f33"
             "d007000000000000"
             "0300000000000000"
-            "080000000500000000000000"
+            "08000000000000000500000000000000"
             "40c0feff7e01e4ea");
 }
 
@@ -140,7 +142,7 @@ TEST(DecisionLog, AcceptsNothingElse) {
 }
 
 constexpr std::size_t kTable = 4 + 16 + 8 + 8;  // bytes before the table of segments
-constexpr std::size_t kEntry = 4 + 8;
+constexpr std::size_t kEntry = 8 + 8;
 
 TEST(DecisionLog, AcceptsNoOtherSegments) {
   std::mt19937_64 random(6);
@@ -160,19 +162,17 @@ TEST(DecisionLog, AcceptsNoOtherSegments) {
     return other;
   };
   // A byte given from one segment to the next.
-  Bytes moved = changed(kTable, -1);
-  moved[kTable + kEntry] = static_cast<std::uint8_t>(moved[kTable + kEntry] + 1);
-  EXPECT_FALSE(DecodeDecisions(moved, "log"));
+  EXPECT_FALSE(DecodeDecisions(changed(kTable, -1), "log"));
   // A segment that starts where the one before has not ended, and one that starts beyond the last element.
   const std::uint64_t starts[] = {decisions[kSegment - 1].position, decisions[0].position, 0, elements, ~std::uint64_t{0}};
   for (const std::uint64_t start : starts) {
     Bytes other = bytes;
     for (int k = 0; k < 8; ++k)
-      other[kTable + kEntry + 4 + static_cast<std::size_t>(k)] = static_cast<std::uint8_t>(start >> (8 * k));
+      other[kTable + kEntry + 8 + static_cast<std::size_t>(k)] = static_cast<std::uint8_t>(start >> (8 * k));
     EXPECT_FALSE(DecodeDecisions(other, "log")) << start;
   }
   // One that starts elsewhere, where all of it still fits, holds other decisions.
-  const auto shifted = DecodeDecisions(changed(kTable + 2 * kEntry + 4, 1), "log");
+  const auto shifted = DecodeDecisions(changed(kTable + 2 * kEntry + 8, 1), "log");
   ASSERT_TRUE(shifted) << shifted.error().message;
   EXPECT_EQ(shifted->decisions[2 * kSegment + 99].position, decisions[2 * kSegment + 99].position + 1);
 }
@@ -184,11 +184,11 @@ TEST(DecisionLog, SurvivesHostileBytes) {
     const std::uint8_t fill = static_cast<std::uint8_t>(random());
     for (std::uint8_t& byte : rest) byte = i % 3 == 0 ? fill : static_cast<std::uint8_t>(random());
     ByteWriter out;
-    out.String("assay/rounding/2");
+    out.String("assay/rounding/3");
     out.U64(random() >> (8 + random() % 56));
     out.U64(random() % 8 == 0 ? random() : random() % (8 * rest.size() + 1));
     if (i % 4 != 0) {
-      out.U32(static_cast<std::uint32_t>(rest.size()));
+      out.U64(rest.size());
       out.U64(random() % 50);
     }
     out.Raw(rest);
@@ -205,10 +205,10 @@ TEST(DecisionLog, RefusesClaimsThatItsBytesCannotHold) {
   for (const std::uint64_t count :
        {std::uint64_t{33}, std::uint64_t{4097}, std::uint64_t{1} << 40, kMaxElements, ~std::uint64_t{0}}) {
     ByteWriter out;
-    out.String("assay/rounding/2");
+    out.String("assay/rounding/3");
     out.U64(kMaxElements);
     out.U64(count);
-    out.U32(4);
+    out.U64(4);
     out.U64(0);
     out.U32(0);
     EXPECT_FALSE(DecodeDecisions(out.bytes(), "log")) << count;

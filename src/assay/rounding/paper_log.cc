@@ -9,13 +9,20 @@
 #include <cmath>
 
 #include "assay/base/check.h"
+#include "assay/rounding/follow.h"
+#include "assay/rounding/log_header.h"
 
 namespace assay::rounding {
 namespace {
 
-constexpr std::string_view kTag = "assay/rounding-paper/1";
+constexpr std::string_view kTag = "assay/rounding-paper/2";
 constexpr std::uint8_t kStored = 0;
 constexpr std::uint8_t kDeflated = 1;
+#ifdef ASSAY_HAVE_ZLIB
+constexpr std::uint8_t kWritten = kDeflated;
+#else
+constexpr std::uint8_t kWritten = kStored;
+#endif
 
 Bytes Pack(std::span<const std::uint8_t> symbols) {
   Bytes packed((symbols.size() + 4) / 5);
@@ -26,18 +33,32 @@ Bytes Pack(std::span<const std::uint8_t> symbols) {
   return packed;
 }
 
-Result<std::vector<std::uint8_t>> Unpack(ByteSpan packed, std::uint64_t count, std::string_view what) {
-  std::vector<std::uint8_t> symbols(count);
+Status Unpack(ByteSpan packed, std::span<std::uint8_t> symbols, std::string_view what) {
   std::size_t next = 0;
   for (const std::uint8_t byte : packed) {
     unsigned rest = byte;
-    for (int k = 0; k < 5 && next < count; ++k) {
+    for (int k = 0; k < 5 && next < symbols.size(); ++k) {
       symbols[next++] = static_cast<std::uint8_t>(rest % 3);
       rest /= 3;
     }
     if (rest != 0) return Err("{}: byte {} is not five symbols", what, byte);
   }
-  return symbols;
+  return {};
+}
+
+// In the form that this build writes.
+Bytes Packed(std::span<const std::uint8_t> symbols) {
+  Bytes packed = Pack(symbols);
+#ifdef ASSAY_HAVE_ZLIB
+  uLongf size = compressBound(packed.size());
+  Bytes deflated(size);
+  ASSAY_CHECK(compress(deflated.data(), &size, packed.data(), packed.size()) == Z_OK);
+  deflated.resize(size);
+  ASSAY_CHECK(deflated.size() <= kMaxPaperSegmentBytes);
+  return deflated;
+#else
+  return packed;
+#endif
 }
 
 // The power of two below |y|, zero for zeros and denormal numbers.
@@ -59,45 +80,114 @@ float PaperFollow(const numerics::Grid& grid, double y, std::uint8_t symbol) {
   return r;
 }
 
+bool PaperCanHave(const numerics::Grid& grid, double y, double reach, double tau, std::uint8_t symbol) {
+  if (!IsFinite(y)) return false;
+  const double low = y - reach, high = y + reach;
+  // On both sides of a boundary everything is close, one way and the other.
+  if (symbol != kNotClose && ChoiceAt(grid, y, reach).open()) return true;
+  return PaperSymbol(grid, y, tau) == symbol || PaperSymbol(grid, low, tau) == symbol || PaperSymbol(grid, high, tau) == symbol;
+}
+
+bool PaperCanBeSilent(const numerics::Grid& grid, double y, double reach, double tau, float value) {
+  if (!IsFinite(y)) return true;
+  const double nearest = std::clamp(double{value}, y - reach, y + reach);
+  return BitsOf(grid.Round(nearest)) == BitsOf(value) && PaperSymbol(grid, nearest, tau) == kNotClose;
+}
+
+bool PaperCanFollowTo(const numerics::Grid& grid, double y, double reach, std::uint8_t symbol, float value) {
+  if (!IsFinite(y) || value != value) return false;
+  // As near as possible to the boundary that the symbol means if it leads to this value.
+  const double boundary = double{value} / 2 + double{symbol == kWentUp ? grid.Below(value) : grid.Above(value)} / 2;
+  const double at = std::clamp(boundary, y - reach, y + reach);
+  return BitsOf(PaperFollow(grid, IsFinite(at) ? at : y, symbol)) == BitsOf(value);
+}
+
+std::uint64_t PaperHeader::SymbolsIn(std::uint64_t segment) const {
+  return std::min(kPaperSegment, symbols - segment * kPaperSegment);
+}
+
+Result<PaperHeader> PaperHeader::Read(ByteSpan bytes, std::string_view what) {
+  ByteReader in(bytes, what);
+  ASSAY_ASSIGN(const std::string tag, in.String());
+  if (tag != kTag) return Err("{}: not a log of roundings (expected {})", what, kTag);
+  PaperHeader header;
+  ASSAY_ASSIGN(header.symbols, in.U64());
+  ASSAY_ASSIGN(header.form, in.U8());
+  ASSAY_TRY(in.End());
+  if (header.symbols > kMaxElements) return Err("{}: {} symbols are more than a step can have", what, header.symbols);
+  if (header.form > kDeflated) return Err("{}: no form has the number {}", what, header.form);
+  return header;
+}
+
+Status PaperHeader::Check(std::uint64_t segment, std::uint64_t begin, std::uint64_t end, std::uint64_t coded) const {
+  const bool whole = segment + 1 < segments() || end == coded;
+  if (begin >= end || end > coded || end - begin > kMaxPaperSegmentBytes || !whole) {
+    return Err("segment {} lies at bytes {} to {} of {}", segment, begin, end, coded);
+  }
+  return {};
+}
+
+Status PaperHeader::Decode(ByteSpan coded, std::span<std::uint8_t> out, std::string_view what) const {
+  const std::size_t size = (out.size() + 4) / 5;
+  if (form == kStored && coded.size() == size) return Unpack(coded, out, what);
+#ifdef ASSAY_HAVE_ZLIB
+  // Deflate makes at most 1032 bytes of one.
+  if (form == kDeflated && size <= 1032 * coded.size()) {
+    Bytes packed(size + 1);
+    uLongf got = size + 1;
+    uLong used = coded.size();
+    if (uncompress2(packed.data(), &got, coded.data(), &used) == Z_OK && got == size && used == coded.size()) {
+      return Unpack(ByteSpan(packed).first(size), out, what);
+    }
+  }
+#endif
+  return Err("{}: {} bytes of form {} are not {} symbols", what, coded.size(), form, out.size());
+}
+
 Bytes EncodePaperLog(std::span<const std::uint8_t> symbols) {
-  const Bytes packed = Pack(symbols);
+  std::vector<Bytes> coded;
+  for (std::size_t at = 0; at < symbols.size(); at += kPaperSegment) {
+    coded.push_back(Packed(symbols.subspan(at, std::min<std::size_t>(kPaperSegment, symbols.size() - at))));
+  }
   ByteWriter out;
   out.String(kTag);
   out.U64(symbols.size());
-#ifdef ASSAY_HAVE_ZLIB
-  uLongf size = compressBound(packed.size());
-  Bytes deflated(size);
-  ASSAY_CHECK(compress(deflated.data(), &size, packed.data(), packed.size()) == Z_OK);
-  out.U8(kDeflated);
-  out.Raw(ByteSpan(deflated).first(size));
-#else
-  out.U8(kStored);
-  out.Raw(packed);
-#endif
+  out.U8(kWritten);
+  std::uint64_t end = 0;
+  for (const Bytes& segment : coded) out.U64(end += segment.size());
+  for (const Bytes& segment : coded) out.Raw(segment);
   return out.Take();
 }
 
 Result<std::vector<std::uint8_t>> DecodePaperLog(ByteSpan bytes, std::string_view what) {
   ByteReader in(bytes, what);
-  ASSAY_ASSIGN(const std::string tag, in.String());
-  if (tag != kTag) return Err("{}: not a log of roundings (expected {})", what, kTag);
-  ASSAY_ASSIGN(const std::uint64_t count, in.U64());
-  ASSAY_ASSIGN(const std::uint8_t form, in.U8());
-  ASSAY_ASSIGN(const ByteSpan body, in.Raw(in.remaining()));
-  const std::uint64_t size = count / 5 + (count % 5 != 0 ? 1 : 0);
-  if (form == kStored && body.size() == size) return Unpack(body, count, what);
-#ifdef ASSAY_HAVE_ZLIB
-  // Deflate makes at most 1032 bytes of one.
-  if (form == kDeflated && size <= 1032 * std::uint64_t{body.size()}) {
-    Bytes packed(size + 1);
-    uLongf got = size + 1;
-    uLong used = body.size();
-    if (uncompress2(packed.data(), &got, body.data(), &used) == Z_OK && got == size && used == body.size()) {
-      return Unpack(ByteSpan(packed).first(size), count, what);
+  ASSAY_ASSIGN(const ByteSpan head, in.Raw(std::min(kPaperHeaderBytes, bytes.size())));
+  ASSAY_ASSIGN(const PaperHeader header, PaperHeader::Read(head, what));
+  if (header.segments() > in.remaining() / kPaperEntryBytes)
+    return Err("{}: {} bytes cannot hold {} symbols", what, in.remaining(), header.symbols);
+  const std::uint64_t coded = in.remaining() - header.segments() * kPaperEntryBytes;
+  std::vector<std::uint64_t> ends;
+  for (std::uint64_t i = 0; i < header.segments(); ++i) {
+    ASSAY_ASSIGN(const std::uint64_t end, in.U64());
+    const std::uint64_t begin = ends.empty() ? 0 : ends.back();
+    if (const Status good = header.Check(i, begin, end, coded); !good) return Err("{}: {}", what, good.error().message);
+    // What memory is asked for before the bytes have been looked at.
+    if (header.form == kDeflated && header.SymbolsIn(i) > 5 * 1032 * (end - begin)) {
+      return Err("{}: {} bytes are not {} symbols", what, end - begin, header.SymbolsIn(i));
     }
+    ends.push_back(end);
   }
-#endif
-  return Err("{}: {} bytes of form {} are not {} symbols", what, body.size(), form, count);
+  if (ends.empty() && coded != 0) return Err("{}: {} bytes follow a log without symbols", what, coded);
+  std::vector<std::uint8_t> symbols(static_cast<std::size_t>(header.symbols));
+  std::uint64_t begin = 0;
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    ASSAY_ASSIGN(const ByteSpan segment, in.Raw(static_cast<std::size_t>(ends[i] - begin)));
+    const std::span<std::uint8_t> out =
+        std::span(symbols).subspan(i * kPaperSegment, static_cast<std::size_t>(header.SymbolsIn(i)));
+    ASSAY_TRY(header.Decode(segment, out, what));
+    begin = ends[i];
+  }
+  return symbols;
 }
 
 TauSample TauSampleAt(const numerics::Grid& grid, double y) { return {std::fabs(y - double{grid.Round(y)}), PowerBelow(y)}; }

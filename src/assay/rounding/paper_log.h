@@ -21,7 +21,32 @@ std::uint8_t PaperSymbol(const numerics::Grid& grid, double y, double tau);
 // What who follows rounds its own y to.
 float PaperFollow(const numerics::Grid& grid, double y, std::uint8_t symbol);
 
-// Five symbols to a byte, compressed (docs/formats/rounding.md).
+// Whether some evaluation within `reach` of y has this symbol: the one that who follows computes y itself and is at most so far from it.
+bool PaperCanHave(const numerics::Grid& grid, double y, double reach, double tau, std::uint8_t symbol);
+// Whether some evaluation within `reach` of y rounds to `value` and is not close.
+bool PaperCanBeSilent(const numerics::Grid& grid, double y, double reach, double tau, float value);
+// Whether who follows this symbol with an evaluation within `reach` of y can come to `value`.
+bool PaperCanFollowTo(const numerics::Grid& grid, double y, double reach, std::uint8_t symbol, float value);
+
+// Symbols are cut into segments, each packed five to a byte and compressed by itself (docs/formats/rounding.md).
+inline constexpr std::uint64_t kPaperSegment = 5 * 65536;             // symbols
+inline constexpr std::uint64_t kMaxPaperSegmentBytes = 65536 + 1024;  // compressors add a little to what cannot be compressed
+inline constexpr std::size_t kPaperHeaderBytes = 35,
+                             kPaperEntryBytes = 8;  // of the header, and of an entry of the table that follows it
+
+struct PaperHeader {
+  std::uint64_t symbols = 0;
+  std::uint8_t form = 0;  // 0 packed, 1 packed and compressed
+
+  std::uint64_t segments() const { return symbols / kPaperSegment + (symbols % kPaperSegment != 0 ? 1 : 0); }
+  std::uint64_t SymbolsIn(std::uint64_t segment) const;
+  static Result<PaperHeader> Read(ByteSpan bytes, std::string_view what);  // kPaperHeaderBytes, or fewer
+  // Whether a segment can lie at [begin, end) of so many coded bytes. The last must end with them.
+  Status Check(std::uint64_t segment, std::uint64_t begin, std::uint64_t end, std::uint64_t coded) const;
+  // As many symbols as there is room for.
+  Status Decode(ByteSpan coded, std::span<std::uint8_t> symbols, std::string_view what) const;
+};
+
 Bytes EncodePaperLog(std::span<const std::uint8_t> symbols);
 Result<std::vector<std::uint8_t>> DecodePaperLog(ByteSpan bytes, std::string_view what);
 

@@ -12,7 +12,7 @@ using numerics::Grid;
 
 TEST(PaperLog, RoundTrips) {
   std::mt19937_64 random(1);
-  for (const std::size_t n : {0u, 1u, 4u, 5u, 6u, 1000u, 100003u}) {
+  for (const std::size_t n : {0u, 1u, 4u, 5u, 6u, 1000u, 100003u, 327680u, 327681u, 1000000u}) {
     std::vector<std::uint8_t> symbols(n, kNotClose);
     for (std::uint8_t& s : symbols) {
       if (random() % 50 == 0) s = random() % 2 == 0 ? kWentUp : kWentDown;

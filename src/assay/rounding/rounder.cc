@@ -67,8 +67,13 @@ std::uint64_t Rounder::Next(std::uint64_t elements) {
 }
 
 bool Rounder::WantsBounds(std::uint64_t begin, std::uint64_t end) const {
-  if (rule_ == Rule::kPaper || mode_ == Mode::kPlain) return false;
-  return mode_ == Mode::kRecord || !DecisionsIn(begin, end).empty();
+  if (mode_ == Mode::kPlain) return false;
+  if (rule_ == Rule::kBound) return mode_ == Mode::kRecord || !DecisionsIn(begin, end).empty();
+  // Symbols are written without a bound, but what can have led to them cannot be told without one.
+  if (mode_ == Mode::kRecord || begin >= symbols_.size()) return false;
+  const auto at = [&](std::uint64_t i) { return symbols_.begin() + static_cast<std::ptrdiff_t>(i); };
+  return std::any_of(at(begin), at(std::min<std::uint64_t>(end, symbols_.size())),
+                     [](std::uint8_t s) { return s != kNotClose; });
 }
 
 void Rounder::Round(const double* y, const double* e, std::int64_t n, std::uint64_t position, float* out) {
@@ -80,7 +85,7 @@ void Rounder::Round(const double* y, const double* e, std::int64_t n, std::uint6
   } else if (mode_ == Mode::kRecord) {
     RecordSymbols(y, n, position);
   } else {
-    FollowSymbols(y, n, position, out);
+    FollowSymbols(y, e, n, position, out);
   }
 }
 
@@ -138,7 +143,11 @@ void Rounder::FollowDecisions(const double* y, const double* e, std::int64_t n, 
   followed_ += decisions.size();
   corrections_ += corrected.size();
   corrected_.insert(corrected_.end(), corrected.begin(), corrected.end());
-  if (refused != nullptr && (!inadmissible_ || refused->position < inadmissible_->position)) inadmissible_ = *refused;
+  if (refused != nullptr) Refuse(*refused);
+}
+
+void Rounder::Refuse(const Decision& decision) {
+  if (!inadmissible_ || decision.position < inadmissible_->position) inadmissible_ = decision;
 }
 
 void Rounder::RecordSymbols(const double* y, std::int64_t n, std::uint64_t position) {
@@ -146,18 +155,26 @@ void Rounder::RecordSymbols(const double* y, std::int64_t n, std::uint64_t posit
   for (std::int64_t i = 0; i < n; ++i) symbols_[position + static_cast<std::uint64_t>(i)] = PaperSymbol(grid_, y[i], tau_);
 }
 
-void Rounder::FollowSymbols(const double* y, std::int64_t n, std::uint64_t position, float* out) {
+void Rounder::FollowSymbols(const double* y, const double* e, std::int64_t n, std::uint64_t position, float* out) {
   std::uint64_t corrections = 0;
+  std::optional<Decision> refused;
   for (std::int64_t i = 0; i < n; ++i) {
     const std::uint64_t at = position + static_cast<std::uint64_t>(i);
     if (at >= symbols_.size()) break;  // End says so
     if (symbols_[at] == kNotClose) continue;
+    ASSAY_CHECK(e != nullptr);
+    const double reach = Reach(e[i]);
     const float value = PaperFollow(grid_, y[i], symbols_[at]);
+    if (!PaperCanHave(grid_, y[i], reach, tau_, symbols_[at]) || !ChoiceAt(grid_, y[i], reach).holds(value)) {
+      if (!refused) refused = Decision{.position = at, .up = symbols_[at] == kWentUp};
+      continue;
+    }
     corrections += value != out[i] ? 1 : 0;
     out[i] = value;
   }
   const std::lock_guard lock(mutex_);
   corrections_ += corrections;
+  if (refused) Refuse(*refused);
 }
 
 std::uint64_t Rounder::ResultAt(std::uint64_t position) const {

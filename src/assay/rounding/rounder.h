@@ -113,7 +113,8 @@ class Rounder {
   void Record(const double* y, const double* e, std::int64_t n, std::uint64_t position, float* out);
   void FollowDecisions(const double* y, const double* e, std::int64_t n, std::uint64_t position, float* out);
   void RecordSymbols(const double* y, std::int64_t n, std::uint64_t position);
-  void FollowSymbols(const double* y, std::int64_t n, std::uint64_t position, float* out);
+  void FollowSymbols(const double* y, const double* e, std::int64_t n, std::uint64_t position, float* out);
+  void Refuse(const Decision& decision);  // with the mutex held
   void CheckLog(StepReport& report) const;
   std::uint64_t ResultAt(std::uint64_t position) const;
 

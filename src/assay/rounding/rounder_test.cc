@@ -9,6 +9,7 @@
 #include <random>
 #include <thread>
 
+#include "assay/rounding/decision_segment.h"
 #include "assay/rounding/round_values.h"
 
 namespace assay::rounding {

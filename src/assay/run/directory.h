@@ -9,6 +9,7 @@
 //   snapshots/        step-NNNNNNNNNN.safetensors, the state after so many steps
 //   events/           TensorBoard event files
 //   rounding/         the rounding logs of the steps of fp64-rounded jobs
+//   follows           of a run that follows another's rounding logs: whose
 //   traces/           step-NNNNNNNNNN.trace, made on demand
 //   model.safetensors the trained weights, once the last step is done
 //   receipt.json      the signed commitment to the finished run: written last of all
@@ -59,6 +60,7 @@ class RunDirectory {
   std::string events_path() const { return JoinPath(path_, "events"); }
   std::string log_path() const { return JoinPath(path_, "log"); }
   std::string rounding_path() const { return JoinPath(path_, "rounding"); }
+  std::string follows_path() const { return JoinPath(path_, "follows"); }
   std::string weights_path() const { return JoinPath(path_, "model.safetensors"); }
   std::string receipt_path() const { return JoinPath(path_, "receipt.json"); }
   std::string TracePath(std::int64_t step) const;

@@ -19,13 +19,6 @@ Result<Digest> ReadDigest(ByteReader& in) {
   return digest;
 }
 
-Digest TreeOver(std::span<const Digest> digests) {
-  std::vector<Digest> leaves;
-  leaves.reserve(digests.size());
-  for (const Digest& digest : digests) leaves.push_back(LeafHash(digest.bytes));
-  return TreeRoot(std::move(leaves));
-}
-
 }  // namespace
 
 Bytes Encode(const LogEntry& entry) {
@@ -81,8 +74,36 @@ std::int64_t ReachOf(std::int64_t entries, std::int64_t commit_every, std::int64
   return std::min(entries * commit_every, steps) - 1;
 }
 
-Digest BatchRootOfSteps(std::span<const Digest> batch_roots) { return TreeOver(batch_roots); }
+Digest BatchRootOfSteps(std::span<const Digest> batch_roots) {
+  std::vector<Digest> leaves;
+  leaves.reserve(batch_roots.size());
+  for (const Digest& root : batch_roots) leaves.push_back(LeafHash(root.bytes));
+  return TreeRoot(std::move(leaves));
+}
 
-Digest RoundingRootOfSteps(std::span<const Digest> logs) { return TreeOver(logs); }
+RoundingLeaf RoundingLeafOf(ByteSpan log) { return {.bytes = log.size(), .root = TensorRoot(log)}; }
+
+Bytes Encode(const RoundingLeaf& leaf) {
+  ByteWriter out;
+  out.U64(leaf.bytes);
+  out.Raw(leaf.root.bytes);
+  return out.Take();
+}
+
+Result<RoundingLeaf> DecodeRoundingLeaf(ByteSpan bytes) {
+  ByteReader in(bytes, "rounding log's leaf");
+  RoundingLeaf leaf;
+  ASSAY_ASSIGN(leaf.bytes, in.U64());
+  ASSAY_ASSIGN(leaf.root, ReadDigest(in));
+  ASSAY_TRY(in.End());
+  return leaf;
+}
+
+Digest RoundingRootOfSteps(std::span<const RoundingLeaf> logs) {
+  std::vector<Digest> leaves;
+  leaves.reserve(logs.size());
+  for (const RoundingLeaf& log : logs) leaves.push_back(LeafHash(Encode(log)));
+  return TreeRoot(std::move(leaves));
+}
 
 }  // namespace assay

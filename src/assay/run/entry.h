@@ -43,7 +43,18 @@ std::int64_t ReachOf(std::int64_t entries, std::int64_t commit_every, std::int64
 
 // The batch root of an entry: the tree over its steps' own batch roots.
 Digest BatchRootOfSteps(std::span<const Digest> batch_roots);
-// The rounding root of an entry: the tree over the SHA-256 of its steps' logs.
-Digest RoundingRootOfSteps(std::span<const Digest> logs);
+
+// What an entry commits to of the rounding log of one step. The root is that of a tensor of the same bytes, so that single blocks of a log can be shown.
+struct RoundingLeaf {
+  std::uint64_t bytes = 0;  // of the log
+  Digest root{};            // over its blocks of 4 KiB
+
+  friend bool operator==(const RoundingLeaf&, const RoundingLeaf&) = default;
+};
+RoundingLeaf RoundingLeafOf(ByteSpan log);
+Bytes Encode(const RoundingLeaf& leaf);
+Result<RoundingLeaf> DecodeRoundingLeaf(ByteSpan bytes);
+// The rounding root of an entry: the tree over its steps' leaves.
+Digest RoundingRootOfSteps(std::span<const RoundingLeaf> logs);
 
 }  // namespace assay

@@ -10,7 +10,9 @@
 #include "assay/merkle/tiles.h"
 #include "assay/ops/table.h"
 #include "assay/run/directory.h"
+#include "assay/run/entry_rules.h"
 #include "assay/run/events.h"
+#include "assay/run/follows.h"
 #include "assay/run/fsck_files.h"
 #include "assay/run/fsck_tensors.h"
 #include "assay/run/log.h"
@@ -56,6 +58,7 @@ class RunCheck {
       CheckEvents();
       CheckTraces();
       CheckRounding();
+      CheckFollows();
       CheckWeights();
       CheckReceipt();
     }
@@ -209,16 +212,10 @@ class RunCheck {
 
   void CheckSchedule() {
     const std::vector<LogEntry>& entries = log_->entries();
-    if (!entries.empty() && (entries[0].loss_bits != 0 || entries[0].batch_root != BatchRootOfSteps({}))) {
-      Damage("log", "the entry of the starting state has a loss or a batch");
-    }
-    const std::int64_t every = job_->commit_every, steps = log_is_current_   ? job_->steps
-                                                           : entries.empty() ? 0
-                                                                             : entries.back().step;
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-      const auto index = static_cast<std::int64_t>(i);
-      if (index < EntriesAfter(steps, every, steps) && entries[i].step == StepOfEntry(index, every, steps)) continue;
-      return Damage("log", fmt::format("entry {} is of step {}, where the job does not commit", i, entries[i].step));
+    EntryRules rules = EntryRules::Of(*job_);
+    if (!log_is_current_) rules.steps = entries.empty() ? 0 : entries.back().step;
+    if (const auto wrong = FindWrongEntry(rules, entries, header_->identity.trajectory)) {
+      Damage("log", fmt::format("entry {} {}", wrong->index, wrong->what));
     }
   }
 
@@ -246,6 +243,8 @@ class RunCheck {
         Damage(file, "is a snapshot of another run or step");
       } else if (const Status agrees = CheckAgainstLog(*info); !agrees) {
         Damage(file, agrees.error().message);
+      } else if (const Status logs = CheckRoundingLogs(*info); !logs) {
+        Damage(file, logs.error().message);
       }
     }
     if (!steps.empty()) newest_snapshot_ = steps.back();
@@ -319,18 +318,37 @@ class RunCheck {
 
   Status CheckRoundingLogs() const {
     ASSAY_ASSIGN(RoundingLogs logs, RoundingLogs::Open(Path("rounding")));
-    std::int64_t step = 0;
+    std::int64_t from = 0;
     for (const LogEntry& entry : log_->entries()) {
-      std::vector<Digest> hashes;
-      while (step < entry.step) {
-        ASSAY_ASSIGN(const Bytes log, logs.Read(++step));
-        hashes.push_back(HashBytes(log));
-      }
-      if (!entry.rounding_root || *entry.rounding_root != RoundingRootOfSteps(hashes)) {
+      ASSAY_ASSIGN(const std::vector<RoundingLeaf> leaves, logs.Leaves(from, entry.step));
+      if (!entry.rounding_root || *entry.rounding_root != RoundingRootOfSteps(leaves)) {
         return Err("the rounding logs up to step {} are not those of the log", entry.step);
       }
+      from = entry.step;
     }
     return {};
+  }
+
+  // Those that a snapshot is signed with, which may be of steps that the log does not commit to yet.
+  Status CheckRoundingLogs(const SnapshotInfo& info) const {
+    if (!job_ || (job_->precision == Precision::kFp64Rounded) != info.rounding_root.has_value()) {
+      return !job_ ? Status() : Err("{} a rounding root", info.rounding_root ? "has" : "has no");
+    }
+    if (!info.rounding_root) return {};
+    ASSAY_ASSIGN(RoundingLogs logs, RoundingLogs::Open(Path("rounding")));
+    ASSAY_ASSIGN(const std::vector<RoundingLeaf> leaves,
+                 logs.Leaves(info.step / job_->commit_every * job_->commit_every, info.step));
+    if (*info.rounding_root != RoundingRootOfSteps(leaves)) return Err("is signed with other rounding logs than there are");
+    return {};
+  }
+
+  void CheckFollows() {
+    const std::string name = "follows";
+    if (!Take(name)) return;
+    auto follows = ReadFollows(Path(name));
+    if (!follows) return DamageFrom(follows.error(), name);
+    follows_ = std::move(*follows);
+    if (job_ && job_->precision != Precision::kFp64Rounded) Damage(name, "is of a run whose job has no rounding log");
   }
 
   void CheckWeights() {
@@ -357,6 +375,7 @@ class RunCheck {
     const auto receipt = OpenReceipt(AsText(*bytes), header_->signer, Path(name));
     if (!receipt) return DamageFrom(receipt.error(), name);
     Receipt expected = *receipt;
+    expected.follows = follows_;
     expected.job = header_->identity.job;
     expected.trajectory = header_->identity.trajectory;
     expected.data = header_->identity.data;
@@ -407,6 +426,7 @@ class RunCheck {
   std::optional<Job> job_;
   std::optional<Program> program_;
   std::optional<RunLog> log_;
+  std::optional<Follows> follows_;
   std::int64_t newest_snapshot_ = 0;
 };
 

@@ -114,6 +114,15 @@ Result<Bytes> RoundingLogs::Read(std::int64_t step) {
   return read_.at(step);
 }
 
+Result<std::vector<RoundingLeaf>> RoundingLogs::Leaves(std::int64_t from, std::int64_t to) {
+  std::vector<RoundingLeaf> leaves;
+  for (std::int64_t step = from + 1; step <= to; ++step) {
+    ASSAY_ASSIGN(const Bytes log, Read(step));
+    leaves.push_back(RoundingLeafOf(log));
+  }
+  return leaves;
+}
+
 Status RoundingLogs::RemoveAfter(std::int64_t step) {
   pending_.erase(pending_.upper_bound(step), pending_.end());
   read_.clear();

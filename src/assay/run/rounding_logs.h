@@ -9,9 +9,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "assay/base/bytes.h"
 #include "assay/base/result.h"
+#include "assay/run/entry.h"
 
 namespace assay {
 
@@ -27,6 +29,8 @@ class RoundingLogs {
 
   // The log of the step that leads to `step`, from disk or not yet there.
   Result<Bytes> Read(std::int64_t step);
+  // What an entry commits to of the logs of steps from + 1 .. to.
+  Result<std::vector<RoundingLeaf>> Leaves(std::int64_t from, std::int64_t to);
   // Forgets the logs of all steps after `step`.
   Status RemoveAfter(std::int64_t step);
 

@@ -19,6 +19,7 @@ constexpr char kTrajectoryKey[] = "assay.trajectory_id";
 constexpr char kRootKey[] = "assay.state_root";
 constexpr char kLossKey[] = "assay.loss_bits";
 constexpr char kValidationKey[] = "assay.val_loss_bits";
+constexpr char kRoundingKey[] = "assay.rounding_root";
 constexpr char kSignatureKey[] = "assay.signature";
 constexpr char kCheckKey[] = "assay.check";
 constexpr std::string_view kSignatureDomain = "assay/snapshot-signature/1\n";
@@ -111,6 +112,7 @@ Bytes SignedMessage(const SnapshotInfo& info) {
   out.I64(info.step);
   out.Raw(info.state_root.bytes);
   out.F32(info.loss);
+  if (info.rounding_root) out.Raw(info.rounding_root->bytes);
   return out.Take();
 }
 
@@ -159,6 +161,7 @@ std::map<std::string, std::string> ToMetadata(const SnapshotInfo& info) {
   metadata[kRootKey] = info.state_root.hex();
   metadata[kLossKey] = FloatBits(info.loss);
   if (info.validation_loss) metadata[kValidationKey] = FloatBits(*info.validation_loss);
+  if (info.rounding_root) metadata[kRoundingKey] = info.rounding_root->hex();
   if (info.signature) metadata[kSignatureKey] = Hex(*info.signature);
   metadata[kCheckKey] = CheckOf(metadata);
   return metadata;
@@ -186,6 +189,9 @@ Result<SnapshotInfo> SnapshotInfoOf(const Safetensors& file) {
   ASSAY_ASSIGN(info.loss, in.Float(kLossKey));
   if (in.Has(kValidationKey)) {
     ASSAY_ASSIGN(info.validation_loss, in.Float(kValidationKey));
+  }
+  if (in.Has(kRoundingKey)) {
+    ASSAY_ASSIGN(info.rounding_root, in.Root(kRoundingKey));
   }
   if (in.Has(kSignatureKey)) {
     ASSAY_ASSIGN(info.signature, in.Signed(kSignatureKey));

@@ -29,6 +29,8 @@ struct SnapshotInfo {
   Digest state_root{};                   // of the whole state
   float loss = 0;                        // of the last step
   std::optional<float> validation_loss;  // at this state, where it was evaluated
+  // Of fp64-rounded jobs: over the rounding logs of the steps after the last multiple of the commitment interval, which no entry of the log may commit to yet.
+  std::optional<Digest> rounding_root{};
   std::optional<Signature> signature{};  // of the run's signer: what binds a state that the log does not commit to
 
   friend bool operator==(const SnapshotInfo&, const SnapshotInfo&) = default;
@@ -44,7 +46,7 @@ Digest StateRootOf(std::span<const StateSpec> specs, std::span<const Tensor> sta
 // Of a state in the backend's memory, hashed there.
 Digest StateRootOf(std::span<const StateSpec> specs, std::span<const Tensor> state, Backend& backend);
 
-// What the signature is about.
+// What the signature is about: all that going on from the snapshot takes on trust.
 Bytes SignedMessage(const SnapshotInfo& info);
 bool IsSignedBy(const SnapshotInfo& info, const VerifyKey& key);
 

@@ -69,9 +69,6 @@ class Auditor {
     if (const Status begun = replay_.Begin(); !begun) return Stop{{}, begun.error().message};
     const LogEntry& first = claims_.log.entries().front();
     if (replay_.Root() != first.state_root) return Stop{ExplainStart(prepared_, first, pool_), {}};
-    if (first.batch_root != BatchRootOfSteps({}) || first.loss_bits != 0) {
-      return Stop{Refutation{.reason = "the log's first entry names a batch or a loss before the first step", .step = 0}, {}};
-    }
     return std::nullopt;
   }
 
@@ -121,7 +118,7 @@ class Auditor {
   std::optional<Stop> CheckRounding(const StepOutcome& outcome) {
     if (!outcome.rounding) return std::nullopt;
     const rounding::StepReport& report = outcome.rounding->report;
-    if (!roundings_) roundings_.emplace();
+    if (!roundings_) roundings_.emplace(AuditRoundings{.symbols = prepared_.job.round_rule == RoundRule::kPaper});
     roundings_->log_bytes += report.log.size();
     roundings_->decisions += report.decisions;
     roundings_->corrections += report.corrections;

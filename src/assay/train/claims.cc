@@ -4,6 +4,8 @@
 #include <bit>
 
 #include "assay/merkle/tree.h"
+#include "assay/run/entry_rules.h"
+#include "assay/run/follows.h"
 #include "assay/run/snapshot_fit.h"
 #include "assay/run/weights_root.h"
 #include "assay/train/job_paths.h"
@@ -51,24 +53,19 @@ std::optional<Refutation> CheckSchedule(const RunLog& log, const RunDirectory& r
   if (log.checkpoint().origin != origin) {
     return Refute(fmt::format("the log's origin is {}, expected {}", log.checkpoint().origin, origin));
   }
-  const std::int64_t expected = EntriesAfter(job.steps, job.commit_every, job.steps);
+  const EntryRules rules = EntryRules::Of(job);
+  const auto step_of = [&](std::int64_t index) { return StepOfEntry(index, job.commit_every, job.steps); };
+  if (const auto wrong = FindWrongEntry(rules, log.entries(), log.trajectory())) {
+    return Refute(fmt::format("entry {} of the log {}", wrong->index, wrong->what), step_of(wrong->index));
+  }
   const auto found = static_cast<std::int64_t>(log.entries().size());
-  for (std::int64_t i = 0; i < std::min(expected, found); ++i) {
-    const std::int64_t step = StepOfEntry(i, job.commit_every, job.steps);
-    const std::int64_t said = log.entries()[static_cast<std::size_t>(i)].step;
-    if (said != step)
-      return Refute(fmt::format("entry {} of the log is of step {}, the job commits step {} there", i, said, step), step);
-  }
-  if (found < expected) {
-    const std::int64_t step = StepOfEntry(found, job.commit_every, job.steps);
-    return Refute(fmt::format("the log ends after {} of {} entries: step {} is missing", found, expected, step), step);
-  }
-  if (found > expected) return Refute(fmt::format("the log has {} entries, the job commits {}", found, expected), job.steps);
-  return std::nullopt;
+  if (found == rules.entries()) return std::nullopt;
+  return Refute(fmt::format("the log ends after {} of {} entries: step {} is missing", found, rules.entries(), step_of(found)),
+                step_of(found));
 }
 
 std::optional<Refutation> CheckReceipt(const Receipt& receipt, const RunLog& log, const RunDirectory& run, const Job& job,
-                                       bool own_job) {
+                                       const std::optional<Follows>& follows, bool own_job) {
   const RunIdentity& id = run.identity();
   if (receipt.job != id.job) {
     return Refute(fmt::format("the receipt is for another job, {:.16}, not for {:.16}", receipt.job.hex(), id.job.hex()));
@@ -85,6 +82,7 @@ std::optional<Refutation> CheckReceipt(const Receipt& receipt, const RunLog& log
       {"initial_state_root", receipt.initial_state_root == log.entries().front().state_root},
       {"final_state_root", receipt.final_state_root == log.entries().back().state_root},
       {"loss_bits", receipt.loss_bits == log.entries().back().loss_bits},
+      {"follows", receipt.follows == follows},
   };
   for (const auto& [name, holds] : fields) {
     if (!holds) return Refute(fmt::format("the receipt's {} is not that of the run", name));
@@ -189,8 +187,13 @@ Result<ClaimsOrRefutation> CheckClaims(const RunDirectory& run, const PreparedJo
     if (fault.error.system) return tl::unexpected(fault.error);
     return Refutation{.reason = fault.error.message, .damage = !fault.of_signer};
   }
+  const auto follows = ReadFollows(run.follows_path());
+  if (!follows) {
+    if (follows.error().system) return tl::unexpected(follows.error());
+    return Refutation{.reason = follows.error().message, .damage = true};
+  }
   refuted = CheckSchedule(*log, run, job);
-  if (!refuted) refuted = CheckReceipt(*receipt, *log, run, job, !expected.job);
+  if (!refuted) refuted = CheckReceipt(*receipt, *log, run, job, *follows, !expected.job);
   if (!refuted) {
     ASSAY_ASSIGN(refuted, CheckSnapshots(run, *log, schedule));
   }

@@ -25,19 +25,34 @@ Status Committer::Resume(std::int64_t step, Stepper& stepper) {
   }
   for (std::int64_t s = log_.entries()[next_ - 1].step; s < step; ++s) {
     batch_roots_.push_back(stepper.BatchRootOf(stepper.Plan(s)));
-    if (!rounding_) continue;
-    ASSAY_ASSIGN(const Bytes log, rounding_->Read(s + 1));
-    rounding_logs_.push_back(HashBytes(log));
+  }
+  if (rounding_) {
+    ASSAY_ASSIGN(rounding_logs_, rounding_->Leaves(log_.entries()[next_ - 1].step, step));
   }
   // Of steps that nothing commits to, what an interrupted process left goes.
   if (rounding_) ASSAY_TRY(rounding_->RemoveAfter(std::max(step, log_.entries().back().step)));
   return {};
 }
 
+std::optional<Digest> Committer::RoundingRoot() const {
+  return rounding_ ? std::optional(RoundingRootOfSteps(rounding_logs_)) : std::nullopt;
+}
+
+Status Committer::CheckRoundings(const SnapshotInfo& info) {
+  if (!rounding_) return {};
+  if (!info.rounding_root) return Err("is not signed with its rounding logs");
+  const std::int64_t every = prepared_.job.commit_every;
+  ASSAY_ASSIGN(const std::vector<RoundingLeaf> logs, rounding_->Leaves(info.step / every * every, info.step));
+  if (RoundingRootOfSteps(logs) != *info.rounding_root) return Err("is signed with other rounding logs than there are");
+  return {};
+}
+
 Status Committer::Prepare(std::int64_t step, Stepper& stepper) {
   const bool passed = !log_.entries().empty() && step < log_.entries().back().step;
   if (!rounding_ || (!passed && !followed_)) return {};
-  ASSAY_ASSIGN(const Bytes log, (passed ? *rounding_ : *followed_).Read(step + 1));
+  ASSAY_ASSIGN(const Bytes log, passed ? rounding_->Read(step + 1) : followed_->Read(step + 1));
+  following_ = passed ? "the run's own rounding log, which was altered or not made by this program,"
+                      : fmt::format("the rounding log of {}", followed_->path());
   return stepper.FollowRoundings(log, fmt::format("rounding log of step {}", step + 1));
 }
 
@@ -50,7 +65,7 @@ Status Committer::Step(std::int64_t step, const State& state, const StepOutcome&
   batch_roots_.push_back(outcome.batch_root);
   if (rounding_) {
     const Bytes& log = outcome.rounding->report.log;
-    rounding_logs_.push_back(HashBytes(log));
+    rounding_logs_.push_back(RoundingLeafOf(log));
     if (next_ >= log_.entries().size() || step > log_.entries().back().step) rounding_->Add(step, log);
     if (rounding_->pending_bytes() > kMaxPendingBytes) ASSAY_TRY(rounding_->Write());
   }
@@ -74,7 +89,8 @@ Status Committer::Commit(std::int64_t step, const State& state, std::uint32_t lo
   }
   ++next_;
   batch_roots_.clear();
-  rounding_logs_.clear();
+  // The last entry may lie between: its snapshot is still one of a longer job.
+  if (step % prepared_.job.commit_every == 0) rounding_logs_.clear();
   return {};
 }
 

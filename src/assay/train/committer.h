@@ -11,6 +11,7 @@
 
 #include "assay/run/log.h"
 #include "assay/run/rounding_logs.h"
+#include "assay/train/followed_run.h"
 #include "assay/train/stepper.h"
 
 namespace assay {
@@ -18,8 +19,8 @@ namespace assay {
 class Committer {
  public:
   // `log`: what the run has committed so far, empty for a new one; `rounding`: the rounding logs of its steps, if its job rounds.
-  // `followed`: those of another run that it follows.
-  Committer(const PreparedJob& prepared, RunLog log, std::optional<RoundingLogs> rounding, std::optional<RoundingLogs> followed,
+  // `followed`: a run whose decisions it takes.
+  Committer(const PreparedJob& prepared, RunLog log, std::optional<RoundingLogs> rounding, std::optional<FollowedRun> followed,
             Backend& backend)
       : prepared_(prepared),
         backend_(backend),
@@ -31,8 +32,14 @@ class Committer {
   Status Begin(const State& state);
   // Goes on after `step` steps, whose entries the log has. Batch roots of steps since the last entry are made again from the data.
   Status Resume(std::int64_t step, Stepper& stepper);
+  // What the snapshot of a step is signed with, beside the state: the root over the rounding logs of the steps after the last multiple of the commitment interval.
+  std::optional<Digest> RoundingRoot() const;
+  // Whether the rounding logs on disk are those that a snapshot is signed with. Logs that no entry commits to are bound by nothing else.
+  Status CheckRoundings(const SnapshotInfo& info);
   // Before the step after `step` steps: where the run has committed to it already, it will take the same decisions; where it follows another run, that one's.
   Status Prepare(std::int64_t step, Stepper& stepper);
+  // Whose decisions the step takes that was prepared last.
+  const std::string& following() const { return following_; }
   // After a step: `step` are done.
   Status Step(std::int64_t step, const State& state, const StepOutcome& outcome);
 
@@ -48,8 +55,10 @@ class Committer {
   RunLog log_;
   std::size_t next_ = 0;  // the entry that comes next; below the log's size where an earlier process had come further
   std::vector<Digest> batch_roots_;  // of the steps since the last entry
-  std::optional<RoundingLogs> rounding_, followed_;
-  std::vector<Digest> rounding_logs_;  // hashes, of the same steps
+  std::optional<RoundingLogs> rounding_;
+  std::optional<FollowedRun> followed_;
+  std::string following_;
+  std::vector<RoundingLeaf> rounding_logs_;  // of the steps after the last multiple of the commitment interval
 };
 
 }  // namespace assay

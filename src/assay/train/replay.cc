@@ -69,7 +69,7 @@ Status Replay::FollowRoundings() {
   if (prepared().job.precision != Precision::kFp64Rounded) return {};
   ASSAY_TRY(OpenRoundings());
   ASSAY_ASSIGN(const Bytes log, rounding_->Read(step_ + 1));
-  rounding_logs_.push_back(HashBytes(log));
+  rounding_logs_.push_back(RoundingLeafOf(log));
   if (ignore_roundings_) return {};
   return stepper_.FollowRoundings(log, fmt::format("rounding log of step {}", step_ + 1));
 }

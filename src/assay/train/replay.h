@@ -66,7 +66,7 @@ class Replay {
   std::int64_t step_ = 0;
   std::vector<Digest> batch_roots_;  // of the steps since the last entry
   std::optional<RoundingLogs> rounding_;
-  std::vector<Digest> rounding_logs_;  // hashes, of the same steps
+  std::vector<RoundingLeaf> rounding_logs_;  // of the same steps
   bool ignore_roundings_ = false;
 };
 

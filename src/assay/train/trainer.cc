@@ -5,7 +5,9 @@
 #include <cmath>
 #include <utility>
 
+#include "assay/run/entry_rules.h"
 #include "assay/run/events.h"
+#include "assay/run/follows.h"
 #include "assay/run/receipt.h"
 #include "assay/run/snapshot_fit.h"
 #include "assay/run/weights_root.h"
@@ -28,33 +30,50 @@ Result<RunLog> OpenLog(const PreparedJob& prepared, const RunDirectory& run, con
   if (!RunLog::Exists(run.log_path())) return log;
   ASSAY_ASSIGN(log, RunLog::Read(run.log_path(), run.signer(), prepared.identity.trajectory));
   const std::string origin = LogOrigin(run.signer(), prepared.identity.job);
-  std::size_t fitting = 0;
-  while (fitting < log.entries().size() &&
-         log.entries()[fitting].step ==
-             StepOfEntry(static_cast<std::int64_t>(fitting), prepared.job.commit_every, prepared.job.steps)) {
-    ++fitting;
+  const bool current = log.checkpoint().origin == origin;
+  EntryRules rules = EntryRules::Of(prepared.job);
+  const EntryRules ours = rules;
+  // How many steps the job had that another log is of is not known; its last entry may be of the last.
+  if (!current && !log.entries().empty()) rules.steps = log.entries().back().step;
+  if (const auto wrong = FindWrongEntry(rules, log.entries(), log.trajectory())) {
+    return Err("{}: entry {} {}", run.log_path(), wrong->index, wrong->what);
   }
-  if (log.checkpoint().origin == origin && fitting == log.entries().size()) {
+  if (current) {
     ASSAY_TRY(log.Tidy(run.log_path()));
     return log;
   }
-  if (log.checkpoint().origin == origin) {
-    return Err("{}: entry {} is of step {}, which this job does not commit there", run.log_path(), fitting,
-               log.entries()[fitting].step);
-  }
+  const auto extra = FindWrongEntry(ours, log.entries(), log.trajectory());
+  const std::int64_t fitting = extra ? extra->index : static_cast<std::int64_t>(log.entries().size());
   // Snapshots that this log does not lead up to go first, so that none is ever without its log.
-  const std::int64_t reach = ReachOf(static_cast<std::int64_t>(fitting), prepared.job.commit_every, prepared.job.steps);
-  ASSAY_TRY(run.RemoveSnapshotsAfter(reach));
-  log.Truncate(fitting);
+  ASSAY_TRY(run.RemoveSnapshotsAfter(ReachOf(fitting, prepared.job.commit_every, prepared.job.steps)));
+  log.Truncate(static_cast<std::size_t>(fitting));
   ASSAY_TRY(log.Write(run.log_path(), origin, key));
   return log;
+}
+
+// Whose decisions a run takes is settled before its first step and does not change: its receipt could not say it otherwise.
+Result<std::optional<Follows>> SettleFollows(const RunDirectory& run, const RunLog& log,
+                                             const std::optional<FollowedRun>& followed) {
+  ASSAY_ASSIGN(const std::optional<Follows> before, ReadFollows(run.follows_path()));
+  const auto wanted = followed ? std::optional(followed->follows()) : std::nullopt;
+  if (before == wanted) return wanted;
+  if (before) {
+    return Err("{}: follows the run of {} whose log's root is {:.16}; continue it with --follow and that run", run.path(),
+               before->signer, before->log_root.hex());
+  }
+  ASSAY_ASSIGN(const std::vector<std::int64_t> snapshots, run.SnapshotSteps());
+  if (!log.entries().empty() || !snapshots.empty()) {
+    return Err("{}: was begun without --follow; choose another --out directory", run.path());
+  }
+  ASSAY_TRY(WriteFileAtomic(run.follows_path(), AsBytes(Encode(*wanted))));
+  return wanted;
 }
 
 // One training, with everything that its parts share.
 class Session {
  public:
-  Session(const PreparedJob& prepared, RunDirectory& run, const SigningKey& key, Committer committer, Backend& backend,
-          ThreadPool& pool, const TrainHooks& hooks)
+  Session(const PreparedJob& prepared, RunDirectory& run, const SigningKey& key, Committer committer,
+          std::optional<Follows> follows, Backend& backend, ThreadPool& pool, const TrainHooks& hooks)
       : prepared_(prepared),
         job_(prepared.job),
         run_(run),
@@ -63,7 +82,8 @@ class Session {
         pool_(pool),
         hooks_(hooks),
         stepper_(prepared, backend),
-        committer_(std::move(committer)) {}
+        committer_(std::move(committer)),
+        follows_(std::move(follows)) {}
 
   Result<TrainOutcome> Run() {
     // Also where no step is left to run: with a receipt, a torn record would be damage.
@@ -111,9 +131,11 @@ class Session {
     return committer_.Begin(state_);
   }
 
-  // A snapshot to go on from is one that the log leads up to.
-  Status CheckAgainstLog(const SnapshotInfo& info) const {
-    return CheckFitsLog(info, committer_.log(), CommitSchedule::Of(job_), run_.signer());
+  // A snapshot to go on from is one that the log leads up to; of a step that it does not commit to, with the rounding logs that the snapshot's signature binds.
+  Status CheckAgainstLog(const SnapshotInfo& info) {
+    const CommitSchedule schedule = CommitSchedule::Of(job_);
+    ASSAY_TRY(CheckFitsLog(info, committer_.log(), schedule, run_.signer()));
+    return schedule.IsCommitted(info.step) ? Status{} : committer_.CheckRoundings(info);
   }
 
   // Runs the steps that are left; true when it was asked to stop before the last.
@@ -139,8 +161,9 @@ class Session {
     ASSAY_TRY(committer_.Prepare(info_.step, stepper_));
     const StepOutcome outcome = stepper_.Run(state_, plan);
     ++info_.step;
-    if (outcome.rounding && outcome.rounding->report.inadmissible && hooks_.on_note) {
-      hooks_.on_note(fmt::format("step {}: the rounding log {}", info_.step, Describe(*outcome.rounding->report.inadmissible)));
+    // Whoever went on would sign for what an audit refutes.
+    if (outcome.rounding && outcome.rounding->report.inadmissible) {
+      return Err("step {}: {} {}", info_.step, committer_.following(), Describe(*outcome.rounding->report.inadmissible));
     }
     ASSAY_TRY(committer_.Step(info_.step, state_, outcome));
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
@@ -178,6 +201,7 @@ class Session {
     // The log goes first: a snapshot is only worth something where the log commits to what led to it.
     ASSAY_TRY(committer_.WriteLog(run_.log_path(), LogOrigin(run_.signer(), prepared_.identity.job), key_));
     info_.state_root = StateRootHere();
+    info_.rounding_root = committer_.RoundingRoot();
     info_.signature = key_.Sign(SignedMessage(info_));
     ASSAY_TRY(WriteSnapshot(run_.SnapshotPath(info_.step), prepared_.program.state, HostState(state_).get(), info_));
     saved_ = true;
@@ -236,6 +260,7 @@ class Session {
                    .final_state_root = entries.back().state_root,
                    .loss_bits = entries.back().loss_bits,
                    .weights = WeightsRoot(WeightsOf(prepared_, state.get()), pool_),
+                   .follows = follows_,
                    .signer = run_.signer().ToString()};
   }
 
@@ -248,6 +273,7 @@ class Session {
     SnapshotInfo info = info_;
     info.weights_only = true;
     info.signature.reset();
+    info.rounding_root.reset();
     return info;
   }
 
@@ -260,6 +286,7 @@ class Session {
   const TrainHooks& hooks_;
   Stepper stepper_;
   Committer committer_;
+  std::optional<Follows> follows_;
   State state_;                        // in the backend's memory
   SnapshotInfo info_;                  // of state_; its root is that of the last Save
   std::optional<EventWriter> events_;  // while steps are run
@@ -277,15 +304,13 @@ Result<TrainOutcome> Train(const PreparedJob& prepared, RunDirectory& run, const
   if (prepared.job.precision == Precision::kFp64Rounded) {
     ASSAY_ASSIGN(rounding, RoundingLogs::Open(run.rounding_path()));
   }
-  std::optional<RoundingLogs> followed;
+  std::optional<FollowedRun> followed;
   if (follow != nullptr) {
-    if (!rounding) return Err("{}: jobs of this precision have no rounding log to follow", follow->path());
-    if (follow->identity().trajectory != prepared.identity.trajectory)
-      return Err("{}: is a run of another job", follow->path());
-    ASSAY_ASSIGN(followed, RoundingLogs::Open(follow->rounding_path()));
+    ASSAY_ASSIGN(followed, FollowedRun::Open(*follow, prepared));
   }
+  ASSAY_ASSIGN(const std::optional<Follows> follows, SettleFollows(run, log, followed));
   Committer committer(prepared, std::move(log), std::move(rounding), std::move(followed), backend);
-  return Session(prepared, run, key, std::move(committer), backend, pool, hooks).Run();
+  return Session(prepared, run, key, std::move(committer), follows, backend, pool, hooks).Run();
 }
 
 }  // namespace assay
