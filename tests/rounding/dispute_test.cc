@@ -43,8 +43,8 @@ class Disputes : public testing::Test {
       const auto* undecided = std::get_if<dispute::Undecided>(&played.outcome.next);
       EXPECT_NE(finding, nullptr) << (undecided != nullptr ? undecided->why : "no verdict");
       if (finding == nullptr) return found;
-      EXPECT_EQ(finding->guilty[0], a == guilty) << finding->reason;
-      EXPECT_EQ(finding->guilty[1], b == guilty) << finding->reason;
+      EXPECT_EQ(finding->strikes(dispute::Party::kA), a == guilty) << finding->reason;
+      EXPECT_EQ(finding->strikes(dispute::Party::kB), b == guilty) << finding->reason;
       found = *finding;
     }
     return found;

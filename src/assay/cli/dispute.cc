@@ -13,7 +13,7 @@
 #include "assay/cli/signer.h"
 #include "assay/cli/text.h"
 #include "assay/cli/verdict.h"
-#include "assay/train/claims.h"
+#include "assay/train/audit.h"
 
 namespace assay::cli {
 namespace {
@@ -152,8 +152,29 @@ void Print(const DisputeOptions& options, const dispute::Arbitration& result, co
   fmt::print("{}\n", Dump(json));
 }
 
+// What was done instead, in the words of an audit: a run directory cannot show its own lie, but what it committed to can be compared with what is known of lies.
+void ExplainRuns(const PreparedJob& prepared, const Compute& compute, VerdictView& view) {
+  for (auto* list : {&view.convicted, &view.absent}) {
+    for (NamedParty& party : *list) {
+      const auto run = RunDirectory::Open(party.name);
+      if (!run || !view.finding || !view.finding->step) continue;
+      const AuditReport report =
+          Audit(*run, prepared, {.around = view.finding->step}, *compute.backend, *compute.pool, AuditHooks{});
+      if (!report.refutation) continue;
+      view.reason = report.refutation->reason;
+      party.why = fmt::format("cannot reproduce what it committed to: {}", view.reason);
+      if (!report.refutation->node) continue;
+      view.finding->step = report.refutation->step;
+      view.finding->node = static_cast<std::uint32_t>(*report.refutation->node);
+      view.finding->node_name = report.refutation->node_name;
+    }
+  }
+}
+
+using Explain = std::function<void(VerdictView& view)>;
+
 Result<int> Finish(const DisputeOptions& options, std::vector<std::unique_ptr<dispute::Peer>> peers,
-                   dispute::ArbitrateOptions how) {
+                   dispute::ArbitrateOptions how, const Explain& explain) {
   ASSAY_ASSIGN(how.law.nonce, Nonce());
   how.clocks.allowance_ms = static_cast<std::int64_t>(1e3f * options.patience_s);
   how.clocks.rerun_ms = static_cast<std::int64_t>(1e3f * options.rerun_s);
@@ -165,7 +186,8 @@ Result<int> Finish(const DisputeOptions& options, std::vector<std::unique_ptr<di
   }
   if (!options.evidence.empty()) ASSAY_TRY(WriteFileAtomic(options.evidence, Encode(result.evidence)));
   ASSAY_ASSIGN(const dispute::Judgement judgement, dispute::Judge(result.evidence, how.start));
-  const VerdictView view = Viewed(options, result, judgement);
+  VerdictView view = Viewed(options, result, judgement);
+  if (explain) explain(view);
   Print(options, result, view);
   return ExitStatusOf(view);
 }
@@ -213,7 +235,8 @@ Result<int> DisputeRuns(const DisputeOptions& options) {
     peers.push_back(std::move(peer));
   }
   how.law.pair = true;
-  return Finish(options, std::move(peers), std::move(how));
+  return Finish(options, std::move(peers), std::move(how),
+                [&](VerdictView& view) { ExplainRuns(*asked.prepared, compute, view); });
 }
 
 // The key named, or the user's own where there is one; otherwise one of the moment, which no provider can have named.
@@ -240,7 +263,7 @@ Result<int> DisputeProviders(const DisputeOptions& options) {
     ASSAY_ASSIGN(auto peer, MakeRemotePeer(url, options.ca_file));
     peers.push_back(std::move(peer));
   }
-  return Finish(options, std::move(peers), std::move(how));
+  return Finish(options, std::move(peers), std::move(how), {});
 }
 
 Result<int> RunDispute(const DisputeOptions& options) {

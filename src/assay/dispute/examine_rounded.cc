@@ -227,8 +227,9 @@ Step<void> Examination::ExamineRounded(const DisputedStep& step, const NodeRecor
   }
   if (finding.strikes(Party::kA) || finding.strikes(Party::kB)) return tl::unexpected(Halt(std::move(finding)));
   return tl::unexpected(Halt(Undecided{
-      fmt::format("step {}: element {} of output {} of node {} can be rounded either way, and each rounding log says how its run did",
-                  step.step, element, output, record.node),
+      fmt::format(
+          "step {}: element {} of output {} of node {} can be rounded either way, and each rounding log says how its run did",
+          step.step, element, output, record.node),
       "an audit of each run, or a run that follows the log of the other (assay train --follow)"}));
 }
 

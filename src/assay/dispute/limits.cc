@@ -48,7 +48,8 @@ struct BodySize {
   std::size_t operator()(const LeavesQuestion& q) const {
     if (q.tree.kind == TreeKind::kRoundingLog) {  // as long as its run made it
       std::size_t bytes = 0;
-      for (const LeafSpan& span : q.spans) bytes += static_cast<std::size_t>(std::min(span.size(), kMany)) * (8 + kLeafBytes) + kProof;
+      for (const LeafSpan& span : q.spans)
+        bytes += static_cast<std::size_t>(std::min(span.size(), kMany)) * (8 + kLeafBytes) + kProof;
       return bytes;
     }
     if (!most) return LeavesBody(terms, q, [&](std::uint64_t leaf) { return LeafBytes(terms, q.tree, leaf); });

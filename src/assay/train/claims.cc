@@ -54,14 +54,15 @@ std::optional<Refutation> CheckSchedule(const RunLog& log, const RunDirectory& r
     return Refute(fmt::format("the log's origin is {}, expected {}", log.checkpoint().origin, origin));
   }
   const EntryRules rules = EntryRules::Of(job);
-  const auto step_of = [&](std::int64_t index) { return StepOfEntry(index, job.commit_every, job.steps); };
+  const auto step_of = [&](std::int64_t index) { return rules.schedule.StepOfEntry(index); };
   if (const auto wrong = FindWrongEntry(rules, log.entries(), log.trajectory())) {
     return Refute(fmt::format("entry {} of the log {}", wrong->index, wrong->what), step_of(wrong->index));
   }
   const auto found = static_cast<std::int64_t>(log.entries().size());
-  if (found == rules.entries()) return std::nullopt;
-  return Refute(fmt::format("the log ends after {} of {} entries: step {} is missing", found, rules.entries(), step_of(found)),
-                step_of(found));
+  if (found == rules.schedule.entries()) return std::nullopt;
+  return Refute(
+      fmt::format("the log ends after {} of {} entries: step {} is missing", found, rules.schedule.entries(), step_of(found)),
+      step_of(found));
 }
 
 std::optional<Refutation> CheckReceipt(const Receipt& receipt, const RunLog& log, const RunDirectory& run, const Job& job,
