@@ -53,4 +53,16 @@ class Forged {
   std::map<std::uint64_t, Digest> zeros_;  // hash over so many whole leaves of zeros
 };
 
+// Disputes of every sort about the job, each to its end: how many. None about jobs that cannot be forged. A dispute that does not end is a failed check.
+std::size_t PlayForged(const Terms& terms);
+
+// Small jobs on such data, and what goes with them.
+Job SmallMlp();
+Job SmallGpt2();
+JobInputs ForgedInputs();
+Bytes ProgramOf(const Job& job);
+// Of one microbatch with this loss and a state that does not change.
+Program WithLoss(const std::function<ValueId(GraphBuilder&, ValueId features)>& loss, std::vector<StateSpec> state,
+                 TensorType features);
+
 }  // namespace assay::dispute
