@@ -205,8 +205,15 @@ struct Forged::AnswerMaker {
 
 Result<Bytes> Forged::Answer(const Question& question) { return std::visit(AnswerMaker{*this}, question); }
 
-std::size_t PlayForged(const Terms& terms) {
-  if (!Forged::CanForge(terms)) return 0;
+ForgedGames& ForgedGames::operator+=(const ForgedGames& more) {
+  played += more.played;
+  convicted += more.convicted;
+  return *this;
+}
+
+ForgedGames PlayForged(const Terms& terms) {
+  if (!Forged::CanForge(terms)) return {};
+  ForgedGames games;
   const std::int64_t step = terms.job().steps;
   std::vector<TreeName> lies = {{.kind = TreeKind::kStateTensor, .at = 0},
                                 {.kind = TreeKind::kStateTensor, .at = step},
@@ -228,8 +235,9 @@ std::size_t PlayForged(const Terms& terms) {
         terms, first, second, [&](const Question& question) { return honest.Answer(question); },
         [&](const Question& question) { return liar.Answer(question); });
     ASSAY_CHECK(!std::holds_alternative<std::vector<Ask>>(played.outcome.next));
+    games += {.played = 1, .convicted = played.finding() != nullptr ? std::size_t{1} : 0};
   }
-  return lies.size();
+  return games;
 }
 
 Job SmallMlp() {

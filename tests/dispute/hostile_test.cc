@@ -135,7 +135,8 @@ TEST(Hostile, EveryNumberOfAProgram) {
     Places places(program);
     places.Program();
     ASSERT_TRUE(places.AtEnd());
-    std::size_t accepted = 0, played = 0;
+    std::size_t accepted = 0;
+    ForgedGames games;
     for (const Place& place : places.found()) {
       for (const std::uint64_t value : kValues) {
         Job other = job;
@@ -147,12 +148,13 @@ TEST(Hostile, EveryNumberOfAProgram) {
           continue;
         }
         SCOPED_TRACE(fmt::format("{} at {} set to {}", place.what, place.at, value));
-        if (accepted++ % PlayedOneIn() == 0) played += PlayForged(*terms);
+        if (accepted++ % PlayedOneIn() == 0) games += PlayForged(*terms);
       }
     }
-    fmt::print("{} numbers, {} programs accepted, {} disputes played\n", places.found().size(), accepted, played);
+    fmt::print("{} numbers, {} programs accepted, {} disputes played, {} convict\n", places.found().size(), accepted,
+               games.played, games.convicted);
+    EXPECT_GT(games.convicted, games.played / 2);
     EXPECT_GT(accepted, 0u);
-    EXPECT_GT(played, 0u);
   }
 }
 
@@ -167,7 +169,8 @@ TEST(Hostile, EveryExtentOfAProgram) {
     for (const Place& place : places.found()) {
       if (is_extent(place)) extents.insert(place.value);
     }
-    std::size_t accepted = 0, played = 0;
+    std::size_t accepted = 0;
+    ForgedGames games;
     for (const std::uint64_t extent : extents) {
       for (const std::uint64_t value : kValues) {
         Bytes changed = program;
@@ -181,10 +184,12 @@ TEST(Hostile, EveryExtentOfAProgram) {
         if (!terms) continue;
         SCOPED_TRACE(fmt::format("{} set to {}", extent, value));
         ++accepted;
-        played += PlayForged(*terms);
+        games += PlayForged(*terms);
       }
     }
-    fmt::print("{} extents, {} programs accepted, {} disputes played\n", extents.size(), accepted, played);
+    fmt::print("{} extents, {} programs accepted, {} disputes played, {} convict\n", extents.size(), accepted, games.played,
+               games.convicted);
+    EXPECT_GT(games.convicted, games.played / 2);
     EXPECT_GT(accepted, 0u);
   }
 }
@@ -195,7 +200,8 @@ TEST(Hostile, EveryNumberOfAJob) {
     Places places(encoding);
     places.Job();
     ASSERT_TRUE(places.AtEnd());
-    std::size_t accepted = 0, played = 0;
+    std::size_t accepted = 0;
+    ForgedGames games;
     for (const Place& place : places.found()) {
       for (const std::uint64_t value : kValues) {
         SCOPED_TRACE(fmt::format("{} set to {}", place.what, value));
@@ -207,12 +213,13 @@ TEST(Hostile, EveryNumberOfAJob) {
             EXPECT_GE(terms->StepOf(entry), 0);
             EXPECT_GE(terms->StepBefore(entry), 0);
           }
-          if (accepted++ % PlayedOneIn() == 0) played += PlayForged(*terms);
+          if (accepted++ % PlayedOneIn() == 0) games += PlayForged(*terms);
         }
       }
     }
-    fmt::print("{} numbers, {} jobs accepted, {} disputes played\n", places.found().size(), accepted, played);
-    EXPECT_GT(played, 0u);
+    fmt::print("{} numbers, {} jobs accepted, {} disputes played, {} convict\n", places.found().size(), accepted, games.played,
+               games.convicted);
+    EXPECT_GT(games.convicted, games.played / 2);
   }
 }
 
