@@ -8,7 +8,9 @@
 #include "assay/dispute/limits.h"
 #include "assay/dispute/records.h"
 #include "assay/merkle/tree.h"
+#include "assay/ops/table.h"
 #include "assay/run/entry.h"
+#include "play.h"
 
 namespace assay::dispute {
 namespace {
@@ -201,5 +203,76 @@ struct Forged::AnswerMaker {
 };
 
 Result<Bytes> Forged::Answer(const Question& question) { return std::visit(AnswerMaker{*this}, question); }
+
+ForgedGames& ForgedGames::operator+=(const ForgedGames& more) {
+  played += more.played;
+  convicted += more.convicted;
+  return *this;
+}
+
+ForgedGames PlayForged(const Terms& terms) {
+  if (!Forged::CanForge(terms)) return {};
+  ForgedGames games;
+  const std::int64_t step = terms.job().steps;
+  std::vector<TreeName> lies = {{.kind = TreeKind::kStateTensor, .at = 0},
+                                {.kind = TreeKind::kStateTensor, .at = step},
+                                {.kind = TreeKind::kBatchField, .at = step}};
+  const StepNodes& nodes = terms.nodes();
+  for (std::size_t n = 0; n < nodes.size(); n += std::max<std::size_t>(1, nodes.size() / 5)) {
+    const OpInstance op = nodes.Instance(n);
+    const auto node = static_cast<std::uint32_t>(n);
+    for (std::uint32_t k = 0; k < std::min<std::size_t>(op.in.size(), 3); ++k)
+      lies.push_back({TreeKind::kInput, step, node, k});
+    for (std::uint32_t k = 0; k < op.out.size(); ++k) lies.push_back({TreeKind::kOutput, step, node, k});
+  }
+  Forged honest(terms, std::nullopt);
+  const Claim first = honest.MakeClaim();
+  for (const TreeName& lie : lies) {
+    Forged liar(terms, lie);
+    const Claim second = liar.MakeClaim();
+    const Played played = Play(
+        terms, first, second, [&](const Question& question) { return honest.Answer(question); },
+        [&](const Question& question) { return liar.Answer(question); });
+    ASSAY_CHECK(!std::holds_alternative<std::vector<Ask>>(played.outcome.next));
+    games += {.played = 1, .convicted = played.finding() != nullptr ? std::size_t{1} : 0};
+  }
+  return games;
+}
+
+Job SmallMlp() {
+  Job job;
+  job.steps = 2;
+  job.commit_every = 1;
+  job.model = MlpConfig{.inputs = 7, .classes = 3, .hidden = {5}};
+  job.data.kind = DataKind::kFeatures;
+  job.batch = {.microbatch = 4, .microbatches = 2};
+  job.optimizer.clip_norm = 1;
+  return job;
+}
+
+Job SmallGpt2() {
+  Job job = SmallMlp();
+  job.model = Gpt2Config{.vocab = 5, .context = 4, .layers = 1, .heads = 1, .width = 4, .dropout = 0.1f};
+  job.data.kind = DataKind::kTokens;
+  job.batch = {.microbatch = 2, .microbatches = 1, .sequence = 4};
+  return job;
+}
+
+JobInputs ForgedInputs() { return {.data = ForgedDataRoot(), .weights = {}}; }
+
+Bytes ProgramOf(const Job& job) { return Encode(BuildProgram(job.model, job.optimizer, job.batch)); }
+
+Program WithLoss(const std::function<ValueId(GraphBuilder&, ValueId features)>& loss, std::vector<StateSpec> state,
+                 TensorType features) {
+  Program program;
+  program.state = std::move(state);
+  GraphBuilder micro(Ops());
+  const ValueId x = micro.Input("batch/features", features);
+  micro.Output("loss", loss(micro, x));
+  program.micro = std::move(micro).Finish();
+  GraphBuilder update(Ops());
+  program.update = std::move(update).Finish();
+  return program;
+}
 
 }  // namespace assay::dispute

@@ -53,4 +53,21 @@ class Forged {
   std::map<std::uint64_t, Digest> zeros_;  // hash over so many whole leaves of zeros
 };
 
+struct ForgedGames {
+  std::size_t played = 0;
+  std::size_t convicted = 0;  // of these, those in which somebody was found guilty; the others are undecided
+  ForgedGames& operator+=(const ForgedGames& more);
+};
+// Disputes of every sort about the job, each to its end; none about jobs that cannot be forged. A dispute that does not end is a failed check.
+ForgedGames PlayForged(const Terms& terms);
+
+// Small jobs on such data, and what goes with them.
+Job SmallMlp();
+Job SmallGpt2();
+JobInputs ForgedInputs();
+Bytes ProgramOf(const Job& job);
+// Of one microbatch with this loss and a state that does not change.
+Program WithLoss(const std::function<ValueId(GraphBuilder&, ValueId features)>& loss, std::vector<StateSpec> state,
+                 TensorType features);
+
 }  // namespace assay::dispute

@@ -4,13 +4,13 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <set>
 
 #include "assay/job/limits.h"
 #include "assay/ops/table.h"
 #include "counted_memory.h"
 #include "forged.h"
 #include "large_jobs.h"
-#include "play.h"
 
 namespace assay::dispute {
 namespace {
@@ -19,7 +19,8 @@ namespace {
 struct Place {
   std::size_t at = 0;
   std::size_t width = 0;
-  std::string what;
+  std::uint64_t value = 0;
+  std::string what{};
 };
 
 // Walks over an encoding as its document describes it, and notes the numbers.
@@ -29,9 +30,9 @@ class Places {
   const std::vector<Place>& found() const { return found_; }
 
   std::uint64_t Number(std::size_t width, std::string what) {
-    found_.push_back({at_, width, std::move(what)});
     std::uint64_t value = 0;
     for (std::size_t i = width; i-- > 0;) value = value << 8 | bytes_[at_ + i];
+    found_.push_back({at_, width, value, std::move(what)});
     at_ += width;
     return value;
   }
@@ -128,64 +129,14 @@ Bytes With(Bytes bytes, const Place& place, std::uint64_t value) {
 // All of them take a minute.
 std::size_t PlayedOneIn() { return std::getenv("ASSAY_HOSTILE_FULL") != nullptr ? 1 : 7; }
 
-// Disputes of every sort about the job, each to its end.
-std::size_t PlayAll(const Terms& terms) {
-  if (!Forged::CanForge(terms)) return 0;
-  const std::int64_t step = terms.job().steps;
-  std::vector<TreeName> lies = {{.kind = TreeKind::kStateTensor, .at = 0},
-                                {.kind = TreeKind::kStateTensor, .at = step},
-                                {.kind = TreeKind::kBatchField, .at = step}};
-  const StepNodes& nodes = terms.nodes();
-  for (std::size_t n = 0; n < nodes.size(); n += std::max<std::size_t>(1, nodes.size() / 5)) {
-    const OpInstance op = nodes.Instance(n);
-    const auto node = static_cast<std::uint32_t>(n);
-    for (std::uint32_t k = 0; k < std::min<std::size_t>(op.in.size(), 3); ++k)
-      lies.push_back({TreeKind::kInput, step, node, k});
-    for (std::uint32_t k = 0; k < op.out.size(); ++k) lies.push_back({TreeKind::kOutput, step, node, k});
-  }
-  Forged honest(terms, std::nullopt);
-  const Claim first = honest.MakeClaim();
-  for (const TreeName& lie : lies) {
-    Forged liar(terms, lie);
-    const Claim second = liar.MakeClaim();
-    const Played played = Play(
-        terms, first, second, [&](const Question& question) { return honest.Answer(question); },
-        [&](const Question& question) { return liar.Answer(question); });
-    EXPECT_FALSE(std::holds_alternative<std::vector<Ask>>(played.outcome.next)) << "goes on and on";
-  }
-  return lies.size();
-}
-
-Job SmallJob() {
-  Job job;
-  job.steps = 2;
-  job.commit_every = 1;
-  job.model = MlpConfig{.inputs = 7, .classes = 3, .hidden = {5}};
-  job.data.kind = DataKind::kFeatures;
-  job.batch = {.microbatch = 4, .microbatches = 2};
-  job.optimizer.clip_norm = 1;
-  return job;
-}
-
-Job SmallGpt2() {
-  Job job = SmallJob();
-  job.model = Gpt2Config{.vocab = 5, .context = 4, .layers = 1, .heads = 1, .width = 4, .dropout = 0.1f};
-  job.data.kind = DataKind::kTokens;
-  job.batch = {.microbatch = 2, .microbatches = 1, .sequence = 4};
-  return job;
-}
-
-JobInputs ForgedInputs() { return {.data = ForgedDataRoot(), .weights = {}}; }
-
-Bytes ProgramOf(const Job& job) { return Encode(BuildProgram(job.model, job.optimizer, job.batch)); }
-
 TEST(Hostile, EveryNumberOfAProgram) {
-  for (const Job& job : {SmallJob(), SmallGpt2()}) {
+  for (const Job& job : {SmallMlp(), SmallGpt2()}) {
     const Bytes encoding = Encode(job, ForgedInputs()), program = ProgramOf(job);
     Places places(program);
     places.Program();
     ASSERT_TRUE(places.AtEnd());
-    std::size_t accepted = 0, played = 0;
+    std::size_t accepted = 0;
+    ForgedGames games;
     for (const Place& place : places.found()) {
       for (const std::uint64_t value : kValues) {
         Job other = job;
@@ -197,22 +148,60 @@ TEST(Hostile, EveryNumberOfAProgram) {
           continue;
         }
         SCOPED_TRACE(fmt::format("{} at {} set to {}", place.what, place.at, value));
-        if (accepted++ % PlayedOneIn() == 0) played += PlayAll(*terms);
+        if (accepted++ % PlayedOneIn() == 0) games += PlayForged(*terms);
       }
     }
-    fmt::print("{} numbers, {} programs accepted, {} disputes played\n", places.found().size(), accepted, played);
+    fmt::print("{} numbers, {} programs accepted, {} disputes played, {} convict\n", places.found().size(), accepted,
+               games.played, games.convicted);
+    EXPECT_GT(games.convicted, games.played / 2);
     EXPECT_GT(accepted, 0u);
-    EXPECT_GT(played, 0u);
+  }
+}
+
+// All extents and attributes of one value at once, so that the shapes still fit each other.
+TEST(Hostile, EveryExtentOfAProgram) {
+  for (const Job& job : {SmallMlp(), SmallGpt2()}) {
+    const Bytes program = ProgramOf(job);
+    Places places(program);
+    places.Program();
+    std::set<std::uint64_t> extents;
+    const auto is_extent = [](const Place& place) { return place.what == "extent" || place.what == "attribute"; };
+    for (const Place& place : places.found()) {
+      if (is_extent(place)) extents.insert(place.value);
+    }
+    std::size_t accepted = 0;
+    ForgedGames games;
+    for (const std::uint64_t extent : extents) {
+      for (const std::uint64_t value : kValues) {
+        Bytes changed = program;
+        for (const Place& place : places.found()) {
+          if (is_extent(place) && place.value == extent) changed = With(std::move(changed), place, value);
+        }
+        Job other = job;
+        const bool rows = extent == static_cast<std::uint64_t>(job.batch.microbatch);
+        if (rows && value >= 1 && value <= 1 << 20) other.batch.microbatch = static_cast<std::int64_t>(value);
+        const auto terms = Terms::Make(Encode(other, ForgedInputs()), std::move(changed));
+        if (!terms) continue;
+        SCOPED_TRACE(fmt::format("{} set to {}", extent, value));
+        ++accepted;
+        games += PlayForged(*terms);
+      }
+    }
+    fmt::print("{} extents, {} programs accepted, {} disputes played, {} convict\n", extents.size(), accepted, games.played,
+               games.convicted);
+    EXPECT_GT(games.convicted, games.played / 2);
+    EXPECT_GT(accepted, 0u);
   }
 }
 
 TEST(Hostile, EveryNumberOfAJob) {
-  for (const Job& job : {SmallJob(), SmallGpt2()}) {
+  for (const Job& job : {SmallMlp(), SmallGpt2()}) {
     const Bytes encoding = Encode(job, ForgedInputs());
     Places places(encoding);
     places.Job();
     ASSERT_TRUE(places.AtEnd());
-    std::size_t accepted = 0, played = 0;
+    std::size_t accepted = 0;
+    ForgedGames games;
     for (const Place& place : places.found()) {
       for (const std::uint64_t value : kValues) {
         SCOPED_TRACE(fmt::format("{} set to {}", place.what, value));
@@ -224,33 +213,21 @@ TEST(Hostile, EveryNumberOfAJob) {
             EXPECT_GE(terms->StepOf(entry), 0);
             EXPECT_GE(terms->StepBefore(entry), 0);
           }
-          if (accepted++ % PlayedOneIn() == 0) played += PlayAll(*terms);
+          if (accepted++ % PlayedOneIn() == 0) games += PlayForged(*terms);
         }
       }
     }
-    fmt::print("{} numbers, {} jobs accepted, {} disputes played\n", places.found().size(), accepted, played);
-    EXPECT_GT(played, 0u);
+    fmt::print("{} numbers, {} jobs accepted, {} disputes played, {} convict\n", places.found().size(), accepted, games.played,
+               games.convicted);
+    EXPECT_GT(games.convicted, games.played / 2);
   }
 }
 
 // An otherwise valid program of these parts.
 Result<Terms> TermsOf(Program program) {
-  Job job = SmallJob();
+  Job job = SmallMlp();
   job.batch.microbatches = program.microbatches;
   return Terms::Make(Encode(job, ForgedInputs()), Encode(program));
-}
-
-Program WithLoss(const std::function<ValueId(GraphBuilder&, ValueId features)>& loss, std::vector<StateSpec> state,
-                 TensorType features) {
-  Program program;
-  program.state = std::move(state);
-  GraphBuilder micro(Ops());
-  const ValueId x = micro.Input("batch/features", features);
-  micro.Output("loss", loss(micro, x));
-  program.micro = std::move(micro).Finish();
-  GraphBuilder update(Ops());
-  program.update = std::move(update).Finish();
-  return program;
 }
 
 TEST(Hostile, ProgramsWithoutWhatADisputeIsAbout) {
@@ -260,6 +237,7 @@ TEST(Hostile, ProgramsWithoutWhatADisputeIsAbout) {
   EXPECT_TRUE(TermsOf(WithLoss(sum, {weight}, features)));
   const auto refused = [&](const Program& program) {
     const auto terms = TermsOf(program);
+    if (terms) PlayForged(*terms);
     return terms ? std::string() : terms.error().message;
   };
   EXPECT_EQ(refused(WithLoss(sum, {}, features)), "program: has no state");
@@ -273,7 +251,7 @@ TEST(Hostile, ProgramsWithoutWhatADisputeIsAbout) {
   EXPECT_EQ(refused(WithLoss(own_state, {{"s", {DType::kF32, {}}, {}}}, features)),
             "program: micro output 'loss' is no node's output");
   // A batch of more samples than can be counted, in a program and a job that agree about it.
-  Job job = SmallJob();
+  Job job = SmallMlp();
   job.batch = {.microbatch = 1 << 20, .microbatches = 1 << 16};
   Program huge = WithLoss(sum, {weight}, {DType::kF32, {1 << 20, 7}});
   huge.microbatches = 1 << 16;
@@ -344,7 +322,7 @@ TEST(Hostile, TheDearestProgramsAreCheap) {
   const Bytes many_names = Encode(names);
   fmt::print("bytes of many nodes: {}, values: {}, names: {}\n", many_nodes.size(), many_values.size(), many_names.size());
 
-  Job job = SmallJob();
+  Job job = SmallMlp();
   job.batch.microbatches = 1;
   const Bytes encoding = Encode(job, ForgedInputs());
   ExpectCheap("many nodes", [&] { return Terms::Make(encoding, many_nodes).has_value(); });

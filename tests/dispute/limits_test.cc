@@ -143,6 +143,9 @@ TEST(Limits, EveryQuestionOfEveryExampleHasAnAnswerThatFits) {
     ASSERT_TRUE(prepared) << prepared.error().message;
     auto terms = TermsOf(*prepared);
     ASSERT_TRUE(terms) << terms.error().message;
+    const auto built = Terms::Rebuild(terms->job_bytes());
+    ASSERT_TRUE(built) << built.error().message;
+    EXPECT_EQ(built->id(), terms->id()) << file.path();
     const LargeJob named{file.path().filename().string(), std::move(*terms)};
     Walk(named).All();
     ++examples;
@@ -187,6 +190,14 @@ TEST(Limits, JobsWhoseAnswersWouldNotFitAreNotPrepared) {
   const Status large = Refused(images(1024, 5));
   ASSERT_FALSE(large);
   EXPECT_EQ(large.error().message, "program: a sample has 20971524 bytes in its batch, at most 16777216 can be disputed");
+  const std::string many =
+      "[model]\nkind = \"gpt2\"\nlayers = 200\nheads = 1\nwidth = 1\ncontext = 1\n[data]\nkind = "
+      "\"chars\"\n[batch]\nmicrobatch = 1\nmicrobatches = {}\nsequence = 1\n";
+  EXPECT_TRUE(Refused(fmt::format(fmt::runtime(many), 4096)));
+  const Status nodes = Refused(fmt::format(fmt::runtime(many), 65536));
+  ASSERT_FALSE(nodes);
+  EXPECT_EQ(nodes.error().message,
+            "program: a step has 919540425 nodes (14031 in each of 65536 microbatches), at most 134217728 can be disputed");
 }
 
 }  // namespace

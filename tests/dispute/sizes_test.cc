@@ -7,6 +7,7 @@
 #include <random>
 
 #include "assay/data/cifar10.h"
+#include "assay/dispute/limits.h"
 #include "jobs_for_test.h"
 #include "play.h"
 
@@ -69,12 +70,66 @@ Finding Convicts(Parties& parties) {
   return found;
 }
 
+// Every leaf of every tree of a run, one at a time and some together: the answer is as long as the job says.
+void ExpectSizes(const std::string& job) {
+  const PreparedJob prepared = PreparedFrom(job);
+  MemoryRun run(prepared, SigningKey("honest", {1}), {});
+  const Terms& terms = run.terms();
+  std::size_t questions = 0;
+  const auto check = [&](const Question& question) {
+    const auto body = run.Answer(question);
+    ASSERT_TRUE(body) << body.error().message;
+    const std::size_t expected = TrueBodyBytes(terms, question);
+    const bool at_most = std::holds_alternative<SamplesQuestion>(question) || std::holds_alternative<PartsQuestion>(question);
+    EXPECT_TRUE(at_most ? body->size() <= expected : body->size() == expected)
+        << Describe(question) << ": " << body->size() << " bytes, expected " << expected;
+    EXPECT_LE(body->size(), MaxBodyBytes(terms, question)) << Describe(question);
+    const SigningKey key("honest", {1});
+    const Bytes answer = Encode(Sign(Encode(Digest{}, question), *body, key));
+    EXPECT_LE(answer.size(), MaxAnswerBytes(terms, question)) << Describe(question);
+    ++questions;
+  };
+  const auto tree = [&](const TreeName& name) {
+    const std::uint64_t size = *terms.TreeSize(name);
+    check(ExpandQuestion{name, {0, size}});
+    for (std::uint64_t i = 0; i < size; ++i) check(LeavesQuestion{name, {{i, i + 1}}});
+    if (size >= 4) check(LeavesQuestion{name, {{0, 2}, {size - 1, size}}});
+  };
+  const std::int64_t step = prepared.job.steps;
+  tree({.kind = TreeKind::kLog});
+  tree({.kind = TreeKind::kBatches, .at = 1});
+  tree({.kind = TreeKind::kStates, .at = 1});
+  tree({.kind = TreeKind::kTrace, .at = step});
+  tree({.kind = TreeKind::kState, .at = step});
+  tree({.kind = TreeKind::kBatch, .at = step});
+  check(CommitQuestion{{.kind = TreeKind::kTrace, .at = step}});
+  const auto rows = static_cast<std::uint64_t>(terms.fields()[0].type.shape[0]);
+  for (const std::uint64_t row : {std::uint64_t{0}, rows - 1})
+    check(SamplesQuestion{.step = step, .begin = row, .end = row + 1});
+  for (std::uint32_t i = 0; i < terms.program().state.size(); ++i) tree({.kind = TreeKind::kStateTensor, .at = 0, .index = i});
+  for (std::uint32_t i = 0; i < terms.fields().size(); ++i) tree({.kind = TreeKind::kBatchField, .at = step, .index = i});
+  for (std::uint32_t n = 0; n < terms.nodes().size(); ++n) {
+    const OpInstance op = terms.nodes().Instance(n);
+    for (std::uint32_t k = 0; k < op.in.size(); ++k) tree({TreeKind::kInput, step, n, k});
+    for (std::uint32_t k = 0; k < op.out.size(); ++k) tree({TreeKind::kOutput, step, n, k});
+    if (ref::Derive(op, 0, 0) != nullptr) check(PartsQuestion{.step = step, .node = n});
+  }
+  fmt::print("{} nodes, {} questions\n", terms.nodes().size(), questions);
+}
+
 std::string CifarJob(const std::string& path, std::int64_t microbatch) {
   return fmt::format(
       "steps = 1\nseed = 11\n[commit]\nevery = 1\n[model]\nkind = \"resnet\"\ndepth = 18\nwidth = 1\n[data]\nkind = "
       "\"cifar10\"\npath = \"{}\"\nvalidation = 0.0\n[batch]\nmicrobatch = "
       "{}\n[optimizer]\nkind = \"sgd\"\n",
       path, microbatch);
+}
+
+TEST(Sizes, AnswersAreAsLongAsTheJobSays) {
+  ExpectSizes(MlpJob(4, 2, 3));
+  ExpectSizes(Gpt2Job());
+  ExpectSizes(LlamaJob());
+  ExpectSizes(ResNetJob());
 }
 
 TEST(Sizes, LabelsOfABatchOfManyImages) {

@@ -28,6 +28,7 @@ constexpr Target kTargets[] = {
     {"rounding", RunRounding, RoundingSeeds},
     {"run", RunRun, RunSeeds},
     {"safetensors", RunSafetensors, SafetensorsSeeds},
+    {"terms", RunTerms, TermsSeeds},
     {"tokens", RunTokens, TokensSeeds},
     {"trace", RunTrace, TraceSeeds},
     {"url", RunUrl, UrlSeeds},

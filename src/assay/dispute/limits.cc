@@ -44,7 +44,10 @@ struct BodySize {
   bool most;  // what may be read rather than what is true
 
   std::size_t operator()(const CommitQuestion&) const { return 32; }
-  std::size_t operator()(const ExpandQuestion&) const { return std::size_t{32} << kExpandLevels; }
+  std::size_t operator()(const ExpandQuestion& q) const {
+    if (most || q.span.begin >= q.span.end) return std::size_t{32} << kExpandLevels;
+    return 32 * Frontier(q.span, kExpandLevels).size();
+  }
   std::size_t operator()(const LeavesQuestion& q) const {
     if (q.tree.kind == TreeKind::kRoundingLog) {  // as long as its run made it
       std::size_t bytes = 0;

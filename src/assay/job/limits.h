@@ -15,8 +15,8 @@ namespace assay {
 
 // Of a job's encoding. Of a program's: kMaxProgramBytes.
 inline constexpr std::size_t kMaxJobBytes = std::size_t{1} << 16;
-// Of a step with all its microbatches. Messages number them by u32.
-inline constexpr std::uint64_t kMaxStepNodes = std::uint64_t{1} << 30;
+// Of a step with all its microbatches: a provider keeps a record of each while it answers about the step.
+inline constexpr std::uint64_t kMaxStepNodes = std::uint64_t{1} << 27;
 // Of what a trace says about one node: 32 bytes for each input, 40 for each output, and its attributes.
 inline constexpr std::size_t kMaxRecordBytes = std::size_t{1} << 18;
 // A step's batch.
