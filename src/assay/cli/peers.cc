@@ -12,6 +12,8 @@
 namespace assay::cli {
 namespace {
 
+constexpr std::size_t kMaxReceipt = std::size_t{64} << 10;
+constexpr std::size_t kMaxJob = std::size_t{16} << 20;
 constexpr std::size_t kMaxProgram = std::size_t{64} << 20;
 
 int Milliseconds(std::int64_t ms) { return static_cast<int>(std::min<std::int64_t>(ms, std::numeric_limits<int>::max())); }
@@ -23,19 +25,21 @@ class RemotePeer : public dispute::Peer {
 
   std::string name() const override { return url_; }
   Result<std::string> Receipt() override {
-    ASSAY_ASSIGN(const Bytes body, Get("/v1/receipt"));
+    ASSAY_ASSIGN(const Bytes body, Get("/v1/receipt", kMaxReceipt));
     return std::string(body.begin(), body.end());
   }
-  Result<Bytes> Job() override { return Get("/v1/job"); }
-  Result<Bytes> Program() override { return Get("/v1/program"); }
+  Result<Bytes> Job() override { return Get("/v1/job", kMaxJob); }
+  Result<Bytes> Program() override { return Get("/v1/program", kMaxProgram); }
   Result<Bytes> Answer(ByteSpan question, std::int64_t timeout_ms) override {
-    return Checked(client_->Post("/v1/answer", question, Milliseconds(timeout_ms)));
+    return Checked(client_->Post("/v1/answer", question, Milliseconds(timeout_ms), dispute::kMaxAnswerBytes));
   }
   void Cancel() override { client_->Cancel(); }
 
  private:
   // A provider that is busy, restarted or hard to reach is asked again: it claims no less for it.
-  Result<Bytes> Get(std::string_view path) { return Checked(client_->GetPatiently(path, patience_ms_)); }
+  Result<Bytes> Get(std::string_view path, std::size_t max_bytes) {
+    return Checked(client_->GetPatiently(path, patience_ms_, max_bytes));
+  }
   Result<Bytes> Checked(Result<HttpResponse> response) const {
     if (!response) return tl::unexpected(response.error());
     if (response->status != 200) return Err("{}: answers with status {}", url_, response->status);
@@ -80,7 +84,6 @@ class LocalPeer : public dispute::Peer {
 Result<std::unique_ptr<dispute::Peer>> MakeRemotePeer(const std::string& url, const std::string& ca_file,
                                                       std::int64_t patience_ms) {
   ClientOptions options;
-  options.max_response_bytes = kMaxProgram;
   options.ca_file = ca_file;
   ASSAY_ASSIGN(auto client, HttpClient::Create(url, options));
   return std::make_unique<RemotePeer>(url, std::move(client), Milliseconds(patience_ms));

@@ -41,10 +41,15 @@ HttpResponse Answered(const HttpRequest& request, dispute::Answerer& answerer) {
 
 }  // namespace
 
-HttpResponse RespondAsProvider(const HttpRequest& request, const dispute::Account& account, dispute::Answerer& answerer) {
+std::optional<HttpResponse> RespondWithDocument(const HttpRequest& request, const dispute::Account& account) {
   if (request.target == "/v1/receipt") return JsonDocument(request, account.receipt());
   if (request.target == "/v1/job") return Document(request, account.job());
   if (request.target == "/v1/program") return Document(request, account.program());
+  return std::nullopt;
+}
+
+HttpResponse RespondAsProvider(const HttpRequest& request, const dispute::Account& account, dispute::Answerer& answerer) {
+  if (auto document = RespondWithDocument(request, account)) return *std::move(document);
   if (request.target == "/v1/answer") return Answered(request, answerer);
   return TextResponse(404, "expected /v1/receipt, /v1/job, /v1/program or /v1/answer");
 }
@@ -59,9 +64,10 @@ Status ServeAccount(dispute::RunAccount& account, const SigningKey& key, const P
   options.certificate_file = address.tls_cert;
   options.key_file = address.tls_key;
   const InterruptGuard interrupt;
-  ASSAY_ASSIGN(const auto server, HttpServer::Start(options, [&](const HttpRequest& request) {
-                 return RespondAsProvider(request, account, answerer);
-               }));
+  ASSAY_ASSIGN(const auto server,
+               HttpServer::Start(
+                   options, [&](const HttpRequest& request) { return RespondAsProvider(request, account, answerer); },
+                   [&](const HttpRequest& request) { return RespondWithDocument(request, account); }));
   fmt::print("listening on {}\n", server->url());
   std::fflush(stdout);
   while (interrupt.signal() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
