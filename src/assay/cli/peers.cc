@@ -17,42 +17,39 @@ namespace {
 using dispute::FromPeer;
 using dispute::PeerError;
 
-constexpr std::size_t kMaxDocument = std::max(kMaxProgramBytes, kMaxJobBytes);
-constexpr std::size_t kMaxWhy = 200;  // characters of a server's explanation that are shown
+constexpr std::size_t kMaxReceipt = std::size_t{64} << 10;
+constexpr std::size_t kMaxReply = 4096;  // to an opening
+constexpr std::size_t kMaxWhy = 200;     // characters of a server's explanation that are shown
 
 int Timeout(std::int64_t ms) { return static_cast<int>(std::min<std::int64_t>(ms, std::numeric_limits<int>::max())); }
 
 class RemotePeer : public dispute::Peer {
  public:
-  RemotePeer(std::string url, std::unique_ptr<HttpClient> documents, std::unique_ptr<HttpClient> answers)
-      : url_(std::move(url)), documents_(std::move(documents)), answers_(std::move(answers)) {}
+  RemotePeer(std::string url, std::unique_ptr<HttpClient> client) : url_(std::move(url)), client_(std::move(client)) {}
 
   std::string name() const override { return url_; }
   FromPeer<std::string> Receipt(std::int64_t timeout_ms) override {
-    FromPeer<Bytes> body = Checked(documents_->GetPatiently("/v1/receipt", Timeout(timeout_ms)));
+    FromPeer<Bytes> body = Checked(client_->GetPatiently("/v1/receipt", Timeout(timeout_ms), kMaxReceipt));
     if (!body) return tl::unexpected(body.error());
     return std::string(body->begin(), body->end());
   }
   FromPeer<Bytes> Job(std::int64_t timeout_ms) override {
-    return Checked(documents_->GetPatiently("/v1/job", Timeout(timeout_ms)));
+    return Checked(client_->GetPatiently("/v1/job", Timeout(timeout_ms), kMaxJobBytes));
   }
   FromPeer<Bytes> Program(std::int64_t timeout_ms) override {
-    return Checked(documents_->GetPatiently("/v1/program", Timeout(timeout_ms)));
+    return Checked(client_->GetPatiently("/v1/program", Timeout(timeout_ms), kMaxProgramBytes));
   }
   FromPeer<void> Open(ByteSpan opening, std::int64_t timeout_ms) override {
-    FromPeer<Bytes> done = Checked(answers_->Post("/v1/dispute", opening, Timeout(timeout_ms)));
+    FromPeer<Bytes> done = Checked(client_->Post("/v1/dispute", opening, Timeout(timeout_ms), kMaxReply));
     if (!done) return tl::unexpected(Patient(done.error()));
     return {};
   }
   FromPeer<Bytes> Answer(ByteSpan question, std::int64_t timeout_ms) override {
-    FromPeer<Bytes> answer = Checked(answers_->Post("/v1/answer", question, Timeout(timeout_ms)));
+    FromPeer<Bytes> answer = Checked(client_->Post("/v1/answer", question, Timeout(timeout_ms), dispute::kMaxAnswerBytes));
     if (!answer) return tl::unexpected(Patient(answer.error()));
     return answer;
   }
-  void Cancel() override {
-    documents_->Cancel();
-    answers_->Cancel();
-  }
+  void Cancel() override { client_->Cancel(); }
 
  private:
   // Whether it will ever answer is for its clock to say, not for whatever stands between it and us.
@@ -72,7 +69,7 @@ class RemotePeer : public dispute::Peer {
     return tl::unexpected(PeerError{kind, fmt::format("{}: status {}: {}", url_, response->status, why)});
   }
   std::string url_;
-  std::unique_ptr<HttpClient> documents_, answers_;  // what each may be long is different
+  std::unique_ptr<HttpClient> client_;
 };
 
 // A run directory on this machine, whose steps are run again here.
@@ -114,11 +111,8 @@ class LocalPeer : public dispute::Peer {
 Result<std::unique_ptr<dispute::Peer>> MakeRemotePeer(const std::string& url, const std::string& ca_file) {
   ClientOptions options;
   options.ca_file = ca_file;
-  options.max_response_bytes = kMaxDocument;
-  ASSAY_ASSIGN(auto documents, HttpClient::Create(url, options));
-  options.max_response_bytes = dispute::kMaxAnswerBytes;
-  ASSAY_ASSIGN(auto answers, HttpClient::Create(url, options));
-  return std::make_unique<RemotePeer>(url, std::move(documents), std::move(answers));
+  ASSAY_ASSIGN(auto client, HttpClient::Create(url, options));
+  return std::make_unique<RemotePeer>(url, std::move(client));
 }
 
 Result<std::unique_ptr<dispute::Peer>> MakeLocalPeer(const std::string& path, const PreparedJob& prepared,

@@ -50,10 +50,15 @@ HttpResponse Answered(const HttpRequest& request, dispute::Answerer& answerer) {
 
 }  // namespace
 
-HttpResponse RespondAsProvider(const HttpRequest& request, const dispute::Account& account, dispute::Answerer& answerer) {
+std::optional<HttpResponse> RespondWithDocument(const HttpRequest& request, const dispute::Account& account) {
   if (request.target == "/v1/receipt") return JsonDocument(request, account.receipt());
   if (request.target == "/v1/job") return Document(request, account.job());
   if (request.target == "/v1/program") return Document(request, account.program());
+  return std::nullopt;
+}
+
+HttpResponse RespondAsProvider(const HttpRequest& request, const dispute::Account& account, dispute::Answerer& answerer) {
+  if (auto document = RespondWithDocument(request, account)) return *std::move(document);
   if (request.target == "/v1/dispute") return Opened(request, answerer);
   if (request.target == "/v1/answer") return Answered(request, answerer);
   return TextResponse(404, "expected /v1/receipt, /v1/job, /v1/program, /v1/dispute or /v1/answer");
@@ -72,9 +77,10 @@ Status ServeAccount(dispute::RunAccount& account, const SigningKey& key, const P
   options.certificate_file = terms.tls_cert;
   options.key_file = terms.tls_key;
   const InterruptGuard interrupt;
-  ASSAY_ASSIGN(const auto server, HttpServer::Start(options, [&](const HttpRequest& request) {
-                 return RespondAsProvider(request, account, answerer);
-               }));
+  ASSAY_ASSIGN(const auto server,
+               HttpServer::Start(
+                   options, [&](const HttpRequest& request) { return RespondAsProvider(request, account, answerer); },
+                   [&](const HttpRequest& request) { return RespondWithDocument(request, account); }));
   if (terms.referees.empty()) {
     fmt::print("open to any referee, for {} bouts in all; --referee KEY.pub names who may ask and is never used up by others\n",
                terms.open_to_all);

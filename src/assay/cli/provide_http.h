@@ -1,6 +1,7 @@
 // What `assay provide` answers over HTTP (docs/formats/dispute.md, "Over HTTP").
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,9 @@
 #include "assay/net/http.h"
 
 namespace assay::cli {
+
+// The receipt, the job or the program, where that is asked for: nothing that takes work or has to wait. Thread safe.
+std::optional<HttpResponse> RespondWithDocument(const HttpRequest& request, const dispute::Account& account);
 
 // Thread safe. Receipt, job and program do not wait for the account; a response may refer to the account's, which must outlive it.
 HttpResponse RespondAsProvider(const HttpRequest& request, const dispute::Account& account, dispute::Answerer& answerer);

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -153,6 +154,20 @@ TEST(Crowd, SlowRequestsOfOneAddress) {
   }
   EXPECT_TRUE(refused.starts_with("HTTP/1.1 503 ")) << refused;
   EXPECT_NE(refused.find("\r\nRetry-After: 1\r\n"), std::string::npos) << refused;
+  slow.go.set_value();
+}
+
+// All workers and the queue are taken, by as many addresses: what needs no work is answered all the same.
+TEST(Crowd, WhatIsAnsweredAtOnce) {
+  Slow slow;
+  const auto at_once = [](const HttpRequest& request) {
+    return request.target == "/document" ? std::optional(Small(request)) : std::nullopt;
+  };
+  const auto server = *HttpServer::Start({.workers = 2, .max_queued = 4}, slow.Handler(), at_once);
+  const auto crowd = Crowd(*server, 20, 20, kGet, false);
+  while (slow.inside < 2) std::this_thread::sleep_for(milliseconds(1));
+  const std::string answer = Ask(*server, 50, "GET /document HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 ")) << answer;
   slow.go.set_value();
 }
 

@@ -67,8 +67,10 @@ class HttpClient::Impl {
   Impl(Url base, const ClientOptions& options) : base_(std::move(base)), options_(options), resolver_(base_.server.host) {}
 
   Status Prepare();
-  Result<HttpResponse> Run(std::string_view method, std::string_view path, ByteSpan body, int timeout_ms);
-  Result<HttpResponse> RunPatiently(std::string_view path, int timeout_ms, int attempt_ms);
+  Result<HttpResponse> Run(std::string_view method, std::string_view path, ByteSpan body, int timeout_ms,
+                           std::optional<std::size_t> max_bytes);
+  Result<HttpResponse> RunPatiently(std::string_view path, int timeout_ms, std::optional<std::size_t> max_bytes,
+                                    int attempt_ms);
   bool later() const { return ending_ == Ending::kLater; }
   void Cancel();
 
@@ -88,6 +90,7 @@ class HttpClient::Impl {
   Resolver resolver_;
   std::atomic<bool> cancelled_ = false;
   Ending ending_ = Ending::kFinal;
+  std::size_t max_bytes_ = 0;  // of the call under way
   asio::io_context io_{1};
 #ifdef ASSAY_HAVE_TLS
   asio::ssl::context tls_{asio::ssl::context::tls_client};
@@ -124,7 +127,8 @@ bool HttpClient::Impl::Reusable() {
   return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
 }
 
-Result<HttpResponse> HttpClient::Impl::Run(std::string_view method, std::string_view path, ByteSpan body, int timeout_ms) {
+Result<HttpResponse> HttpClient::Impl::Run(std::string_view method, std::string_view path, ByteSpan body, int timeout_ms,
+                                           std::optional<std::size_t> max_bytes) {
   std::string target = base_.target;
   while (!path.empty() && target.ends_with('/')) target.pop_back();
   target += path;
@@ -142,6 +146,7 @@ Result<HttpResponse> HttpClient::Impl::Run(std::string_view method, std::string_
             .connect_deadline = std::min(deadline, start + milliseconds(options_.connect_timeout_ms)),
             .addresses = {}};
   ending_ = Ending::kFinal;
+  max_bytes_ = max_bytes.value_or(options_.max_response_bytes);
   Result<HttpResponse> result = Perform(call);
   if (result) {
     ending_ = result->status == 429 || result->status == 503 ? Ending::kLater : Ending::kFinal;
@@ -159,11 +164,13 @@ Result<HttpResponse> HttpClient::Impl::Run(std::string_view method, std::string_
   return Err("{}: {}", name(), result.error().message);
 }
 
-Result<HttpResponse> HttpClient::Impl::RunPatiently(std::string_view path, int timeout_ms, int attempt_ms) {
+Result<HttpResponse> HttpClient::Impl::RunPatiently(std::string_view path, int timeout_ms, std::optional<std::size_t> max_bytes,
+                                                    int attempt_ms) {
   const SteadyTime deadline = steady_clock::now() + milliseconds(std::max(timeout_ms, 0));
   for (;;) {
     const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now()).count();
-    Result<HttpResponse> result = Run("GET", path, {}, static_cast<int>(std::clamp<std::int64_t>(left, 0, attempt_ms)));
+    Result<HttpResponse> result =
+        Run("GET", path, {}, static_cast<int>(std::clamp<std::int64_t>(left, 0, attempt_ms)), max_bytes);
     if (ending_ == Ending::kFinal) return result;
     const milliseconds asked = result ? milliseconds(1000LL * result->retry_after_s) : milliseconds(0);
     const SteadyTime again = steady_clock::now() + (asked > milliseconds(0) ? std::min(asked, kLongestPause) : kPause);
@@ -282,7 +289,7 @@ asio::awaitable<Result<HttpResponse>> HttpClient::Impl::Exchange(const Call& cal
   // A server that refuses a request may answer, and close, before it has read all of it: the answer counts.
   http::response_parser<http::buffer_body> parser;
   parser.header_limit(static_cast<std::uint32_t>(std::min<std::size_t>(options_.max_header_bytes, 1U << 30)));
-  parser.body_limit(options_.max_response_bytes);
+  parser.body_limit(max_bytes_);
   error_code error = co_await Read(*link_, parser, nullptr, options_.max_header_bytes);
   if (error) co_return tl::unexpected(write_error ? Failure("cannot send", write_error) : Failure("no answer", error));
 
@@ -299,7 +306,7 @@ asio::awaitable<Result<HttpResponse>> HttpClient::Impl::Exchange(const Call& cal
 
 Error HttpClient::Impl::Failure(std::string_view what, const error_code& error) {
   ending_ = IsCut(error) ? Ending::kLater : Ending::kFinal;
-  if (error == http::error::body_limit) return {fmt::format("the answer is larger than {} bytes", options_.max_response_bytes)};
+  if (error == http::error::body_limit) return {fmt::format("the answer is larger than {} bytes", max_bytes_)};
   if (error == http::error::header_limit)
     return {fmt::format("the answer's header is larger than {} bytes", options_.max_header_bytes)};
   if (error == http::error::end_of_stream || error == http::error::partial_message) {
@@ -340,16 +347,20 @@ Result<std::unique_ptr<HttpClient>> HttpClient::Create(std::string_view url, con
   }
 }
 
-Result<HttpResponse> HttpClient::Get(std::string_view path, int timeout_ms) { return impl_->Run("GET", path, {}, timeout_ms); }
+Result<HttpResponse> HttpClient::Get(std::string_view path, int timeout_ms, std::optional<std::size_t> max_bytes) {
+  return impl_->Run("GET", path, {}, timeout_ms, max_bytes);
+}
 
-Result<HttpResponse> HttpClient::Post(std::string_view path, ByteSpan body, int timeout_ms) {
-  return impl_->Run("POST", path, body, timeout_ms);
+Result<HttpResponse> HttpClient::Post(std::string_view path, ByteSpan body, int timeout_ms,
+                                      std::optional<std::size_t> max_bytes) {
+  return impl_->Run("POST", path, body, timeout_ms, max_bytes);
 }
 
 bool HttpClient::later() const { return impl_->later(); }
 
-Result<HttpResponse> HttpClient::GetPatiently(std::string_view path, int timeout_ms, int attempt_ms) {
-  return impl_->RunPatiently(path, timeout_ms, std::max(attempt_ms, 1));
+Result<HttpResponse> HttpClient::GetPatiently(std::string_view path, int timeout_ms, std::optional<std::size_t> max_bytes,
+                                              int attempt_ms) {
+  return impl_->RunPatiently(path, timeout_ms, max_bytes, std::max(attempt_ms, 1));
 }
 
 void HttpClient::Cancel() { impl_->Cancel(); }

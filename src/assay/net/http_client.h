@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -21,9 +22,9 @@ namespace assay {
 
 struct ClientOptions {
   std::size_t max_header_bytes = 8 << 10;
-  std::size_t max_response_bytes = 16 << 20;
-  int connect_timeout_ms = 10'000;  // for name lookup, connection and TLS handshake, within the deadline of the call
-  std::string ca_file{};            // PEM: the certificates to trust instead of the system's
+  std::size_t max_response_bytes = 16 << 20;  // where a call names no limit of its own
+  int connect_timeout_ms = 10'000;            // for name lookup, connection and TLS handshake, within the deadline of the call
+  std::string ca_file{};                      // PEM: the certificates to trust instead of the system's
 };
 
 class HttpClient {
@@ -35,8 +36,9 @@ class HttpClient {
   HttpClient& operator=(const HttpClient&) = delete;
 
   // Any status that the server answers with is a response, not an error. Errors name the URL.
-  Result<HttpResponse> Get(std::string_view path, int timeout_ms);
-  Result<HttpResponse> Post(std::string_view path, ByteSpan body, int timeout_ms);
+  // `max_bytes`: of the answer's body.
+  Result<HttpResponse> Get(std::string_view path, int timeout_ms, std::optional<std::size_t> max_bytes = {});
+  Result<HttpResponse> Post(std::string_view path, ByteSpan body, int timeout_ms, std::optional<std::size_t> max_bytes = {});
 
   // Whether the last call failed in a way that passes: the server answered 429 or 503, or it could not be reached, or cut the connection
   // before its answer was whole. Not after a deadline, an answer that is not one, or a certificate that is not trusted.
@@ -45,7 +47,8 @@ class HttpClient {
   // Get, again and again while `later()`, until `timeout_ms` is over; what came last is the result. Between attempts it waits for as long
   // as the server asks for, up to ten seconds, or else a quarter of a second. An attempt that has taken `attempt_ms` is given up and made
   // again, since a connection may be dead without a word.
-  Result<HttpResponse> GetPatiently(std::string_view path, int timeout_ms, int attempt_ms = 20'000);
+  Result<HttpResponse> GetPatiently(std::string_view path, int timeout_ms, std::optional<std::size_t> max_bytes = {},
+                                    int attempt_ms = 20'000);
 
   // Ends the call under way, and every later one, with an error.
   void Cancel();

@@ -110,6 +110,8 @@ TEST(HttpClient, LimitsOfAnAnswer) {
     }
   });
   EXPECT_EQ(ErrorOf(header.url(), kTimeoutMs, options), header.url() + "/x: the answer's header is larger than 1000 bytes");
+  EXPECT_EQ(ClientOf(chunks.url(), options)->Get("/x", kTimeoutMs, 7).error().message,
+            chunks.url() + "/x: the answer is larger than 7 bytes");
   const RawServer exact(Say("HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n" + std::string(5000, 'x')));
   EXPECT_EQ(ErrorOf(exact.url(), kTimeoutMs, options), "status 200");
 }
@@ -206,7 +208,7 @@ TEST(HttpClient, PatienceWithServersThatAreBusy) {
     }
   });
   const auto begun = steady_clock::now();
-  const auto response = ClientOf(server.url())->GetPatiently("/x", kTimeoutMs, 300);
+  const auto response = ClientOf(server.url())->GetPatiently("/x", kTimeoutMs, {}, 300);
   ASSERT_TRUE(response) << response.error().message;
   EXPECT_EQ(response->status, 200);
   EXPECT_EQ(calls, 5);

@@ -112,9 +112,10 @@ Status CheckOptions(const ServerOptions& options) {
 
 class HttpServer::Impl {
  public:
-  Impl(const ServerOptions& options, Handler handler)
+  Impl(const ServerOptions& options, Handler handler, AtOnce at_once)
       : options_(options),
         handler_(std::move(handler)),
+        at_once_(std::move(at_once)),
         places_(std::min(options.max_connections, DescriptorsForConnections()), options.max_connections_per_peer),
         queue_({.threads = options.workers, .waiting = options.max_queued, .per_peer = options.max_requests_per_peer}) {}
 
@@ -147,6 +148,7 @@ class HttpServer::Impl {
 
   const ServerOptions options_;
   const Handler handler_;
+  const AtOnce at_once_;
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
 #ifdef ASSAY_HAVE_TLS
@@ -381,6 +383,9 @@ asio::awaitable<error_code> HttpServer::Impl::WriteResponse(Link& link, HttpResp
 }
 
 asio::awaitable<HttpResponse> HttpServer::Impl::Answer(HttpRequest request, const std::string& peer) {
+  if (at_once_) {
+    if (std::optional<HttpResponse> response = at_once_(request)) co_return *std::move(response);
+  }
   const auto handling = std::make_shared<Handling>(io_, std::move(request));
   const bool queued = queue_.TryPush(peer, [this, handling](WorkQueue::Turn turn) {
     switch (turn) {
@@ -436,10 +441,10 @@ void HttpServer::Impl::Stop() {
 HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 HttpServer::~HttpServer() { Stop(); }
 
-Result<std::unique_ptr<HttpServer>> HttpServer::Start(const ServerOptions& options, Handler handler) {
+Result<std::unique_ptr<HttpServer>> HttpServer::Start(const ServerOptions& options, Handler handler, AtOnce at_once) {
   ASSAY_TRY(CheckOptions(options));
   try {
-    auto impl = std::make_unique<Impl>(options, std::move(handler));
+    auto impl = std::make_unique<Impl>(options, std::move(handler), std::move(at_once));
     ASSAY_TRY(impl->Start());
     return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
   } catch (const std::exception& error) {

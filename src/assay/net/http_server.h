@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "assay/base/result.h"
@@ -45,7 +46,11 @@ class HttpServer {
   // Called on several worker threads at once. What it throws becomes a 500.
   using Handler = std::function<HttpResponse(HttpRequest request)>;
 
-  static Result<std::unique_ptr<HttpServer>> Start(const ServerOptions& options, Handler handler);
+  // Asked first, on the thread of input and output: what can be answered without work or waiting is, however busy the workers are. It
+  // must not throw.
+  using AtOnce = std::function<std::optional<HttpResponse>(const HttpRequest& request)>;
+
+  static Result<std::unique_ptr<HttpServer>> Start(const ServerOptions& options, Handler handler, AtOnce at_once = {});
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
