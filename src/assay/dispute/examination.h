@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "assay/dispute/examine.h"
+#include "assay/dispute/operands.h"
 #include "assay/dispute/records.h"
 #include "assay/dispute/sparse.h"
 #include "assay/run/entry.h"
@@ -94,6 +95,11 @@ class Examination {
   Step<void> ExamineOutput(const DisputedStep& step, const NodeRecord& record, std::size_t output, const Both<Digest>& roots);
   Step<std::vector<SparseTensor>> FetchInputs(const DisputedStep& step, const NodeRecord& record, const OpInstance& op,
                                               std::span<const InputRange> needs, std::size_t most = ref::kMaxNeededLeaves);
+  // Of a rounded job, what an element depends on: a few blocks, or a list of words on which the parties agree.
+  Step<std::vector<SparseTensor>> FetchOperands(const DisputedStep& step, const NodeRecord& record, const OpInstance& op,
+                                                std::size_t output, std::int64_t element);
+  Step<void> ExamineOperands(const DisputedStep& step, const NodeRecord& record, const Operands& operands,
+                             const PartsQuestion& chunk, const Both<std::vector<ref::Value>>& digests);
   // examine_rounded.cc: what a bound leaves open
   Step<void> ExamineRounded(const DisputedStep& step, const NodeRecord& record, std::size_t output, std::int64_t element,
                             const Both<float>& said, Finding finding);
@@ -134,6 +140,9 @@ class Examination {
   Both<const Testimony*> said_;
   Progress progress_;
 };
+
+// Whether elements lie in at most `most` blocks of the inputs.
+bool LieInBlocks(const OpInstance& op, std::span<const InputRange> needs, std::size_t most);
 
 // The step that a question lies in; none for questions about a log.
 std::optional<std::int64_t> StepAbout(const Question& question);
