@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "assay/dispute/examine.h"
+#include "assay/dispute/operands.h"
 #include "assay/dispute/records.h"
 #include "assay/dispute/scope.h"
 #include "assay/dispute/sparse.h"
@@ -97,6 +98,11 @@ class Examination {
   Step<void> ExamineOutput(const DisputedStep& step, const NodeRecord& record, std::size_t output, const Both<Digest>& roots);
   Step<std::vector<SparseTensor>> FetchInputs(const DisputedStep& step, const NodeRecord& record, const OpInstance& op,
                                               std::span<const InputRange> needs, std::size_t most = ref::kMaxNeededLeaves);
+  // Of a rounded job, what an element depends on: a few blocks, or a list of words on which the parties agree.
+  Step<std::vector<SparseTensor>> FetchOperands(const DisputedStep& step, const NodeRecord& record, const OpInstance& op,
+                                                std::size_t output, std::int64_t element);
+  Step<void> ExamineOperands(const DisputedStep& step, const NodeRecord& record, const Operands& operands,
+                             const PartsQuestion& chunk, const Both<std::vector<ref::Value>>& digests);
   // examine_rounded.cc: what a bound leaves open
   Step<void> ExamineRounded(const DisputedStep& step, const NodeRecord& record, std::size_t output, std::int64_t element,
                             const Both<float>& said, Finding finding);
@@ -140,6 +146,9 @@ class Examination {
 
 // What is wrong with an answer that does not prove itself, in words.
 std::string UnprovenReason(const Question& question, std::string_view why);
+
+// Whether elements lie in at most `most` blocks of the inputs.
+bool LieInBlocks(const OpInstance& op, std::span<const InputRange> needs, std::size_t most);
 
 // An element, or a few bytes, as people read them.
 std::string ElementText(DType dtype, ByteSpan bytes);

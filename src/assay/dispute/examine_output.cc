@@ -68,6 +68,10 @@ std::string ElementText(DType dtype, ByteSpan bytes) {
   return text;
 }
 
+bool LieInBlocks(const OpInstance& op, std::span<const InputRange> needs, std::size_t most) {
+  return Count(LeavesOf(op, needs, most)) <= most;
+}
+
 Step<std::vector<SparseTensor>> Examination::FetchInputs(const DisputedStep& step, const NodeRecord& record,
                                                          const OpInstance& op, std::span<const InputRange> needs,
                                                          std::size_t most) {

@@ -15,9 +15,6 @@
 namespace assay::dispute {
 namespace {
 
-// Long contractions have no derivation in this profile: their operands are fetched whole, up to 64 MiB.
-constexpr std::size_t kMaxRoundedLeaves = 16384;
-
 bool SameBits(float a, float b) { return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b); }
 
 std::string FloatText(float value) { return fmt::format("{} (0x{:08x})", value, std::bit_cast<std::uint32_t>(value)); }
@@ -191,8 +188,7 @@ Step<Examination::ByLog> Examination::JudgeByLog(const DisputedStep& step, Party
 Step<void> Examination::ExamineRounded(const DisputedStep& step, const NodeRecord& record, std::size_t output,
                                        std::int64_t element, const Both<float>& said, Finding finding) {
   const OpInstance op = terms_.nodes().Instance(record.node);
-  const std::vector<InputRange> needs = op.def->dependencies(op, static_cast<int>(output), {element, element + 1});
-  ASSAY_ASSIGN(const std::vector<SparseTensor> inputs, FetchInputs(step, record, op, needs, kMaxRoundedLeaves));
+  ASSAY_ASSIGN(const std::vector<SparseTensor> inputs, FetchOperands(step, record, op, output, element));
   const Truth truth = Evaluate(op, inputs, output, element);
   const numerics::Grid grid(static_cast<int>(terms_.job().round_bits));
   if (truth.exact) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "assay/base/file.h"
+#include "assay/dispute/operands.h"
 #include "assay/dispute/parts.h"
 #include "assay/merkle/tree.h"
 
@@ -318,11 +319,23 @@ Result<SamplesAnswer> RunAccount::Samples(const SamplesQuestion& question) {
                        .proof = prover_->Prove(std::span(indices).subspan(static_cast<std::size_t>(question.begin), count))};
 }
 
+// Rounded jobs have no derivations: parties agree on what an element is made of.
+Result<std::vector<ref::Value>> RunAccount::OperandsAt(const PartsQuestion& question, std::span<const Tensor> inputs) const {
+  const OpInstance op = terms_.nodes().Instance(question.node);
+  const auto operands =
+      Operands::Of(op, op.def->dependencies(op, static_cast<int>(question.output), {question.element, question.element + 1}));
+  if (!operands) return Err("{}: it has too many operands", Describe(question));
+  std::vector<const void*> in;
+  for (const Tensor& input : inputs) in.push_back(input.data());
+  return operands->Answer(question.path, in);
+}
+
 Result<std::vector<ref::Value>> RunAccount::Parts(const PartsQuestion& question) {
   ASSAY_ASSIGN(const TensorType type, terms_.TensorOf({TreeKind::kOutput, question.step, question.node, question.output}));
   if (question.element < 0 || question.element >= type.elements())
     return Err("element {}: the output is {}", question.element, ToString(type));
   ASSAY_ASSIGN(const auto captured, Captured(question.step, question.node));
+  if (terms_.job().precision == Precision::kFp64Rounded) return OperandsAt(question, captured->inputs);
   return PartsAt(terms_.nodes().Instance(question.node), question, captured->inputs);
 }
 
