@@ -8,6 +8,7 @@
 #include "assay/base/check.h"
 #include "assay/data/open.h"
 #include "assay/merkle/tree.h"
+#include "assay/run/commit_schedule.h"
 #include "assay/train/batch.h"
 
 namespace assay::dispute {
@@ -140,7 +141,7 @@ void MemoryRun::Commit(const SigningKey& key) {
   for (std::int64_t step = 1; step <= job.steps; ++step) {
     const StoredStep& stored = steps_[static_cast<std::size_t>(step - 1)];
     batches.push_back(stored.batch_root);
-    if (IsCommitted(step, job.commit_every, job.steps)) append(step, stored.after_root, stored.loss_bits);
+    if (CommitSchedule::Of(job).IsCommitted(step)) append(step, stored.after_root, stored.loss_bits);
   }
   std::vector<Digest> hashes;
   for (const LogEntry& entry : log_) hashes.push_back(HashOf(entry));

@@ -6,6 +6,7 @@
 #include "assay/merkle/tree.h"
 #include "assay/model/model.h"
 #include "assay/ops/table.h"
+#include "assay/run/commit_schedule.h"
 #include "assay/run/entry.h"
 
 namespace assay::dispute {
@@ -78,14 +79,12 @@ Result<Terms> Terms::Rebuild(Bytes job) {
   return Make(std::move(job), Encode(BuildProgram(read.model, read.optimizer, read.batch)));
 }
 
-std::uint64_t Terms::entries() const {
-  return static_cast<std::uint64_t>(EntriesAfter(job_.steps, job_.commit_every, job_.steps));
-}
+std::uint64_t Terms::entries() const { return static_cast<std::uint64_t>(CommitSchedule::Of(job_).entries()); }
 
 // Also of entries that the job does not have: whoever asks may be anyone.
 std::int64_t Terms::StepOf(std::int64_t entry) const {
   if (entry < 0) return 0;
-  return StepOfEntry(entry, job_.commit_every, job_.steps);
+  return CommitSchedule::Of(job_).StepOfEntry(entry);
 }
 std::int64_t Terms::StepBefore(std::int64_t entry) const { return entry < 1 ? 0 : StepOf(entry - 1); }
 

@@ -55,25 +55,6 @@ Result<LogEntry> DecodeLogEntry(ByteSpan bytes, std::string_view what) {
 
 Digest HashOf(const LogEntry& entry) { return LeafHash(Encode(entry)); }
 
-bool IsCommitted(std::int64_t step, std::int64_t commit_every, std::int64_t steps) {
-  return step == steps || (step < steps && step % commit_every == 0);
-}
-
-std::int64_t EntriesAfter(std::int64_t step, std::int64_t commit_every, std::int64_t steps) {
-  ASSAY_CHECK(step >= 0 && step <= steps);
-  const std::int64_t on_grid = step / commit_every + 1;
-  return step == steps && step % commit_every != 0 ? on_grid + 1 : on_grid;
-}
-
-std::int64_t StepOfEntry(std::int64_t index, std::int64_t commit_every, std::int64_t steps) {
-  return index > steps / commit_every ? steps : index * commit_every;
-}
-
-std::int64_t ReachOf(std::int64_t entries, std::int64_t commit_every, std::int64_t steps) {
-  if (entries >= EntriesAfter(steps, commit_every, steps)) return steps;
-  return std::min(entries * commit_every, steps) - 1;
-}
-
 Digest BatchRootOfSteps(std::span<const Digest> batch_roots) {
   std::vector<Digest> leaves;
   leaves.reserve(batch_roots.size());

@@ -31,16 +31,6 @@ Result<LogEntry> DecodeLogEntry(ByteSpan bytes, std::string_view what);
 // The leaf of the log's tree; also what the next entry names as its previous.
 Digest HashOf(const LogEntry& entry);
 
-// Whether a run of `steps` steps has an entry after `step` of them.
-bool IsCommitted(std::int64_t step, std::int64_t commit_every, std::int64_t steps);
-// How many entries have been made once `step` of `steps` steps are done.
-std::int64_t EntriesAfter(std::int64_t step, std::int64_t commit_every, std::int64_t steps);
-// The step of entry `index`.
-std::int64_t StepOfEntry(std::int64_t index, std::int64_t commit_every, std::int64_t steps);
-
-// The last step that a log of its first `entries` entries leads up to: one more would need the next entry. -1 when there are none.
-std::int64_t ReachOf(std::int64_t entries, std::int64_t commit_every, std::int64_t steps);
-
 // The batch root of an entry: the tree over its steps' own batch roots.
 Digest BatchRootOfSteps(std::span<const Digest> batch_roots);
 

@@ -3,12 +3,13 @@
 namespace assay {
 
 EntryRules EntryRules::Of(const Job& job) {
-  return {.commit_every = job.commit_every, .steps = job.steps, .rounded = job.precision == Precision::kFp64Rounded};
+  return {.schedule = CommitSchedule::Of(job), .rounded = job.precision == Precision::kFp64Rounded};
 }
 
 Status CheckEntryForm(const EntryRules& rules, std::int64_t index, const LogEntry& entry) {
-  if (index < 0 || index >= rules.entries()) return Err("is one too many: the job commits {}", rules.entries());
-  const std::int64_t step = StepOfEntry(index, rules.commit_every, rules.steps);
+  const CommitSchedule& schedule = rules.schedule;
+  if (index < 0 || index >= schedule.entries()) return Err("is one too many: the job commits {}", schedule.entries());
+  const std::int64_t step = schedule.StepOfEntry(index);
   if (entry.step != step) return Err("is of step {}, the job commits step {} there", entry.step, step);
   if (entry.rounding_root.has_value() != rules.rounded) {
     return Err("{} a rounding root, {}", rules.rounded ? "has no" : "has",

@@ -6,17 +6,16 @@
 #include <span>
 
 #include "assay/job/job.h"
+#include "assay/run/commit_schedule.h"
 #include "assay/run/entry.h"
 
 namespace assay {
 
 struct EntryRules {
-  std::int64_t commit_every = 1;
-  std::int64_t steps = 0;
+  CommitSchedule schedule;
   bool rounded = false;  // an fp64-rounded job: entries have a rounding root
 
   static EntryRules Of(const Job& job);
-  std::int64_t entries() const { return EntriesAfter(steps, commit_every, steps); }  // of a finished run
 };
 
 // Entry `index` is there in a run of the job, is of its step, has a rounding root if and only if the job rounds, and says nothing about batch, loss or roundings where

@@ -213,7 +213,7 @@ class RunCheck {
   void CheckSchedule() {
     const std::vector<LogEntry>& entries = log_->entries();
     EntryRules rules = EntryRules::Of(*job_);
-    if (!log_is_current_) rules.steps = entries.empty() ? 0 : entries.back().step;
+    if (!log_is_current_) rules.schedule.steps = entries.empty() ? 0 : entries.back().step;
     if (const auto wrong = FindWrongEntry(rules, entries, header_->identity.trajectory)) {
       Damage("log", fmt::format("entry {} {}", wrong->index, wrong->what));
     }

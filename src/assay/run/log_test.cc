@@ -34,31 +34,6 @@ TEST(LogEntry, RoundTripsAndRefusesEverythingElse) {
   EXPECT_FALSE(DecodeLogEntry(far, "e"));
 }
 
-TEST(LogEntry, ScheduleIsTheGridAndTheLastStep) {
-  for (std::int64_t every : {1, 3, 7, 10}) {
-    for (std::int64_t steps : {1, 7, 10, 20, 21}) {
-      std::vector<std::int64_t> entries = {0};
-      for (std::int64_t step = 0; step <= steps; ++step) {
-        const bool committed = step == steps || step % every == 0;
-        EXPECT_EQ(IsCommitted(step, every, steps), committed);
-        if (step > 0 && committed) entries.push_back(step);
-        EXPECT_EQ(EntriesAfter(step, every, steps), static_cast<std::int64_t>(entries.size()))
-            << every << " " << step << "/" << steps;
-      }
-      for (std::int64_t size = 0; size <= static_cast<std::int64_t>(entries.size()); ++size) {
-        std::int64_t reach = -1;
-        for (std::int64_t step = 0; step <= steps; ++step) {
-          if (EntriesAfter(step, every, steps) <= size) reach = step;
-        }
-        EXPECT_EQ(ReachOf(size, every, steps), reach) << every << " " << size << "/" << steps;
-      }
-      for (std::size_t i = 0; i < entries.size(); ++i) {
-        EXPECT_EQ(StepOfEntry(static_cast<std::int64_t>(i), every, steps), entries[i]) << every << " " << i << "/" << steps;
-      }
-    }
-  }
-}
-
 class RunLogTest : public testing::Test {
  protected:
   void SetUp() override {

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "assay/base/check.h"
+#include "assay/run/commit_schedule.h"
 
 namespace assay {
 namespace {
@@ -18,7 +19,7 @@ Status Committer::Begin(const State& state) {
 }
 
 Status Committer::Resume(std::int64_t step, Stepper& stepper) {
-  const std::int64_t needed = EntriesAfter(step, prepared_.job.commit_every, prepared_.job.steps);
+  const std::int64_t needed = CommitSchedule::Of(prepared_.job).EntriesAfter(step);
   next_ = static_cast<std::size_t>(needed);
   if (log_.entries().size() < next_) {
     return Err("the log has {} entries, a run at step {} needs {}", log_.entries().size(), step, needed);
@@ -69,7 +70,7 @@ Status Committer::Step(std::int64_t step, const State& state, const StepOutcome&
     if (next_ >= log_.entries().size() || step > log_.entries().back().step) rounding_->Add(step, log);
     if (rounding_->pending_bytes() > kMaxPendingBytes) ASSAY_TRY(rounding_->Write());
   }
-  if (!IsCommitted(step, prepared_.job.commit_every, prepared_.job.steps)) return {};
+  if (!CommitSchedule::Of(prepared_.job).IsCommitted(step)) return {};
   return Commit(step, state, std::bit_cast<std::uint32_t>(outcome.loss));
 }
 

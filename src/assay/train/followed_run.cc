@@ -22,7 +22,7 @@ Result<FollowedRun> FollowedRun::Open(const RunDirectory& run, const PreparedJob
   ASSAY_ASSIGN(const Receipt receipt,
                OpenReceipt({reinterpret_cast<const char*>(file.data()), file.size()}, run.signer(), run.receipt_path()));
   const EntryRules rules = EntryRules::Of(prepared.job);
-  const auto most = static_cast<std::uint64_t>(rules.entries());
+  const auto most = static_cast<std::uint64_t>(rules.schedule.entries());
   ASSAY_ASSIGN(const RunLog log, RunLog::Read(run.log_path(), run.signer(), prepared.identity.trajectory, most));
   if (const auto wrong = FindWrongEntry(rules, log.entries(), log.trajectory())) {
     return Err("{}: entry {} {}", run.log_path(), wrong->index, wrong->what);
@@ -31,8 +31,8 @@ Result<FollowedRun> FollowedRun::Open(const RunDirectory& run, const PreparedJob
     return Err("{}: is not the receipt of the log beside it", run.receipt_path());
   }
   ASSAY_ASSIGN(RoundingLogs logs, RoundingLogs::Open(run.rounding_path()));
-  return FollowedRun(run.path(), {.signer = run.signer().ToString(), .log_root = log.root()}, log.entries(), rules.commit_every,
-                     std::move(logs));
+  return FollowedRun(run.path(), {.signer = run.signer().ToString(), .log_root = log.root()}, log.entries(),
+                     rules.schedule.commit_every, std::move(logs));
 }
 
 // All logs that an entry commits to, once for each entry.

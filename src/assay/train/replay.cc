@@ -55,14 +55,10 @@ Status Replay::CheckRoundings() {
   const auto next = static_cast<std::size_t>(schedule.EntriesAfter(step_));
   if (next >= log_.entries().size()) return {};
   ASSAY_TRY(OpenRoundings());
-  std::vector<Digest> hashes;
-  for (std::int64_t step = step_ + 1; step <= log_.entries()[next].step; ++step) {
-    ASSAY_ASSIGN(const Bytes log, rounding_->Read(step));
-    hashes.push_back(HashBytes(log));
-  }
-  if (log_.entries()[next].rounding_root == RoundingRootOfSteps(hashes)) return {};
-  return Err("{}: the rounding logs of steps {} to {} are not those of the log", run_.rounding_path(), step_ + 1,
-             log_.entries()[next].step);
+  const LogEntry& entry = log_.entries()[next];
+  ASSAY_ASSIGN(const std::vector<RoundingLeaf> logs, rounding_->Leaves(step_, entry.step));
+  if (entry.rounding_root == RoundingRootOfSteps(logs)) return {};
+  return Err("{}: the rounding logs of steps {} to {} are not those of the log", run_.rounding_path(), step_ + 1, entry.step);
 }
 
 Status Replay::FollowRoundings() {

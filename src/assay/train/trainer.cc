@@ -34,7 +34,7 @@ Result<RunLog> OpenLog(const PreparedJob& prepared, const RunDirectory& run, con
   EntryRules rules = EntryRules::Of(prepared.job);
   const EntryRules ours = rules;
   // How many steps the job had that another log is of is not known; its last entry may be of the last.
-  if (!current && !log.entries().empty()) rules.steps = log.entries().back().step;
+  if (!current && !log.entries().empty()) rules.schedule.steps = log.entries().back().step;
   if (const auto wrong = FindWrongEntry(rules, log.entries(), log.trajectory())) {
     return Err("{}: entry {} {}", run.log_path(), wrong->index, wrong->what);
   }
@@ -45,7 +45,7 @@ Result<RunLog> OpenLog(const PreparedJob& prepared, const RunDirectory& run, con
   const auto extra = FindWrongEntry(ours, log.entries(), log.trajectory());
   const std::int64_t fitting = extra ? extra->index : static_cast<std::int64_t>(log.entries().size());
   // Snapshots that this log does not lead up to go first, so that none is ever without its log.
-  ASSAY_TRY(run.RemoveSnapshotsAfter(ReachOf(fitting, prepared.job.commit_every, prepared.job.steps)));
+  ASSAY_TRY(run.RemoveSnapshotsAfter(ours.schedule.Reach(fitting)));
   log.Truncate(static_cast<std::size_t>(fitting));
   ASSAY_TRY(log.Write(run.log_path(), origin, key));
   return log;
