@@ -7,6 +7,7 @@
 #include "assay/model/model.h"
 #include "assay/ops/table.h"
 #include "assay/run/commit_schedule.h"
+#include "assay/run/entry.h"
 
 namespace assay::dispute {
 namespace {

@@ -7,9 +7,9 @@ EntryRules EntryRules::Of(const Job& job) {
 }
 
 Status CheckEntryForm(const EntryRules& rules, std::int64_t index, const LogEntry& entry) {
-  if (index < 0 || index >= rules.schedule.entries())
-    return Err("is one too many: the job commits {}", rules.schedule.entries());
-  const std::int64_t step = rules.schedule.StepOfEntry(index);
+  const CommitSchedule& schedule = rules.schedule;
+  if (index < 0 || index >= schedule.entries()) return Err("is one too many: the job commits {}", schedule.entries());
+  const std::int64_t step = schedule.StepOfEntry(index);
   if (entry.step != step) return Err("is of step {}, the job commits step {} there", entry.step, step);
   if (entry.rounding_root.has_value() != rules.rounded) {
     return Err("{} a rounding root, {}", rules.rounded ? "has no" : "has",

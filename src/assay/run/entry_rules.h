@@ -12,7 +12,7 @@
 namespace assay {
 
 struct EntryRules {
-  CommitSchedule schedule{};
+  CommitSchedule schedule;
   bool rounded = false;  // an fp64-rounded job: entries have a rounding root
 
   static EntryRules Of(const Job& job);

@@ -54,15 +54,15 @@ std::optional<Refutation> CheckSchedule(const RunLog& log, const RunDirectory& r
     return Refute(fmt::format("the log's origin is {}, expected {}", log.checkpoint().origin, origin));
   }
   const EntryRules rules = EntryRules::Of(job);
-  const auto step_of = [&](std::int64_t index) { return rules.schedule.StepOfEntry(index); };
+  const CommitSchedule& schedule = rules.schedule;
   if (const auto wrong = FindWrongEntry(rules, log.entries(), log.trajectory())) {
-    return Refute(fmt::format("entry {} of the log {}", wrong->index, wrong->what), step_of(wrong->index));
+    return Refute(fmt::format("entry {} of the log {}", wrong->index, wrong->what), schedule.StepOfEntry(wrong->index));
   }
   const auto found = static_cast<std::int64_t>(log.entries().size());
-  if (found == rules.schedule.entries()) return std::nullopt;
-  return Refute(
-      fmt::format("the log ends after {} of {} entries: step {} is missing", found, rules.schedule.entries(), step_of(found)),
-      step_of(found));
+  if (found == schedule.entries()) return std::nullopt;
+  const std::int64_t missing = schedule.StepOfEntry(found);
+  return Refute(fmt::format("the log ends after {} of {} entries: step {} is missing", found, schedule.entries(), missing),
+                missing);
 }
 
 std::optional<Refutation> CheckReceipt(const Receipt& receipt, const RunLog& log, const RunDirectory& run, const Job& job,
@@ -83,11 +83,12 @@ std::optional<Refutation> CheckReceipt(const Receipt& receipt, const RunLog& log
       {"initial_state_root", receipt.initial_state_root == log.entries().front().state_root},
       {"final_state_root", receipt.final_state_root == log.entries().back().state_root},
       {"loss_bits", receipt.loss_bits == log.entries().back().loss_bits},
-      {"follows", receipt.follows == follows},
   };
   for (const auto& [name, holds] : fields) {
     if (!holds) return Refute(fmt::format("the receipt's {} is not that of the run", name));
   }
+  // Nobody signs the file that says whom a run follows; what was signed is the receipt.
+  if (receipt.follows != follows) return Damaged("the run's file `follows` is not what its receipt says");
   return std::nullopt;
 }
 
