@@ -111,7 +111,7 @@ class Line {
     peer_.Cancel();
     thread_.join();
   }
-  // Why the last question that it was given up on got no answer; empty: none was.
+  // Why the last attempt to ask got no answer; empty: it did.
   std::string trouble() {
     const std::lock_guard lock(mutex_);
     return trouble_;
@@ -133,16 +133,16 @@ class Line {
         send = std::move(sends_.front());
         sends_.pop_front();
       }
-      auto answer = Insist(send.deadline_ms, patience_, [&](std::int64_t left) { return Call(send, left); });
+      auto answer = Insist(send.deadline_ms, patience_, [&](std::int64_t left) {
+        auto result = Call(send, left);
+        const std::lock_guard lock(mutex_);
+        trouble_ = result ? "" : result.error().why;
+        return result;
+      });
       if (answer) {
         site_.inbox.Put(Answered{id_, HashBytes(send.question), std::move(*answer), NowMs()});
       } else {
-        const bool for_good = answer.error().kind == PeerError::Kind::kNever;
-        {
-          const std::lock_guard lock(mutex_);
-          trouble_ = std::move(answer.error().why);
-        }
-        site_.inbox.Put(Unreachable{id_, NowMs(), for_good});
+        site_.inbox.Put(Unreachable{id_, NowMs(), answer.error().kind == PeerError::Kind::kNever});
       }
     }
   }
