@@ -34,6 +34,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kLinger(1000);      // for a peer to read the last answer before its connection ends
 constexpr milliseconds kAcceptPause(100);  // after a failure to accept, which is mostly a lack of descriptors
 constexpr int kRetryAfterSeconds = 1;
+constexpr std::int64_t kSlowestBytesPerMs = 64;
 constexpr std::size_t kMaxLimit = std::size_t{1} << 31;  // of the options
 
 using RequestParser = http::request_parser<http::buffer_body>;
@@ -377,7 +378,8 @@ asio::awaitable<error_code> HttpServer::Impl::WriteResponse(Link& link, HttpResp
     header +=
         fmt::format("Content-Type: {}\r\nContent-Length: {}\r\n", OneLine(response.content_type), response.bytes().size());
   header += "\r\n";
-  link.tcp().expires_after(milliseconds(options_.write_timeout_ms));
+  const auto size = static_cast<std::int64_t>(response.bytes().size());
+  link.tcp().expires_after(milliseconds(options_.write_timeout_ms + size / kSlowestBytesPerMs));
   const error_code error = co_await link.Write(header, bare || head ? ByteSpan() : response.bytes());
   co_return error;
 }
