@@ -32,9 +32,6 @@ using std::chrono::steady_clock;
 constexpr milliseconds kPause(250);            // between attempts
 constexpr milliseconds kLongestPause(10'000);  // whatever the server asks for
 
-// How a call ended, as far as it says whether to make it again.
-enum class Ending { kFinal, kLater, kTimedOut };
-
 // Faults of the connection, not of what was said on it.
 bool IsCut(const error_code& error) {
 #ifdef ASSAY_HAVE_TLS
@@ -57,7 +54,8 @@ struct Call {
   ByteSpan body;
   SteadyTime deadline;
   SteadyTime connect_deadline;
-  Addresses addresses;  // where to connect; empty where the connection of the call before is used
+  SteadyTime header_deadline;  // for the header of the answer
+  Addresses addresses;         // where to connect; empty where the connection of the call before is used
 };
 
 }  // namespace
@@ -68,10 +66,10 @@ class HttpClient::Impl {
 
   Status Prepare();
   Result<HttpResponse> Run(std::string_view method, std::string_view path, ByteSpan body, int timeout_ms,
-                           std::optional<std::size_t> max_bytes);
+                           std::optional<std::size_t> max_bytes, int attempt_ms);
   Result<HttpResponse> RunPatiently(std::string_view path, int timeout_ms, std::optional<std::size_t> max_bytes,
                                     int attempt_ms);
-  bool later() const { return ending_ == Ending::kLater; }
+  bool later() const { return later_; }
   void Cancel();
 
  private:
@@ -89,7 +87,7 @@ class HttpClient::Impl {
   const ClientOptions options_;
   Resolver resolver_;
   std::atomic<bool> cancelled_ = false;
-  Ending ending_ = Ending::kFinal;
+  bool later_ = false;
   std::size_t max_bytes_ = 0;  // of the call under way
   asio::io_context io_{1};
 #ifdef ASSAY_HAVE_TLS
@@ -128,7 +126,7 @@ bool HttpClient::Impl::Reusable() {
 }
 
 Result<HttpResponse> HttpClient::Impl::Run(std::string_view method, std::string_view path, ByteSpan body, int timeout_ms,
-                                           std::optional<std::size_t> max_bytes) {
+                                           std::optional<std::size_t> max_bytes, int attempt_ms) {
   std::string target = base_.target;
   while (!path.empty() && target.ends_with('/')) target.pop_back();
   target += path;
@@ -144,23 +142,20 @@ Result<HttpResponse> HttpClient::Impl::Run(std::string_view method, std::string_
             .body = body,
             .deadline = deadline,
             .connect_deadline = std::min(deadline, start + milliseconds(options_.connect_timeout_ms)),
+            .header_deadline = std::min(deadline, start + milliseconds(attempt_ms)),
             .addresses = {}};
-  ending_ = Ending::kFinal;
+  later_ = false;
   max_bytes_ = max_bytes.value_or(options_.max_response_bytes);
   Result<HttpResponse> result = Perform(call);
   if (result) {
-    ending_ = result->status == 429 || result->status == 503 ? Ending::kLater : Ending::kFinal;
+    later_ = result->status == 429 || result->status == 503;
     return result;
   }
   link_.reset();
-  if (cancelled_) {
-    ending_ = Ending::kFinal;
-    return Err("{}: cancelled", name());
-  }
-  if (steady_clock::now() >= deadline) {
-    ending_ = Ending::kTimedOut;
-    return Err("{}: no complete answer within {} ms", name(), timeout_ms);
-  }
+  const bool is_over = cancelled_ || steady_clock::now() >= deadline;
+  later_ = later_ && !is_over;
+  if (cancelled_) return Err("{}: cancelled", name());
+  if (is_over) return Err("{}: no complete answer within {} ms", name(), timeout_ms);
   return Err("{}: {}", name(), result.error().message);
 }
 
@@ -170,8 +165,8 @@ Result<HttpResponse> HttpClient::Impl::RunPatiently(std::string_view path, int t
   for (;;) {
     const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now()).count();
     Result<HttpResponse> result =
-        Run("GET", path, {}, static_cast<int>(std::clamp<std::int64_t>(left, 0, attempt_ms)), max_bytes);
-    if (ending_ == Ending::kFinal) return result;
+        Run("GET", path, {}, static_cast<int>(std::max<std::int64_t>(left, 0)), max_bytes, attempt_ms);
+    if (!later_) return result;
     const milliseconds asked = result ? milliseconds(1000LL * result->retry_after_s) : milliseconds(0);
     const SteadyTime again = steady_clock::now() + (asked > milliseconds(0) ? std::min(asked, kLongestPause) : kPause);
     if (again >= deadline) return result;
@@ -217,7 +212,6 @@ asio::awaitable<Result<HttpResponse>> HttpClient::Impl::Talk(Call& call) {
     Status connected = co_await Connect(call);
     if (!connected) co_return tl::unexpected(std::move(connected).error());
   }
-  link_->tcp().expires_at(call.deadline);
   Result<HttpResponse> result = co_await Exchange(call);
   co_return result;
 }
@@ -237,7 +231,7 @@ asio::awaitable<Status> HttpClient::Impl::Connect(const Call& call) {
         std::max(call.connect_deadline - now, steady_clock::duration(0)) / static_cast<int>(call.addresses.size() - i);
     beast::tcp_stream& tcp = link_->tcp();
     tcp.expires_at(now + share);
-    ending_ = Ending::kFinal;  // whatever became of the address before
+    later_ = false;  // whatever became of the address before
     error_code error;
     const asio::ip::tcp::endpoint endpoint(asio::ip::make_address(call.addresses[i], error), base_.server.port);
     if (!error) co_await tcp.async_connect(endpoint, Into(error));
@@ -284,6 +278,7 @@ std::string HttpClient::Impl::RequestHeader(const Call& call) const {
 
 asio::awaitable<Result<HttpResponse>> HttpClient::Impl::Exchange(const Call& call) {
   const std::string header = RequestHeader(call);
+  link_->tcp().expires_at(call.header_deadline);
   const error_code write_error = co_await link_->Write(header, call.body);
 
   // A server that refuses a request may answer, and close, before it has read all of it: the answer counts.
@@ -298,6 +293,7 @@ asio::awaitable<Result<HttpResponse>> HttpClient::Impl::Exchange(const Call& cal
   if (response.status < 200) co_return Err("status {} is not an answer", response.status);
   response.content_type = std::string(parser.get()[http::field::content_type]);
   response.retry_after_s = ParseRetryAfter(std::string(parser.get()[http::field::retry_after]));
+  link_->tcp().expires_at(call.deadline);
   error = co_await Read(*link_, parser, &response.body, options_.max_header_bytes);
   if (error) co_return tl::unexpected(Failure("incomplete answer", error));
   if (write_error || !parser.keep_alive()) link_.reset();
@@ -305,7 +301,7 @@ asio::awaitable<Result<HttpResponse>> HttpClient::Impl::Exchange(const Call& cal
 }
 
 Error HttpClient::Impl::Failure(std::string_view what, const error_code& error) {
-  ending_ = IsCut(error) ? Ending::kLater : Ending::kFinal;
+  later_ = IsCut(error);
   if (error == http::error::body_limit) return {fmt::format("the answer is larger than {} bytes", max_bytes_)};
   if (error == http::error::header_limit)
     return {fmt::format("the answer's header is larger than {} bytes", options_.max_header_bytes)};
@@ -348,12 +344,12 @@ Result<std::unique_ptr<HttpClient>> HttpClient::Create(std::string_view url, con
 }
 
 Result<HttpResponse> HttpClient::Get(std::string_view path, int timeout_ms, std::optional<std::size_t> max_bytes) {
-  return impl_->Run("GET", path, {}, timeout_ms, max_bytes);
+  return impl_->Run("GET", path, {}, timeout_ms, max_bytes, timeout_ms);
 }
 
 Result<HttpResponse> HttpClient::Post(std::string_view path, ByteSpan body, int timeout_ms,
                                       std::optional<std::size_t> max_bytes) {
-  return impl_->Run("POST", path, body, timeout_ms, max_bytes);
+  return impl_->Run("POST", path, body, timeout_ms, max_bytes, timeout_ms);
 }
 
 bool HttpClient::later() const { return impl_->later(); }

@@ -45,8 +45,8 @@ class HttpClient {
   bool later() const;
 
   // Get, again and again while `later()`, until `timeout_ms` is over; what came last is the result. Between attempts it waits for as long
-  // as the server asks for, up to ten seconds, or else a quarter of a second. An attempt that has taken `attempt_ms` is given up and made
-  // again, since a connection may be dead without a word.
+  // as the server asks for, up to ten seconds, or else a quarter of a second. An attempt whose answer has not begun after `attempt_ms` is
+  // made again, since a connection may be dead without a word.
   Result<HttpResponse> GetPatiently(std::string_view path, int timeout_ms, std::optional<std::size_t> max_bytes = {},
                                     int attempt_ms = 20'000);
 

@@ -215,6 +215,24 @@ TEST(HttpClient, PatienceWithServersThatAreBusy) {
   EXPECT_GE(steady_clock::now() - begun, milliseconds(1000 + 250 + 300 + 250 + 250));
 }
 
+// An answer that has begun may take the time that is left.
+TEST(HttpClient, PatienceWithLongAnswers) {
+  std::atomic<int> calls = 0;
+  const RawServer server([&](const RawSocket& peer) {
+    ++calls;
+    peer.Receive("\r\n\r\n");
+    peer.Send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n");
+    for (int i = 0; i < 10; ++i) {
+      std::this_thread::sleep_for(milliseconds(50));
+      peer.Send("x");
+    }
+  });
+  const auto response = ClientOf(server.url())->GetPatiently("/x", kTimeoutMs, {}, 200);
+  ASSERT_TRUE(response) << response.error().message;
+  EXPECT_EQ(response->body.size(), 10U);
+  EXPECT_EQ(calls, 1);
+}
+
 TEST(HttpClient, PatienceEnds) {
   const auto begun = steady_clock::now();
   const auto refused = ClientOf("http://127.0.0.1:1")->GetPatiently("/x", 600);

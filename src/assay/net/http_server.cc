@@ -3,7 +3,6 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <limits>
 #include <map>
@@ -18,9 +17,9 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "assay/base/quote.h"
-#include "assay/net/link-inl.h"
 #include "assay/net/places.h"
 #include "assay/net/resolve.h"
+#include "assay/net/server_messages-inl.h"
 #include "assay/net/url.h"
 #include "assay/net/work_queue.h"
 
@@ -29,14 +28,10 @@ namespace {
 
 using namespace net_internal;
 using asio::ip::tcp;
-using std::chrono::milliseconds;
 
-constexpr milliseconds kLinger(1000);      // for a peer to read the last answer before its connection ends
 constexpr milliseconds kAcceptPause(100);  // after a failure to accept, which is mostly a lack of descriptors
 constexpr int kRetryAfterSeconds = 1;
 constexpr std::size_t kMaxLimit = std::size_t{1} << 31;  // of the options
-
-using RequestParser = http::request_parser<http::buffer_body>;
 
 using Doing = Places::Doing;
 
@@ -65,23 +60,6 @@ HttpResponse Later(std::string_view why) {
   HttpResponse response = TextResponse(503, why);
   response.retry_after_s = kRetryAfterSeconds;
   return response;
-}
-
-HttpRequest Convert(const http::request<http::buffer_body>& message, Bytes body, const std::string& peer) {
-  HttpRequest request{
-      .method = message.method_string(), .target = message.target(), .headers = {}, .body = std::move(body), .peer = peer};
-  for (const auto& field : message) request.headers.emplace_back(field.name_string(), field.value());
-  return request;
-}
-
-// The answer to a request that could not be read; none where nobody waits for it.
-std::optional<HttpResponse> Complaint(const error_code& error) {
-  if (error == http::error::end_of_stream || error == http::error::partial_message) return {};
-  if (error == http::error::header_limit) return TextResponse(431, "the header is too large");
-  if (error == http::error::body_limit) return TextResponse(413, "the body is too large");
-  if (error.category() == http::make_error_code(http::error::bad_method).category())
-    return TextResponse(400, "not a proper request");
-  return {};
 }
 
 // Files that cannot be opened for want of a descriptor would stop the handler, which has work to do.
@@ -140,10 +118,7 @@ class HttpServer::Impl {
   asio::awaitable<void> Serve(std::shared_ptr<Session> session);
   Link LinkOn(tcp::socket socket);
   asio::awaitable<void> ServeRequests(Session& session);
-  asio::awaitable<error_code> ReadRequest(Link& link, RequestParser& parser, Bytes& body) const;
-  asio::awaitable<error_code> WriteResponse(Link& link, HttpResponse response, bool head, bool keep_alive) const;
   asio::awaitable<HttpResponse> Answer(HttpRequest request, const std::string& peer);
-  asio::awaitable<void> Linger(beast::tcp_stream& stream);
   HttpResponse CallHandler(HttpRequest request) const;
 
   const ServerOptions options_;
@@ -322,7 +297,7 @@ asio::awaitable<void> HttpServer::Impl::ServeRequests(Session& session) {
   while (keep_alive && !stopping_) {
     RequestParser parser;
     Bytes body;
-    const error_code error = co_await ReadRequest(session.link, parser, body);
+    const error_code error = co_await ReadRequest(session.link, parser, body, options_);
     std::optional<HttpResponse> response;
     if (error) {
       response = Complaint(error);
@@ -336,50 +311,13 @@ asio::awaitable<void> HttpServer::Impl::ServeRequests(Session& session) {
     }
     const bool head = !error && parser.get().method() == http::verb::head;
     places_.Set(session.id, Doing::kSending);
-    const error_code lost = co_await WriteResponse(session.link, *std::move(response), head, keep_alive);
+    const error_code lost =
+        co_await WriteResponse(session.link, *std::move(response), head, keep_alive, options_.write_timeout_ms);
     if (lost) co_return;
     places_.Set(session.id, Doing::kWaiting);
   }
   places_.Set(session.id, Doing::kLeaving);
   co_await Linger(session.link.tcp());
-}
-
-// However slowly the bytes come, the time for a header and that for a request are the same.
-asio::awaitable<error_code> HttpServer::Impl::ReadRequest(Link& link, RequestParser& parser, Bytes& body) const {
-  parser.header_limit(static_cast<std::uint32_t>(options_.max_header_bytes));
-  parser.body_limit(options_.max_body_bytes);
-  error_code error;
-  if (link.unread().size() == 0) {
-    link.tcp().expires_after(milliseconds(options_.idle_timeout_ms));
-    error = co_await ReadMore(link, parser);
-  }
-  const auto begun = std::chrono::steady_clock::now();
-  link.tcp().expires_at(begun + milliseconds(std::min(options_.header_timeout_ms, options_.read_timeout_ms)));
-  if (!error) error = co_await Read(link, parser, nullptr, options_.max_header_bytes);
-  link.tcp().expires_at(begun + milliseconds(options_.read_timeout_ms));
-  if (!error && beast::iequals(parser.get()[http::field::expect], "100-continue")) {
-    error = co_await link.Write("HTTP/1.1 100 Continue\r\n\r\n", {});
-  }
-  if (!error) error = co_await Read(link, parser, &body, options_.max_header_bytes);
-  co_return error;
-}
-
-asio::awaitable<error_code> HttpServer::Impl::WriteResponse(Link& link, HttpResponse response, bool head,
-                                                            bool keep_alive) const {
-  if (response.status < 200 || response.status > 599) response = TextResponse(500, "the handler gave no proper status");
-  std::string header =
-      fmt::format("HTTP/1.1 {} {}\r\nConnection: {}\r\n", response.status,
-                  std::string_view(http::obsolete_reason(http::int_to_status(static_cast<unsigned>(response.status)))),
-                  keep_alive ? "keep-alive" : "close");
-  if (response.retry_after_s > 0) header += fmt::format("Retry-After: {}\r\n", response.retry_after_s);
-  const bool bare = response.status == 204 || response.status == 304;  // statuses that come without a body
-  if (!bare)
-    header +=
-        fmt::format("Content-Type: {}\r\nContent-Length: {}\r\n", OneLine(response.content_type), response.bytes().size());
-  header += "\r\n";
-  link.tcp().expires_after(milliseconds(options_.write_timeout_ms));
-  const error_code error = co_await link.Write(header, bare || head ? ByteSpan() : response.bytes());
-  co_return error;
 }
 
 asio::awaitable<HttpResponse> HttpServer::Impl::Answer(HttpRequest request, const std::string& peer) {
@@ -410,15 +348,6 @@ HttpResponse HttpServer::Impl::CallHandler(HttpRequest request) const {
   } catch (...) {
     return TextResponse(500, "the handler failed");
   }
-}
-
-// Closing with bytes unread would reset the connection, and the peer might lose the answer: what it still sends is read, for a while.
-asio::awaitable<void> HttpServer::Impl::Linger(beast::tcp_stream& stream) {
-  error_code error;
-  stream.socket().shutdown(tcp::socket::shutdown_send, error);
-  stream.expires_after(kLinger);
-  std::array<std::uint8_t, kPieceBytes> piece;
-  while (!error) co_await stream.async_read_some(asio::buffer(piece), Into(error));
 }
 
 void HttpServer::Impl::Stop() {

@@ -36,7 +36,7 @@ struct ServerOptions {
   int idle_timeout_ms = 30'000;    // from a connection's beginning, or an answer, to the first byte of a request
   int header_timeout_ms = 10'000;  // from the first byte of a request to the end of its header; the same for a TLS handshake
   int read_timeout_ms = 60'000;    // from the first byte of a request to its last
-  int write_timeout_ms = 60'000;   // for the whole answer
+  int write_timeout_ms = 60'000;   // for the whole answer, and a second more for every 64 kB of it
   std::string certificate_file{};  // PEM, the chain from the server's own on; both files or neither
   std::string key_file{};          // PEM
 };

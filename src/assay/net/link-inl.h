@@ -1,6 +1,6 @@
 // What the client and the server share of Boost: a connection, plain or with TLS, and the reading of one message from it.
 //
-// Included by http_client.cc and http_server.cc alone, because Boost takes long to compile. For the same reason the streams are used through
+// Included for http_client.cc and http_server.cc alone, because Boost takes long to compile. For the same reason the streams are used through
 // reads and writes of some bytes and nothing larger: every composed operation would be compiled once for each kind of stream.
 #pragma once
 
