@@ -14,6 +14,8 @@ namespace {
 
 // Sums over so much that not even the words fit are opened block by block, up to 64 MiB.
 constexpr std::size_t kMaxRoundedLeaves = 16384;
+// Words lie where the op has them: each block that holds one takes memory, up to 256 MiB.
+constexpr std::size_t kMaxListedBlocks = 65536;
 
 std::span<const ref::Value> DigestIn(const std::vector<ref::Value>& digests, std::size_t chunk) {
   return std::span(digests).subspan(chunk * Operands::kDigestWords, Operands::kDigestWords);
@@ -118,8 +120,7 @@ Step<Examination::Gathered> Examination::FetchOperands(const DisputedStep& step,
                                                        std::size_t output, std::int64_t element) {
   const std::vector<InputRange> needs = op.def->dependencies(op, static_cast<int>(output), {element, element + 1});
   const bool product = op.def->index == op::matmul;
-  // What is scattered takes a block of memory for each word, where the op cannot be made smaller.
-  const bool listed = !LieInBlocks(op, needs, kDirectLeaves) && (product || LieInBlocks(op, needs, kMaxRoundedLeaves));
+  const bool listed = !LieInBlocks(op, needs, kDirectLeaves) && (product || LieInBlocks(op, needs, kMaxListedBlocks));
   const auto operands = listed ? Operands::Of(op, needs) : std::nullopt;
   if (!operands) {
     ASSAY_ASSIGN(std::vector<SparseTensor> opened, FetchInputs(step, record, op, needs, kMaxRoundedLeaves));
