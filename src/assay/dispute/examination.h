@@ -14,6 +14,7 @@
 #include "assay/dispute/records.h"
 #include "assay/dispute/scope.h"
 #include "assay/dispute/sparse.h"
+#include "assay/numerics/double_double.h"
 #include "assay/run/entry.h"
 
 namespace assay::dispute {
@@ -99,13 +100,17 @@ class Examination {
   Step<std::vector<SparseTensor>> FetchInputs(const DisputedStep& step, const NodeRecord& record, const OpInstance& op,
                                               std::span<const InputRange> needs, std::size_t most = ref::kMaxNeededLeaves);
   // Of a rounded job, what an element depends on: a few blocks, or a list of words on which the parties agree.
-  Step<std::vector<SparseTensor>> FetchOperands(const DisputedStep& step, const NodeRecord& record, const OpInstance& op,
-                                                std::size_t output, std::int64_t element);
+  struct Gathered;  // an op's element, and inputs from which it can be computed
+  Step<Gathered> FetchOperands(const DisputedStep& step, const NodeRecord& record, const OpInstance& op, std::size_t output,
+                               std::int64_t element);
   Step<void> ExamineOperands(const DisputedStep& step, const NodeRecord& record, const Operands& operands,
                              const PartsQuestion& chunk, const Both<std::vector<ref::Value>>& digests);
   // examine_rounded.cc: what a bound leaves open
   Step<void> ExamineRounded(const DisputedStep& step, const NodeRecord& record, std::size_t output, std::int64_t element,
                             const Both<float>& said, Finding finding);
+  struct Truth;
+  Step<Truth> TruthOf(const DisputedStep& step, const NodeRecord& record, std::size_t output, std::int64_t element);
+  Step<numerics::DoubleDouble> ExamineSquares(const DisputedStep& step, const NodeRecord& record);
   struct RoundedElement;  // what is disputed, and the truth about it
   struct ByLog;           // what a party's own log makes of its value
   class ShownLog;
@@ -149,6 +154,13 @@ std::string UnprovenReason(const Question& question, std::string_view why);
 
 // Whether elements lie in at most `most` blocks of the inputs.
 bool LieInBlocks(const OpInstance& op, std::span<const InputRange> needs, std::size_t most);
+
+// An element of an op, and inputs of which all is there that it depends on. The op may be a smaller one with the same element.
+struct Examination::Gathered {
+  OpInstance op;
+  std::int64_t element = 0;
+  std::vector<SparseTensor> inputs;
+};
 
 // An element, or a few bytes, as people read them.
 std::string ElementText(DType dtype, ByteSpan bytes);

@@ -4,16 +4,31 @@
 
 #include "assay/base/check.h"
 #include "assay/dispute/examination.h"
+#include "assay/dispute/squares.h"
 #include "assay/merkle/tree.h"
+#include "assay/ops/matmul_geometry.h"
+#include "assay/ops/table.h"
 
 namespace assay::dispute {
 namespace {
 
 // Sums over so much that not even the words fit are opened block by block, up to 64 MiB.
 constexpr std::size_t kMaxRoundedLeaves = 16384;
+// Words lie where the op has them: each block that holds one takes memory, up to 256 MiB.
+constexpr std::size_t kMaxListedBlocks = 65536;
 
 std::span<const ref::Value> DigestIn(const std::vector<ref::Value>& digests, std::size_t chunk) {
   return std::span(digests).subspan(chunk * Operands::kDigestWords, Operands::kDigestWords);
+}
+
+// The product of one row and one column: an element of a matmul whose operands lie side by side.
+OpInstance RowByColumn(const OpInstance& op) {
+  const std::int64_t k = ops::GeometryOfMatmul(op.attrs, op.in[0].shape, op.in[1].shape).k;
+  OpInstance small = op;
+  small.attrs = {std::int64_t{0}, std::int64_t{0}};
+  small.in = {{DType::kF32, {1, k}}, {DType::kF32, {k, 1}}};
+  small.out = {{DType::kF32, {1, 1}}};
+  return small;
 }
 
 // The words of a chunk, which must have the digest that was told before.
@@ -54,11 +69,64 @@ Step<void> Examination::ExamineOperands(const DisputedStep& step, const NodeReco
   return tl::unexpected(Convict(said, right, std::move(finding)));
 }
 
-Step<std::vector<SparseTensor>> Examination::FetchOperands(const DisputedStep& step, const NodeRecord& record,
-                                                           const OpInstance& op, std::size_t output, std::int64_t element) {
+// Narrows a sum of squares down to one part about which the parties differ, and convicts by that; returns the sum where they agree on all parts of it.
+Step<numerics::DoubleDouble> Examination::ExamineSquares(const DisputedStep& step, const NodeRecord& record) {
+  const OpInstance op = terms_.nodes().Instance(record.node);
+  const SquaresTree tree(op.in[0].elements());
+  PartsQuestion question{.step = step.step, .node = record.node, .output = 0, .element = 0};
+  Both<std::vector<ref::Value>> said;
+  Range range = *tree.RangeOf({});
+  std::vector<ref::Value> right;
+  while (const std::size_t parts = tree.Parts(range)) {
+    Show("value",
+         fmt::format("step {}, node {}, elements {}..{} of a sum", step.step, record.node, range.begin, range.end - 1));
+    const std::size_t words = parts * SquaresTree::kWords;
+    ASSAY_ASSIGN(const auto lists, ReadBoth(question, [&](Party, ByteSpan body) { return ReadValues(body, words); }));
+    const auto differs = static_cast<std::size_t>(std::ranges::mismatch(lists[0], lists[1]).in1 - lists[0].begin());
+    if (differs == words) {
+      const numerics::DoubleDouble sum = SquaresTree::Join(lists[0]);
+      if (question.path.empty()) return sum;
+      right = SquaresTree::Words(sum);
+      break;
+    }
+    const std::size_t part = differs / SquaresTree::kWords;
+    for (std::size_t p = 0; p < 2; ++p) {
+      const auto first = lists[p].begin() + static_cast<std::ptrdiff_t>(part * SquaresTree::kWords);
+      said[p].assign(first, first + SquaresTree::kWords);
+    }
+    question.path.push_back(static_cast<std::uint32_t>(part));
+    range = *tree.RangeOf(question.path);
+  }
+  if (right.empty()) {
+    const InputRange needs[] = {{.input = 0, .begin = range.begin, .length = range.size()}};
+    ASSAY_ASSIGN(const std::vector<SparseTensor> inputs, FetchInputs(step, record, op, needs));
+    right = SquaresTree::Words(SquaresTree::OfRun(range, static_cast<const float*>(inputs[0].data())));
+  }
+  Finding finding{
+      .cause = Cause::kOutput, .step = step.step, .node = record.node, .node_name = terms_.nodes().Describe(record.node)};
+  finding.index = 0;
+  finding.reason =
+      fmt::format("step {}: the squares of elements {} to {} of the input of node {} ({}) do not add up to what is said",
+                  step.step, range.begin, range.end - 1, record.node, finding.node_name);
+  const auto text = [](const std::vector<ref::Value>& words) {
+    return fmt::format("{:.17g}", numerics::ToDouble(SquaresTree::Join(words)));
+  };
+  for (std::size_t p = 0; p < 2; ++p) finding.said[p] = text(said[p]);
+  finding.truth = text(right);
+  return tl::unexpected(Convict(said, right, std::move(finding)));
+}
+
+Step<Examination::Gathered> Examination::FetchOperands(const DisputedStep& step, const NodeRecord& record, const OpInstance& op,
+                                                       std::size_t output, std::int64_t element) {
   const std::vector<InputRange> needs = op.def->dependencies(op, static_cast<int>(output), {element, element + 1});
-  const auto operands = LieInBlocks(op, needs, kDirectLeaves) ? std::nullopt : Operands::Of(op, needs);
-  if (!operands) return FetchInputs(step, record, op, needs, kMaxRoundedLeaves);
+  const bool product = op.def->index == op::matmul;
+  const bool listed = !LieInBlocks(op, needs, kDirectLeaves) && (product || LieInBlocks(op, needs, kMaxListedBlocks));
+  const auto operands = listed ? Operands::Of(op, needs) : std::nullopt;
+  if (!operands) {
+    ASSAY_ASSIGN(std::vector<SparseTensor> opened, FetchInputs(step, record, op, needs, kMaxRoundedLeaves));
+    return Gathered{op, element, std::move(opened)};
+  }
+  const OpInstance used = product ? RowByColumn(op) : op;
   const PartsQuestion all{
       .step = step.step, .node = record.node, .output = static_cast<std::uint32_t>(output), .element = element};
   const auto chunk_of = [&](std::size_t chunk) {
@@ -74,14 +142,15 @@ Step<std::vector<SparseTensor>> Examination::FetchOperands(const DisputedStep& s
   if (differs < count) {
     ASSAY_TRY(ExamineOperands(step, record, *operands, chunk_of(differs / Operands::kDigestWords), digests));
   }
-  std::vector<SparseTensor> inputs;
+  Gathered gathered{used, product ? 0 : element, {}};
   std::vector<void*> out;
-  for (const TensorType& type : op.in) {
+  for (const TensorType& type : used.in) {
     auto tensor = SparseTensor::Make(type);
     if (!tensor) return tl::unexpected(Halt(Undecided{tensor.error().message}));
-    inputs.push_back(std::move(*tensor));
-    out.push_back(inputs.back().data());
+    gathered.inputs.push_back(std::move(*tensor));
+    out.push_back(gathered.inputs.back().data());
   }
+  std::vector<ref::Value> all_words;  // of a product: its row, then its column
   // They agree on all digests: either can tell the words.
   std::vector<Ask> asks;
   for (std::size_t chunk = 0; chunk < operands->chunks(); ++chunk) {
@@ -99,10 +168,20 @@ Step<std::vector<SparseTensor>> Examination::FetchOperands(const DisputedStep& s
       finding.reason = fmt::format("the answer about {} does not hold: {}", Describe(question), words.error().message);
       return tl::unexpected(Convict(true, false, std::move(finding)));
     }
-    operands->Scatter(chunk, *words, out);
+    if (product) {
+      all_words.insert(all_words.end(), words->begin(), words->end());
+    } else {
+      operands->Scatter(chunk, *words, out);
+    }
   }
   if (!asks.empty()) return tl::unexpected(Halt(std::move(asks)));
-  return inputs;
+  if (product) {
+    const std::size_t bytes = used.in[0].bytes();
+    ASSAY_CHECK(all_words.size() * sizeof(ref::Value) == 2 * bytes);
+    std::memcpy(out[0], all_words.data(), bytes);
+    std::memcpy(out[1], reinterpret_cast<const std::uint8_t*>(all_words.data()) + bytes, bytes);
+  }
+  return gathered;
 }
 
 }  // namespace assay::dispute

@@ -7,7 +7,9 @@
 #include "assay/base/check.h"
 #include "assay/dispute/examination.h"
 #include "assay/dispute/limits.h"
+#include "assay/dispute/squares.h"
 #include "assay/merkle/tree.h"
+#include "assay/numerics/sums.h"
 #include "assay/rounding/decision.h"
 #include "assay/rounding/find_decision.h"
 #include "assay/rounding/paper_log.h"
@@ -39,29 +41,6 @@ std::uint64_t PositionOf(const StepNodes& nodes, std::uint32_t node, std::size_t
   return position + static_cast<std::uint64_t>(element);
 }
 
-// The FP64 value of an exact op; of any other the truth, and how far a correct evaluation can be from it.
-struct Truth {
-  bool exact = false;
-  double value = 0;
-  vendor::True truth{};
-};
-
-Truth Evaluate(const OpInstance& op, std::span<const SparseTensor> inputs, std::size_t output, std::int64_t element) {
-  std::vector<const void*> in;
-  for (const SparseTensor& input : inputs) in.push_back(input.data());
-  const std::vector<void*> out(op.out.size(), nullptr);
-  const KernelArgs args{&op, in, out};
-  const Range range{element, element + 1};
-  Truth truth{.exact = vendor::IsExact(op.def->index)};
-  if (truth.exact) {
-    vendor::FormulaOf<double>(op.def->index)(args, static_cast<int>(output), range, &truth.value);
-  } else {
-    vendor::FormulaOf<vendor::True>(op.def->index)(args, static_cast<int>(output), range, &truth.truth);
-    truth.value = numerics::ToDouble(truth.truth.v) + 0.0;
-  }
-  return truth;
-}
-
 // Of the published rule.
 double TauOf(const Job& job, const OpInstance& op, const numerics::Grid& grid) {
   const auto found = job.round_tau.find(std::string(op.def->name));
@@ -72,6 +51,40 @@ double TauOf(const Job& job, const OpInstance& op, const numerics::Grid& grid) {
 std::uint64_t ElementsOf(const StepNodes& nodes) { return PositionOf(nodes, static_cast<std::uint32_t>(nodes.size()), 0, 0); }
 
 }  // namespace
+
+// The FP64 value of an exact op; of any other the truth, and how far a correct evaluation can be from it.
+struct Examination::Truth {
+  bool exact = false;
+  double value = 0;
+  vendor::True truth{};
+};
+
+Step<Examination::Truth> Examination::TruthOf(const DisputedStep& step, const NodeRecord& record, std::size_t output,
+                                              std::int64_t element) {
+  const OpInstance op = terms_.nodes().Instance(record.node);
+  Truth truth{.exact = vendor::IsExact(op.def->index)};
+  if (SquaresTree::Applies(op)) {
+    ASSAY_ASSIGN(const numerics::DoubleDouble sum, ExamineSquares(step, record));
+    // Squares of binary32 values are exact and not negative, so that they are their magnitude.
+    const double depth = numerics::SumDepth(op.in[0].elements());
+    truth.truth = {sum, numerics::SumError(depth, 0, numerics::ToDouble(sum), 0)};
+    truth.value = numerics::ToDouble(sum) + 0.0;
+    return truth;
+  }
+  ASSAY_ASSIGN(const Gathered gathered, FetchOperands(step, record, op, output, element));
+  std::vector<const void*> in;
+  for (const SparseTensor& input : gathered.inputs) in.push_back(input.data());
+  const std::vector<void*> out(op.out.size(), nullptr);
+  const KernelArgs args{&gathered.op, in, out};
+  const Range range{gathered.element, gathered.element + 1};
+  if (truth.exact) {
+    vendor::FormulaOf<double>(op.def->index)(args, static_cast<int>(output), range, &truth.value);
+  } else {
+    vendor::FormulaOf<vendor::True>(op.def->index)(args, static_cast<int>(output), range, &truth.truth);
+    truth.value = numerics::ToDouble(truth.truth.v) + 0.0;
+  }
+  return truth;
+}
 
 struct Examination::RoundedElement {
   std::uint64_t position = 0;
@@ -188,8 +201,7 @@ Step<Examination::ByLog> Examination::JudgeByLog(const DisputedStep& step, Party
 Step<void> Examination::ExamineRounded(const DisputedStep& step, const NodeRecord& record, std::size_t output,
                                        std::int64_t element, const Both<float>& said, Finding finding) {
   const OpInstance op = terms_.nodes().Instance(record.node);
-  ASSAY_ASSIGN(const std::vector<SparseTensor> inputs, FetchOperands(step, record, op, output, element));
-  const Truth truth = Evaluate(op, inputs, output, element);
+  ASSAY_ASSIGN(const Truth truth, TruthOf(step, record, output, element));
   const numerics::Grid grid(static_cast<int>(terms_.job().round_bits));
   if (truth.exact) {
     const float nearest = grid.Round(truth.value);

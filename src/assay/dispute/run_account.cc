@@ -6,6 +6,7 @@
 #include "assay/base/file.h"
 #include "assay/dispute/operands.h"
 #include "assay/dispute/parts.h"
+#include "assay/dispute/squares.h"
 #include "assay/merkle/tree.h"
 
 namespace assay::dispute {
@@ -322,6 +323,11 @@ Result<SamplesAnswer> RunAccount::Samples(const SamplesQuestion& question) {
 // Rounded jobs have no derivations: parties agree on what an element is made of.
 Result<std::vector<ref::Value>> RunAccount::OperandsAt(const PartsQuestion& question, std::span<const Tensor> inputs) const {
   const OpInstance op = terms_.nodes().Instance(question.node);
+  if (SquaresTree::Applies(op)) {
+    const SquaresTree tree(op.in[0].elements());
+    ASSAY_ASSIGN(const Range range, tree.RangeOf(question.path));
+    return tree.PartsOf(range, static_cast<const float*>(inputs[0].data()));
+  }
   const auto operands =
       Operands::Of(op, op.def->dependencies(op, static_cast<int>(question.output), {question.element, question.element + 1}));
   if (!operands) return Err("{}: it has too many operands", Describe(question));
