@@ -144,16 +144,18 @@ judges "starting weights, the file" 0 "$work/e4" --job "$work/from.toml"
 stop
 
 # Two directories on one machine: the same words as the audit, and a line that says what the evidence is worth.
-"$cheat" wrong-learning-rate "$work/job.toml" --out "$work/rate" --at 7 --key "$work/liar.key" >"$work/out" || fail "cheat"
+sed 's/^every = 2/every = 1/' "$work/job.toml" >"$work/fine.toml"
+trained "$work/fine.toml" "$work/true" "$work/honest.key"
+"$cheat" wrong-learning-rate "$work/fine.toml" --out "$work/rate" --at 7 --key "$work/liar.key" >"$work/out" || fail "cheat"
 "$assay" audit "$work/rate" --json --quiet >"$work/out" 2>"$work/err"
-reason=$(last | sed -n 's/.*"reason":"\([^"]*\)".*/\1/p')
-disputes "directories" 0 b "$work/rate" "$work/honest" --evidence "$work/e5"
+reason=$(last | sed -n 's/.*"reason":"\([^"]*\)",.*/\1/p')
+disputes "directories" 0 b "$work/rate" "$work/true" --evidence "$work/e5"
 has 'used lr'
-[ "$(last | sed -n 's/.*"reason":"\([^"]*\)".*/\1/p')" = "$reason" ] || fail "the audit says $reason: $(last)"
-"$assay" dispute "$work/rate" "$work/honest" --evidence "$work/e5" --quiet >"$work/out" 2>"$work/err" || fail "directories as text"
+[ "$(last | sed -n 's/.*"reason":"\([^"]*\)",.*/\1/p')" = "$reason" ] || fail "the audit says $reason: $(last)"
+"$assay" dispute "$work/rate" "$work/true" --evidence "$work/e5" --quiet >"$work/out" 2>"$work/err" || fail "directories as text"
 grep -q 'will not convict anybody' "$work/out" && grep -q 'assay provide' "$work/out" || fail "nothing is said about the evidence: $(cat "$work/out")"
 judges "unsigned answers" 1 "$work/e5"
-disputes "with keys" 0 b "$work/rate" "$work/honest" --key "$work/liar.key" --key "$work/honest.key" --evidence "$work/e6"
+disputes "with keys" 0 b "$work/rate" "$work/true" --key "$work/liar.key" --key "$work/honest.key" --evidence "$work/e6"
 judges "signed answers" 0 "$work/e6"
 
 # Nobody can repeat a vendor's plain FP32: it is not disputed.
