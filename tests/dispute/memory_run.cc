@@ -248,7 +248,6 @@ Result<std::vector<Bytes>> MemoryRun::LeavesOf(const TreeName& tree) {
     case TreeKind::kBatchField: return Blocks(FieldBytes(step(tree.at), tree.index));
     case TreeKind::kInput: return Blocks(InputBytes(step(tree.at), tree.node, tree.index));
     case TreeKind::kOutput: return Blocks(step(tree.at).outputs[tree.node][tree.index]);
-    case TreeKind::kWeights: break;  // has none of its own
     case TreeKind::kRoundings:
     case TreeKind::kRoundingLog: break;  // its jobs do not round
   }
