@@ -158,15 +158,15 @@ void ExplainRuns(const PreparedJob& prepared, const Compute& compute, VerdictVie
     for (NamedParty& party : *list) {
       const auto run = RunDirectory::Open(party.name);
       if (!run || !view.finding || !view.finding->step) continue;
-      const AuditReport report =
-          Audit(*run, prepared, {.around = view.finding->step}, *compute.backend, *compute.pool, AuditHooks{});
-      if (!report.refutation) continue;
-      view.reason = report.refutation->reason;
+      const auto refuted = AuditStep(*run, prepared, *view.finding->step, *compute.backend, *compute.pool);
+      if (!refuted || !*refuted) continue;
+      const Refutation& refutation = **refuted;
+      view.reason = refutation.reason;
       party.why = fmt::format("cannot reproduce what it committed to: {}", view.reason);
-      if (!report.refutation->node) continue;
-      view.finding->step = report.refutation->step;
-      view.finding->node = static_cast<std::uint32_t>(*report.refutation->node);
-      view.finding->node_name = report.refutation->node_name;
+      if (!refutation.node) continue;
+      view.finding->step = refutation.step;
+      view.finding->node = static_cast<std::uint32_t>(*refutation.node);
+      view.finding->node_name = refutation.node_name;
     }
   }
 }

@@ -218,13 +218,6 @@ std::optional<Error> CheckSnapshotContents(const RunDirectory& run, const Prepar
   return std::nullopt;
 }
 
-// The steps of the entry that covers `step`; of the starting state there are none.
-Segment SegmentAround(const CommitSchedule& schedule, std::int64_t step) {
-  std::int64_t entry = 0;
-  while (entry + 1 < schedule.entries() && schedule.StepOfEntry(entry) < step) ++entry;
-  return {entry == 0 ? 0 : schedule.StepOfEntry(entry - 1), schedule.StepOfEntry(entry)};
-}
-
 AuditReport Refuted(AuditReport report, Refutation refutation) {
   report.verdict = refutation.damage ? Verdict::kDamaged : Verdict::kRefuted;
   report.refutation = std::move(refutation);
@@ -300,7 +293,6 @@ AuditReport Audit(const RunDirectory& run, const PreparedJob& prepared, const Au
   report.segments = static_cast<std::int64_t>(segments.size());
   const double percent = options.sample_percent.value_or(100);
   report.drawn = DrawSegments(claims.receipt_hash, options.nonce, report.segments, SampleSize(report.segments, percent));
-  if (options.around) segments = {SegmentAround(CommitSchedule::Of(prepared.job), *options.around)};
   if (options.sample_percent) {
     std::vector<Segment> drawn;
     for (const std::int64_t i : report.drawn) drawn.push_back(segments[static_cast<std::size_t>(i)]);
@@ -316,7 +308,7 @@ AuditReport Audit(const RunDirectory& run, const PreparedJob& prepared, const Au
     return report;
   }
   if (stop) return Refuted(std::move(report), *stop->refutation);
-  if (!options.sample_percent && !options.around) {
+  if (!options.sample_percent) {
     if (const auto error = CheckSnapshotContents(run, prepared, pool)) {
       if (!error->system) return Refuted(std::move(report), {.reason = error->message, .damage = true});
       report.reason = error->message;

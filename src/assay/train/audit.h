@@ -30,7 +30,6 @@ struct AuditOptions {
   Expectation expected{};
   std::optional<double> sample_percent{};  // none: every step
   Bytes nonce{};                           // for a sample
-  std::optional<std::int64_t> around{};    // only the steps of the entry that covers this one; not with a sample
   bool ignore_roundings = false;           // decide close calls without the log, which shows where runs drift apart
 };
 
