@@ -66,10 +66,12 @@ has '"standing":\[\{"label":"0","name":"http[^"]*","key":"honest\+'
 judges "the evidence" 0 "$work/e" --job "$work/job.toml" --signer "$work/liar.key.pub"
 has "\"job_id\":\"$id\""
 has '"convicted":\[\{"label":"0","name":"liar","key":"liar\+'
-has '"assumed":\[\]'
+has '"assumed":\["that what nobody disputed is true[^]]*"\]'
 judges "no job and no signer" 0 "$work/e"
-has '"assumed":\["that the job'
+has '"that the job is the one'
+has '"that the keys belong'
 judges "another signer" 1 "$work/e" --signer "$work/stranger.key.pub"
+judges "who stands is not convicted" 1 "$work/e" --signer "$work/honest.key.pub"
 judges "another job" 1 "$work/e" --job "$(echo "$id" | tr 0-9a-f 1-9a-f0)"
 "$assay" judge "$work/e" --explain >"$work/out" || fail "judge --explain"
 grep -q '^convicted   0 (liar, key liar+' "$work/out" && grep -q 'So 0 (liar, key liar+' "$work/out" || fail "nobody is named: $(cat "$work/out")"
@@ -113,6 +115,8 @@ disputes "another job" 0 2 --provider "$other" --provider "$liar" --provider "$h
 has '"refused":\[\{"label":"0","name":"http[^"]*","key":"stranger\+[^"]*","why":"[^"]*job'
 last | sed 's/.*"convicted":\[\([^]]*\)\].*/\1/' | grep -q stranger && fail "a claim for another job is convicted: $(last)"
 grep -q stranger "$work/e2" && fail "a claim for another job is in the evidence"
+disputes "only one claim about the job" 3 undecided --provider "$other" --provider "$honest" --referee-key "$work/referee.key" --job "$id"
+has '"reason":"only one of them'
 refuses 'different jobs.*--job' "$assay" dispute --provider "$other" --provider "$honest" --referee-key "$work/referee.key" --patience 5
 
 # The delivered file: one state, two files.
@@ -155,6 +159,9 @@ has 'used lr'
 "$assay" dispute "$work/rate" "$work/true" --evidence "$work/e5" --quiet >"$work/out" 2>"$work/err" || fail "directories as text"
 grep -q 'will not convict anybody' "$work/out" && grep -q 'assay provide' "$work/out" || fail "nothing is said about the evidence: $(cat "$work/out")"
 judges "unsigned answers" 1 "$work/e5"
+has '"convicted":\[\],"accused":\[\{"label":"a"'
+refuses 'a run of job' "$assay" dispute "$work/rate" "$work/other"
+refuses 'evidence' "$assay" dispute "$work/rate" "$work/true" --evidence "$work/missing/e"
 disputes "with keys" 0 b "$work/rate" "$work/true" --key "$work/liar.key" --key "$work/honest.key" --evidence "$work/e6"
 judges "signed answers" 0 "$work/e6"
 

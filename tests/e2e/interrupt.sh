@@ -21,7 +21,7 @@ for signal in INT TERM; do
   wait $pid
   status=$?
   [ $status -eq $((128 + $(kill -l $signal))) ] || fail "SIG$signal: exit status $status; $(cat "$work/stderr")"
-  grep -Eq "^assay: interrupted after step [0-9]+ of $steps; continue with: assay train $job --out $out\$" "$work/stderr" ||
+  grep -Eq "^assay: interrupted after step [0-9]+ of $steps; continue with the same command\$" "$work/stderr" ||
     fail "SIG$signal: it said: $(cat "$work/stderr")"
   [ "$(ls "$out/snapshots" | wc -l)" -ge 1 ] || fail "SIG$signal: no snapshot was written"
   [ ! -e "$out/model.safetensors" ] && [ ! -e "$out/receipt.json" ] || fail "SIG$signal: an unfinished run has final weights or a receipt"

@@ -234,7 +234,9 @@ Result<int> RunAudit(const AuditCommand& command) {
   auto options = OptionsOf(command);
   if (!options) return BadInput(command, options.error());
   std::optional<PreparedJob> asked;
-  if (!command.job.empty()) {
+  if (const auto id = Digest::FromHex(command.job); id && !Exists(command.job)) {
+    options->expected.job = *id;
+  } else if (!command.job.empty()) {
     auto prepared = AskedJob(command, *compute.pool);
     if (!prepared) return BadInput(command, prepared.error());
     asked = std::move(*prepared);
@@ -269,7 +271,7 @@ void AddAudit(Arguments& app, Command& command) {
       "\n"
       "Example: assay audit runs/mlp --job mlp.toml --signer provider.pub --sample 10%");
   sub.Option("run", options->run, "Run directory").Required().Type("RUN");
-  sub.Option("--job", options->job, "The job that was asked for; a run of another is refuted").Type("JOB");
+  sub.Option("--job", options->job, "The job that was asked for, as a file or the 64 hex digits of its id; a run of another is refuted").Type("JOB");
   sub.Option("--signer", options->signer, "Public key, or file with it, of who was asked; another signer is refuted")
       .Type("KEY");
   sub.Option("--data", options->data, "Data file or folder instead of the job's").Type("PATH");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <filesystem>
 
 #include "assay/base/file.h"
 #include "assay/cli/asked_job.h"
@@ -102,7 +103,14 @@ VerdictView Viewed(const DisputeOptions& options, const dispute::Arbitration& re
   for (const dispute::Arbitration::Absent& absent : result.absent) {
     (absent.reached ? view.refused : view.absent).push_back({std::to_string(absent.number), absent.name, "", absent.why});
   }
-  if (view.verdict == "undecided") {
+  const auto claims = std::ranges::count_if(result.record.providers, [](const dispute::ProviderRecord& provider) {
+    return provider.standing != dispute::Standing::kRefused;
+  });
+  if (claims < 2) {
+    view.verdict = "undecided";
+    view.reason = "only one of them has a claim about this job, and nobody contradicts it";
+    view.decided_by = "a second provider of this job, or an audit";
+  } else if (view.verdict == "undecided") {
     for (const dispute::MatchRecord& match : result.record.matches) {
       if (match.drawn.empty()) continue;
       view.reason = match.drawn;
@@ -110,7 +118,7 @@ VerdictView Viewed(const DisputeOptions& options, const dispute::Arbitration& re
     }
   }
   if (options.job.empty()) view.assumed.push_back("that the job is the one that was asked for: --job JOB insists on it");
-  view.assumed.push_back("whose the keys are");
+  view.assumed.push_back("that the keys belong to those you think they do");
   return view;
 }
 
@@ -171,10 +179,19 @@ void ExplainRuns(const PreparedJob& prepared, const Compute& compute, VerdictVie
   }
 }
 
+// Said before anything is asked: a verdict must not be lost for want of a place.
+Status CheckWritable(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
+  if (IsDirectory(path) || !IsDirectory(folder.string()))
+    return Err("--evidence {}: expected a file in a folder that exists", path);
+  return {};
+}
+
 using Explain = std::function<void(VerdictView& view)>;
 
 Result<int> Finish(const DisputeOptions& options, std::vector<std::unique_ptr<dispute::Peer>> peers,
                    dispute::ArbitrateOptions how, const Explain& explain) {
+  if (!options.evidence.empty()) ASSAY_TRY(CheckWritable(options.evidence));
   ASSAY_ASSIGN(how.law.nonce, Nonce());
   how.clocks.allowance_ms = static_cast<std::int64_t>(1e3f * options.patience_s);
   how.clocks.rerun_ms = static_cast<std::int64_t>(1e3f * options.rerun_s);
@@ -229,6 +246,9 @@ Result<int> DisputeRuns(const DisputeOptions& options) {
   std::vector<std::unique_ptr<dispute::Peer>> peers;
   for (const std::string& path : options.runs) {
     ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(path));
+    if (run.identity().job != asked.id) {
+      return Err("{}: is a run of job {:.16}, the dispute is about job {:.16}", path, run.identity().job.hex(), asked.id.hex());
+    }
     const auto own = std::ranges::find(keys, run.signer(), &SigningKey::verify_key);
     if (own == keys.end()) how.law.unsigned_answers.push_back(run.signer());
     ASSAY_ASSIGN(auto peer, MakeLocalPeer(path, *asked.prepared, compute, own == keys.end() ? keys.back() : *own, turn));

@@ -29,15 +29,18 @@ Result<std::string> Mismatch(const JudgeOptions& options, const dispute::Judgeme
   }
   for (const std::string& text : options.signers) {
     ASSAY_ASSIGN(const VerifyKey signer, ParseSigner(text));
-    const auto is = [&](const dispute::Judgement::Party& party) { return party.signer->point() == signer.point(); };
-    if (std::ranges::none_of(judgement.parties, is)) return fmt::format("{} is no party of this evidence", signer.ToString());
+    const auto convicted = [&](const dispute::Judgement::Party& party) {
+      return party.signer->point() == signer.point() && dispute::IsGuilty(party.standing) && party.proven;
+    };
+    if (std::ranges::none_of(judgement.parties, convicted)) return fmt::format("it does not convict {}", signer.ToString());
   }
   return std::string();
 }
 
 void Assume(const JudgeOptions& options, VerdictView& view) {
   if (options.job.empty()) view.assumed.push_back("that the job is the one that was asked for: --job JOB insists on it");
-  if (options.signers.empty()) view.assumed.push_back("whose the keys are: --signer KEY.pub insists on a party");
+  if (options.signers.empty())
+    view.assumed.push_back("that the keys belong to those you think they do: --signer KEY.pub insists on who is convicted");
 }
 
 Result<int> RunJudge(const JudgeOptions& options) {
@@ -63,7 +66,7 @@ Result<int> RunJudge(const JudgeOptions& options) {
     fmt::print("{}\n", Dump(json));
   } else {
     fmt::print("{}", VerdictText(view));
-    fmt::print("{}\n", !mismatch.empty() ? "It is not what was asked about: " + mismatch
+    fmt::print("{}\n", !mismatch.empty() ? "Not what was asked about: " + mismatch
                        : convicts        ? "This evidence convicts whom it names."
                                          : "This evidence convicts nobody.");
     if (options.explain) fmt::print("\n{}", Explanation(view));
@@ -85,7 +88,7 @@ void AddJudge(Arguments& app, Command& command) {
       "\n"
       "Example: assay judge dispute.evidence --job mlp.toml --signer provider.pub --explain");
   sub.Option("evidence", options->evidence, "Evidence file").Required().Type("FILE");
-  sub.Option("--signer", options->signers, "Public key, or file with it, of who has to be a party; give it for each")
+  sub.Option("--signer", options->signers, "Public key, or file with it, of who has to be convicted by it; give it for each")
       .Type("KEY");
   sub.Option("--job", options->job, "The job that was asked for: a job file, or the 64 hex digits of its id").Type("JOB");
   sub.Option("--data", options->data, "Data file or folder instead of the job's").Type("PATH");

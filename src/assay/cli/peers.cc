@@ -41,7 +41,7 @@ class RemotePeer : public dispute::Peer {
   }
   FromPeer<void> Open(ByteSpan opening, std::int64_t timeout_ms) override {
     FromPeer<Bytes> done = Checked(client_->Post("/v1/dispute", opening, Timeout(timeout_ms), kMaxReply));
-    if (!done) return tl::unexpected(Patient(done.error()));
+    if (!done) return tl::unexpected(done.error());  // who does not let this referee ask says so at once
     return {};
   }
   FromPeer<Bytes> Answer(ByteSpan question, std::int64_t timeout_ms) override {
@@ -60,7 +60,9 @@ class RemotePeer : public dispute::Peer {
   FromPeer<Bytes> Checked(Result<HttpResponse> response) const {
     if (!response) return tl::unexpected(PeerError{PeerError::Kind::kLater, response.error().message});
     if (response->status == 200) return std::move(response->body);
-    std::string why = OneLine(std::string_view(reinterpret_cast<const char*>(response->body.data()), response->body.size()));
+    std::string_view text(reinterpret_cast<const char*>(response->body.data()), response->body.size());
+    while (text.ends_with('\n')) text.remove_suffix(1);
+    std::string why = OneLine(text);
     why.resize(std::min(why.size(), kMaxWhy));
     const bool never = response->status >= 400 && response->status < 500 && response->status != 408 && response->status != 429;
     const auto kind = response->status == 409 ? PeerError::Kind::kNotOpen

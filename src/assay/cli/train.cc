@@ -88,7 +88,8 @@ Result<int> RunTrain(const TrainOptions& options) {
     ASSAY_ASSIGN(follow, RunDirectory::Open(options.follow));
     ASSAY_TRY(FollowedRun::Open(*follow, prepared));  // before anything is written
   }
-  ASSAY_ASSIGN(RunDirectory run, RunDirectory::OpenForTraining(options.out, ContentOf(prepared, options.out), key.verify_key()));
+  ASSAY_ASSIGN(RunDirectory run,
+               RunDirectory::OpenForTraining(options.out, ContentOf(prepared, options.out), key.verify_key()));
 
   Progress progress(stderr, ProgressModeFor(stderr, options.quiet), prepared.job.steps, ThroughputOf(prepared.job));
   const InterruptGuard interrupt;
@@ -105,8 +106,8 @@ Result<int> RunTrain(const TrainOptions& options) {
   PrintResult(options, prepared, run, compute, *outcome, Now() - begin);
   if (!outcome->interrupted) return kExitOk;
   std::fflush(stdout);
-  progress.Note(fmt::format("interrupted after step {} of {}; continue with: assay train {} --out {}", outcome->step,
-                            prepared.job.steps, options.job, options.out));
+  progress.Note(
+      fmt::format("interrupted after step {} of {}; continue with the same command", outcome->step, prepared.job.steps));
   return 128 + interrupt.signal();
 }
 

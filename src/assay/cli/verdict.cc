@@ -72,7 +72,7 @@ std::string ReasonOf(const VerdictView& view, const dispute::Judgement& judgemen
     return judgement.unchecked.empty() ? "those who stand claim different things" : judgement.unchecked.front();
   }
   if (view.finding) return view.finding->reason;
-  for (const auto* list : {&view.convicted, &view.misled, &view.absent}) {
+  for (const auto* list : {&view.convicted, &view.accused, &view.misled, &view.absent}) {
     if (!list->empty()) return fmt::format("{}: {}", list->front().label, list->front().why);
   }
   return "nobody contradicts the claim that is left";
@@ -90,7 +90,7 @@ VerdictView ViewOf(const dispute::Judgement& judgement, bool pair, const std::ve
                      .key = party.signer->ToString(),
                      .why = party.by};
     if (dispute::IsGuilty(party.standing)) {
-      view.convicted.push_back(named);
+      (party.proven || !names.empty() ? view.convicted : view.accused).push_back(named);
     } else if (party.standing == dispute::Standing::kMisled) {
       view.misled.push_back(named);
     } else if (party.standing == dispute::Standing::kSilent) {
@@ -102,7 +102,7 @@ VerdictView ViewOf(const dispute::Judgement& judgement, bool pair, const std::ve
     }
     if (!party.proven && dispute::IsGuilty(party.standing)) {
       view.assumed.push_back(
-          fmt::format("what {} answered: its answers are not signed, and were computed by the referee", named.label));
+          fmt::format("what {} answered: the referee computed it, and {} has not signed it", named.label, named.label));
     }
     all.push_back(std::move(named));
   }
@@ -111,12 +111,18 @@ VerdictView ViewOf(const dispute::Judgement& judgement, bool pair, const std::ve
     for (std::size_t s = 0; s < 2; ++s) view.sides[s] = all[judgement.sides[s].back()];
   }
   view.reason = ReasonOf(view, judgement);
+  if (view.verdict == "both") {
+    view.assumed.push_back("that what they agree on is true: nothing was computed again (an audit does that)");
+  } else if (!view.standing.empty() && view.verdict != "undecided") {
+    view.assumed.push_back(
+        "that what nobody disputed is true: only the first difference was computed again (an audit checks the rest)");
+  }
   return view;
 }
 
 std::string VerdictText(const VerdictView& view) {
   std::string text = fmt::format("verdict     {}{}\n", view.verdict,
-                                 view.verdict == "both"   ? " (all agree)"
+                                 view.verdict == "both"   ? " (all who take part agree)"
                                  : view.verdict == "none" ? " (nobody stands)"
                                                           : "");
   text += fmt::format("reason      {}\n", view.reason);
@@ -124,6 +130,7 @@ std::string VerdictText(const VerdictView& view) {
   text += fmt::format("job         {}\n", view.job_id);
   AddLines(text, "stands", view.standing);
   AddLines(text, "convicted", view.convicted);
+  AddLines(text, "accused", view.accused);
   AddLines(text, "misled", view.misled);
   AddLines(text, "refused", view.refused);
   AddLines(text, "absent", view.absent);
@@ -146,6 +153,7 @@ void AddVerdict(OrderedJson& json, const VerdictView& view) {
   json["decided_by"] = text(view.decided_by);
   json["job_id"] = view.job_id;
   json["convicted"] = ToJson(view.convicted);
+  json["accused"] = ToJson(view.accused);
   json["standing"] = ToJson(view.standing);
   json["misled"] = ToJson(view.misled);
   json["refused"] = ToJson(view.refused);
@@ -170,7 +178,7 @@ std::string Explanation(const VerdictView& view) {
                         Called(view.sides[1]), finding.said[1], finding.truth);
   }
   for (const dispute::Party side : {dispute::Party::kA, dispute::Party::kB}) {
-    if (!finding.strikes(side)) continue;
+    if (!finding.strikes(side) || !view.proven) continue;
     const NamedParty& party = view.sides[static_cast<std::size_t>(side)];
     text += finding.guilty[static_cast<std::size_t>(side)]
                 ? fmt::format("\nSo {} did not do what the job says.\n", Called(party))

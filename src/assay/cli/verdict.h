@@ -23,15 +23,16 @@ struct VerdictView {
   std::string reason{};      // one line
   std::string decided_by{};  // of what is undecided: what would decide it
   std::string job_id{};
-  // Everybody is in one of these lists.
-  std::vector<NamedParty> convicted{}, standing{}, misled{}, refused{}, absent{};
+  // Everybody is in one of these lists. The accused are charged by answers that nobody signed.
+  std::vector<NamedParty> convicted{}, accused{}, standing{}, misled{}, refused{}, absent{};
   std::vector<std::string> assumed{};         // what was taken on trust
   std::optional<dispute::Finding> finding{};  // the last trial's: that which decided between the last two claims
   NamedParty sides[2]{};                      // of it
   bool proven = false;                        // the evidence convicts everybody who is named as convicted
 };
 
-// Of the parties of a judgement; `names` where they were reached, or empty for the names of their keys.
+// Of the parties of a judgement. `names`: where they were reached, by whoever held the dispute and so knows what they answered; empty for a judge, who
+// calls them by their keys and convicts nobody whose answers are not signed.
 VerdictView ViewOf(const dispute::Judgement& judgement, bool pair, const std::vector<std::string>& names);
 
 std::string VerdictText(const VerdictView& view);

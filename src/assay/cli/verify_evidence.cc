@@ -23,6 +23,10 @@ Verification VerifyEvidence(ByteSpan bytes, const Against& against) {
   for (const NamedParty& party : view.standing) out.shows.push_back(fmt::format("{} stands", party.key));
   for (const std::string& unchecked : judgement->unchecked) out.shows.push_back(unchecked);
   out.shows.push_back("assay judge says what was found, with the numbers that differ");
+  for (const NamedParty& party : view.accused) {
+    out.shows.push_back(
+        fmt::format("accuses {} by answers that it has not signed{}{}", party.key, party.why.empty() ? "" : ": ", party.why));
+  }
   const bool named = !against.signer || std::ranges::count(view.convicted, against.signer->ToString(), &NamedParty::key) > 0;
   out.valid = judgement->convicts && named;
   if (view.verdict == "undecided") {

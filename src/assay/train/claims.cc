@@ -151,7 +151,9 @@ Result<std::optional<Refutation>> CheckHeader(const RunDirectory& run, const Exp
   const RunIdentity& id = run.identity();
   if (expected.job && id.job != *expected.job) {
     return Refute(
-        fmt::format("is a run of job {:.16}, not of the job that was asked for, {:.16}", id.job.hex(), expected.job->hex()));
+        fmt::format("is a run of job {:.16}, not of the job that was asked for, {:.16} (other data or another number of steps "
+                    "is another job)",
+                    id.job.hex(), expected.job->hex()));
   }
   if (expected.signer && run.signer() != *expected.signer) {
     return Refute(fmt::format("is signed by {}, not by {}", run.signer().ToString(), expected.signer->ToString()));
