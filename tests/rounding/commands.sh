@@ -70,6 +70,20 @@ for order in "follower liar a" "liar follower b"; do
   expect verdict "$3"
   expect step 7
 done
+# Without following anybody: each is judged by its own log.
+"$assay" dispute "$work/honest" "$work/liar" --key "$work/honest.key" --key "$work/liar.key" --evidence "$work/evidence" --json --quiet >"$work/out" 2>"$work/err" ||
+  fail "dispute with an honest run: $(cat "$work/err")"
+expect verdict a
+expect step 7
+# A log that is not the committed one is not followed, and nothing is left behind.
+cp -r "$work/liar" "$work/forked"
+printf 'x' | dd of="$work/forked/rounding/steps-0000000001-0000000005.bin" bs=1 seek=200 conv=notrunc 2>"$work/err" || fail "dd: $(cat "$work/err")"
+refuses 'are not the ones that its signed log commits to' "$assay" train "$job" --out "$work/misled" --follow "$work/forked" --quiet
+[ ! -e "$work/misled/receipt.json" ] || fail "a receipt for what was refused"
+rm "$work/forked/receipt.json"
+refuses 'its training is not finished' "$assay" train "$job" --out "$work/misled-too" --follow "$work/forked" --quiet
+[ ! -e "$work/misled-too" ] || fail "a directory for what was refused"
+
 "$assay" dispute "$work/honest" "$work/honest" --json --quiet >"$work/out" 2>"$work/err" || fail "dispute with itself: $(cat "$work/err")"
 expect verdict both
 
@@ -92,6 +106,8 @@ for table in quarter tau; do
   last | field decisions >"$work/$table.decisions"
 done
 [ "$(cat "$work/quarter.decisions")" -gt $((10 * $(cat "$work/tau.decisions"))) ] || fail "thresholds have no effect: $(cat "$work/quarter.decisions" "$work/tau.decisions")"
+"$assay" audit "$work/paper-tau" --quiet >"$work/out" 2>"$work/err" || fail "audit by the published rule: $(cat "$work/out" "$work/err")"
+grep -Eq '^VERIFIED .* only up to its [0-9]+ symbols' "$work/out" || fail "audit by the published rule: $(cat "$work/out")"
 refuses 'round_rule = "bound"' "$assay" calibrate "$work/paper-tau"
 
 # Other kernels of OpenBLAS, where this processor has them.

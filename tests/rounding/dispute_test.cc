@@ -210,7 +210,8 @@ TEST_F(Disputes, AFalseLearningRateAndAFalseBatchLoseToAnyHonestRun) {
   }
 }
 
-// A decision farther from the truth than an evaluation can be, but not farther than a follower can tell. Its writer is guilty; who followed it is not, and its claim falls with it.
+// A decision farther from the truth than an evaluation can be, but not farther than a follower can tell. Its writer is guilty; who followed it is not, and
+// its claim falls with it.
 TEST_F(Disputes, WhoFollowsAFalseLogIsMisled) {
   Forgery forgery = OpenTakenOtherwise();
   forgery.liking = [](const numerics::Grid& grid, double y, double e) {
@@ -270,8 +271,8 @@ every = 1
 every = 1
 )";
 
-// Elements whose operands are scattered over many blocks, or which are sums over more than can be opened: the parties agree on a list of words, or on partial sums, and who tells others than its
-// inputs give is guilty.
+// Elements whose operands are scattered over many blocks, or which are sums over more than can be opened: the parties agree on a list of words, or on partial
+// sums, and who tells others than its inputs give is guilty.
 TEST_F(Disputes, LargeSumsAreAgreedOnPartByPart) {
   const auto scattered = [](std::string_view op) {
     return [op](const StepNodes& nodes, std::size_t node, std::size_t output) {
@@ -339,7 +340,8 @@ TEST_F(Disputes, LargeSumsAreAgreedOnPartByPart) {
   }
 }
 
-// Runs that were made independently, by machines that differ by as much as the bound allows: both are right, and nobody is ever guilty. Where a close call parts them it is undecided.
+// Runs that were made independently, by machines that differ by as much as the bound allows: both are right, and nobody is ever guilty. Where a close call
+// parts them it is undecided.
 TEST_F(Disputes, HonestRunsConvictNobody) {
   int undecided = 0, agreed = 0;
   for (const char* text : {kMlp, kGpt2, kLargerGpt2, kResNet}) {

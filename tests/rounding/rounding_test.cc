@@ -96,8 +96,8 @@ TEST_F(Rounding, RunsThatWereTakenUpAgainAreVerified) {
   }
 }
 
-// Rounding logs of steps that no entry commits to yet are bound by the snapshot's signature: whoever alters them while nothing trains does not make the trainer sign what an
-// audit refutes.
+// Rounding logs of steps that no entry commits to yet are bound by the snapshot's signature: whoever alters them while nothing trains does not make the
+// trainer sign what an audit refutes.
 TEST_F(Rounding, ResumingNeverSignsWhatAnAuditRefutes) {
   const PreparedJob prepared = JobOf(kMlp, 32, 3);
   Machine machine(32), auditor(32, 2);

@@ -1,5 +1,5 @@
-// One element of an output that was rounded: is the value that a party claims one that a correct evaluation can have rounded to, and is it the one that the party's own rounding log
-// leads to (docs/ROUNDING.md, section 4).
+// One element of an output that was rounded: is the value that a party claims one that a correct evaluation can have rounded to, and is it the one that the
+// party's own rounding log leads to (docs/ROUNDING.md, section 4).
 #include <algorithm>
 #include <bit>
 

@@ -1,8 +1,8 @@
 // Operands: the input elements that one element of an output of a rounded job depends on, as a list of 32-bit words.
 //
-// They lie scattered over many blocks of the inputs (a column of weights has one word in each), and a referee who opened the blocks would read a thousand words for each that it needs. So
-// parties agree on the list: first on the digests of its chunks, then one of them tells the words; where a digest differs both tell that chunk, and one block of an input says whose word is
-// false. The order is that of the op's declared dependencies. Immutable; thread safe.
+// They lie scattered over many blocks of the inputs (a column of weights has one word in each), and a referee who opened the blocks would read a thousand
+// words for each that it needs. So parties agree on the list: first on the digests of its chunks, then one of them tells the words; where a digest differs
+// both tell that chunk, and one block of an input says whose word is false. The order is that of the op's declared dependencies. Immutable; thread safe.
 #pragma once
 
 #include <cstdint>

@@ -8,6 +8,7 @@
 #include "assay/dispute/parts.h"
 #include "assay/dispute/squares.h"
 #include "assay/merkle/tree.h"
+#include "assay/run/weights_root.h"
 
 namespace assay::dispute {
 namespace {
@@ -105,7 +106,7 @@ Work RunAccount::BillOf(std::int64_t commit_every, std::int64_t interval) {
 }
 
 Result<std::shared_ptr<const HashTree>> RunAccount::Tree(const TreeName& tree) {
-  if (tree.kind != TreeKind::kRoundingLog) ASSAY_TRY(terms_.TreeSize(tree));
+  if (tree.kind != TreeKind::kRoundingLog && tree.kind != TreeKind::kWeights) ASSAY_TRY(terms_.TreeSize(tree));
   if (IsListing(tree.kind)) {
     ASSAY_ASSIGN(const auto list, List(tree));
     return list->tree;
@@ -125,12 +126,14 @@ Result<Bytes> RunAccount::Leaf(const TreeName& tree, std::uint64_t index) {
     const ByteSpan rest = ByteSpan(log).subspan(static_cast<std::size_t>(index) * kLeafBytes);
     return Bytes(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(std::min(kLeafBytes, rest.size())));
   }
-  ASSAY_ASSIGN(const std::uint64_t size, terms_.TreeSize(tree));
-  if (index >= size) return Err("leaf {}: the tree has {}", index, size);
   if (IsListing(tree.kind)) {
+    ASSAY_ASSIGN(const auto made, Tree(tree));
+    if (index >= made->size()) return Err("leaf {}: the tree has {}", index, made->size());
     ASSAY_ASSIGN(const auto list, List(tree));
     return list->leaves[static_cast<std::size_t>(index)];
   }
+  ASSAY_ASSIGN(const std::uint64_t size, terms_.TreeSize(tree));
+  if (index >= size) return Err("leaf {}: the tree has {}", index, size);
   ASSAY_ASSIGN(const Tensor* tensor, Content(tree));
   return BlockOf(*tensor, index);
 }
@@ -154,7 +157,7 @@ Result<std::vector<Bytes>> RunAccount::Records(const TreeName& tree) {
     case TreeKind::kStates: return StateRecords(tree.at);
     case TreeKind::kState: return StateEntries(tree.at);
     case TreeKind::kRoundings: return RoundingRecords(tree.at);
-    case TreeKind::kWeights: return WeightEntries();
+    case TreeKind::kWeights: return WeightRecords();
     default: return BatchEntries(tree.at);
   }
 }
@@ -180,6 +183,15 @@ Result<std::vector<Bytes>> RunAccount::RoundingRecords(std::int64_t entry) {
     ASSAY_ASSIGN(const Bytes log, rerun_.Rounding(step));
     records.push_back(assay::Encode(RoundingLeafOf(log)));
   }
+  return records;
+}
+
+// Of the file that was delivered, whether or not it is what the last state gives: that is what the receipt promises.
+Result<std::vector<Bytes>> RunAccount::WeightRecords() const {
+  ASSAY_ASSIGN(const Safetensors file, Safetensors::Open(site_.run.weights_path()));
+  ASSAY_ASSIGN(const std::vector<TensorEntry> entries, EntriesOf(file, site_.pool));
+  std::vector<Bytes> records;
+  for (const TensorEntry& entry : entries) records.push_back(EntryBytes(kWeightsTag, entry));
   return records;
 }
 
@@ -212,23 +224,6 @@ Result<std::vector<Bytes>> RunAccount::BatchEntries(std::int64_t step) {
   const std::vector<Digest> roots = RootsOf(*batch, site_.backend, site_.pool);
   std::vector<Bytes> records;
   for (std::size_t i = 0; i < roots.size(); ++i) records.push_back(terms_.BatchEntry(i, roots[i]));
-  return records;
-}
-
-// Of the file that was delivered, whatever the last state is.
-Result<std::vector<Bytes>> RunAccount::WeightEntries() const {
-  ASSAY_ASSIGN(const Safetensors file, Safetensors::Open(site_.run.weights_path()));
-  std::vector<ByteSpan> tensors;
-  for (const std::size_t weight : terms_.weights()) {
-    const StateSpec& spec = terms_.program().state[weight];
-    const StoredTensor* stored = file.Find(spec.name);
-    if (stored == nullptr || !stored->Is(spec.type))
-      return Err("{}: has no {} of the model", site_.run.weights_path(), spec.name);
-    tensors.push_back(stored->data);
-  }
-  const std::vector<Digest> roots = TensorRoots(tensors, site_.pool);
-  std::vector<Bytes> records;
-  for (std::size_t i = 0; i < roots.size(); ++i) records.push_back(terms_.WeightEntry(i, roots[i]));
   return records;
 }
 

@@ -62,10 +62,10 @@ class RunAccount : public Account {
   Result<std::vector<Bytes>> LogRecords() const;
   Result<std::vector<Bytes>> BatchRecords(std::int64_t entry);
   Result<std::vector<Bytes>> RoundingRecords(std::int64_t entry);
+  Result<std::vector<Bytes>> WeightRecords() const;
   Result<std::vector<Bytes>> StateRecords(std::int64_t entry);
   Result<std::vector<Bytes>> StateEntries(std::int64_t step);
   Result<std::vector<Bytes>> BatchEntries(std::int64_t step);
-  Result<std::vector<Bytes>> WeightEntries() const;
 
   // Trees over tensors.
   Result<std::vector<Digest>> TensorLeaves(const TreeName& tree);

@@ -1,7 +1,8 @@
-// SquaresTree: a sum of squares over a tensor, in double-double and cut into parts, so that parties who differ about it agree part by part down to a few blocks (docs/formats/dispute.md).
+// SquaresTree: a sum of squares over a tensor, in double-double and cut into parts, so that parties who differ about it agree part by part down to a few
+// blocks (docs/formats/dispute.md).
 //
-// The tensor is cut into runs of 4096 elements; a value has at most 512 parts, each over as many runs as a power of 512. A run's sum adds its squares one after the other, any other value its
-// parts: honest parties have the same bits. Value type; pure.
+// The tensor is cut into runs of 4096 elements; a value has at most 512 parts, each over as many runs as a power of 512. A run's sum adds its squares one
+// after the other, any other value its parts: honest parties have the same bits. Value type; pure.
 #pragma once
 
 #include <cstdint>

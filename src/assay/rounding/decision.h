@@ -22,8 +22,8 @@ bool CanRoundTo(const numerics::Grid& grid, const numerics::DoubleDouble& x, dou
 // Whether who follows a decision with an evaluation of its own, at most e from x, can come to `value`.
 bool CanFollowTo(const numerics::Grid& grid, const Decision& decision, const numerics::DoubleDouble& x, double e, float value);
 
-// Whether everybody who evaluates an element within e of x and rounds it to `value` has written a decision down: x is so near a boundary that every D covers it, or the boundary lies between x
-// and the value.
+// Whether everybody who evaluates an element within e of x and rounds it to `value` has written a decision down: x is so near a boundary that every D covers
+// it, or the boundary lies between x and the value.
 bool MustDecide(const numerics::Grid& grid, const numerics::DoubleDouble& x, double e, float value);
 
 }  // namespace assay::rounding

@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <random>
 
@@ -144,6 +145,76 @@ TEST(Decision, RefereeAcceptsWhatCorrectEvaluationsGive) {
   const Grid grid(32);
   EXPECT_FALSE(CanRoundTo(grid, 1.0, 0x1p-30, std::nextafter(1.0f, 2.0f)));
   EXPECT_FALSE(CanRoundTo(Grid(24), 1.0, 1, std::nextafter(1.0f, 2.0f)));
+}
+
+// Truths of all sorts: anywhere, beside boundaries, at grid values and powers of two, near zero; with bounds far below and above the spacing.
+struct Case {
+  numerics::DoubleDouble x;
+  double e = 0;
+};
+Case RandomCase(const numerics::Grid& grid, std::mt19937_64& random) {
+  const auto unit = [&] { return std::uniform_real_distribution<double>(-1, 1)(random); };
+  const int exponent = random() % 20 == 0 ? -140 : static_cast<int>(random() % 40) - 20;
+  double x = std::ldexp(1 + std::fabs(unit()), exponent);
+  const auto r = grid.Round(x);
+  const double e = std::ldexp(std::fabs(unit()) + 1e-3, static_cast<int>(random() % 34) - 30) * grid.Spacing(x);
+  switch (random() % 5) {
+    case 0: x = (double{r} + double{grid.Above(r)}) / 2 + 3 * e * unit(); break;
+    case 1: x = double{r} + 3 * e * unit(); break;
+    case 2: x = std::ldexp(1.0, exponent) + 3 * e * unit(); break;
+    case 3: x = 3 * e * unit(); break;
+    default: break;
+  }
+  return {numerics::DoubleDouble::Sum(random() % 2 == 0 ? x : -x, 1e-20 * x * unit()), e};
+}
+
+// Nobody who computes within the bound and does as it should is ever taken for a liar or for the writer of a false log.
+TEST(Judged, HonestWritersAndFollowersAreFound) {
+  std::mt19937_64 random(11);
+  std::uint64_t decided = 0, silent = 0, admitted = 0;
+  for (int i = 0; i < 400000; ++i) {
+    const numerics::Grid grid(24 + static_cast<int>(random() % 9));
+    const auto [x, e] = RandomCase(grid, random);
+    const auto near = [&] {
+      const double t =
+          random() % 4 == 0 ? (random() % 2 == 0 ? 1.0 : -1.0) : std::uniform_real_distribution<double>(-1, 1)(random);
+      const double at = x.hi() + e * t + 0.0;
+      return std::fabs(numerics::ToDouble(x - numerics::DoubleDouble(at))) <= e ? at : x.hi() + 0.0;  // the sum was rounded
+    };
+    const double y = near(), follower = near();
+    const float written = grid.Round(y);
+    const auto decision = Decide(grid, y, Reach(e), 0);
+    if (decision) {
+      ++decided;
+      ASSERT_TRUE(CanFollowTo(grid, *decision, x, e, written)) << y << " of " << x.hi() << " within " << e;
+      ASSERT_TRUE(CanRoundTo(grid, x, e, written)) << y << " of " << x.hi() << " within " << e;
+      const Followed followed = Follow(grid, *decision, follower, Reach(e));
+      ASSERT_TRUE(followed.admissible);
+      ASSERT_TRUE(CanFollowTo(grid, *decision, x, e, followed.value)) << follower << " of " << x.hi() << " within " << e;
+    } else {
+      ++silent;
+      ASSERT_FALSE(MustDecide(grid, x, e, written)) << y << " of " << x.hi() << " within " << e;
+      ASSERT_TRUE(CanRoundTo(grid, x, e, written));
+    }
+    // Whatever somebody else wrote: who follows what is admissible to it does what the log says.
+    Decision any{.position = 0, .wide = random() % 2 == 0, .up = random() % 2 == 0};
+    if (any.wide && random() % 2 == 0) {
+      any.modulus = static_cast<std::uint8_t>(1 + random() % kMaxModulus);
+      any.residue = static_cast<std::uint32_t>(random()) & ((1u << any.modulus) - 1);
+    } else if (any.wide) {
+      any.value = grid.Round(near() + 2 * (near() - x.hi()));
+    }
+    const Followed followed = Follow(grid, any, follower, Reach(e));
+    if (!followed.admissible) continue;
+    ++admitted;
+    ASSERT_TRUE(CanFollowTo(grid, any, x, e, followed.value)) << follower << " of " << x.hi() << " within " << e;
+    ASSERT_TRUE(CanRoundTo(grid, x, 3 * e, followed.value)) << follower << " of " << x.hi() << " within " << e;
+  }
+  std::printf("%llu decided, %llu silent, %llu followed\n", static_cast<unsigned long long>(decided),
+              static_cast<unsigned long long>(silent), static_cast<unsigned long long>(admitted));
+  EXPECT_GT(decided, 50000u);
+  EXPECT_GT(silent, 50000u);
+  EXPECT_GT(admitted, 50000u);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// What a log of decisions begins with: how many elements and decisions there are, and a table of where segments begin (docs/formats/rounding.md). Value types; pure functions.
+// What a log of decisions begins with: how many elements and decisions there are, and a table of where segments begin (docs/formats/rounding.md). Value
+// types; pure functions.
 //
 // An entry of the table says all that finding a segment takes, so that who looks for one decision need not read the whole table.
 #pragma once

@@ -72,5 +72,44 @@ TEST(PaperLog, ThresholdIsBelowAllSamples) {
   EXPECT_NEAR(FindTau(28, {&exact, 1}), 0x1p-25, 1e-12);
 }
 
+// Whoever computes within reach and writes, or follows, by the rule is not taken for a liar; symbols that nobody within reach has are.
+TEST(PaperLog, HonestSymbolsCanBeAndOthersCannot) {
+  std::mt19937_64 random(5);
+  const Grid grid(28);
+  const double gap = grid.Spacing(1);
+  int flipped = 0;
+  for (int i = 0; i < 200000; ++i) {
+    const double tau = std::uniform_real_distribution<double>(0.05, 0.49)(random) * gap;
+    const double x = (random() % 2 == 0 ? 1 : -1) * std::uniform_real_distribution<double>(1, 1 + 20 * gap)(random);
+    const double reach = gap * std::ldexp(1.0, -static_cast<int>(random() % 20));
+    const auto near = [&] { return x + std::uniform_real_distribution<double>(-reach, reach)(random); };
+    const double y = near(), follower = near();
+    const std::uint8_t symbol = PaperSymbol(grid, y, tau);
+    const float value = grid.Round(y);
+    if (symbol == kNotClose) {
+      ASSERT_TRUE(PaperCanBeSilent(grid, x, reach, tau, value));
+      continue;
+    }
+    ASSERT_TRUE(PaperCanHave(grid, x, reach, tau, symbol));
+    ASSERT_TRUE(PaperCanHave(grid, follower, 2 * reach, tau, symbol));
+    ASSERT_TRUE(PaperCanFollowTo(grid, x, reach, symbol, value));
+    ASSERT_TRUE(PaperCanFollowTo(grid, x, reach, symbol, PaperFollow(grid, follower, symbol)));
+    // The other way, where no boundary is within reach.
+    const std::uint8_t other = symbol == kWentUp ? kWentDown : kWentUp;
+    if (grid.Round(x - reach) != grid.Round(x + reach) || reach > gap / 8) continue;
+    ++flipped;
+    ASSERT_FALSE(PaperCanHave(grid, x, reach, tau, other) && PaperSymbol(grid, x - reach, tau) != other &&
+                 PaperSymbol(grid, x + reach, tau) != other);
+  }
+  EXPECT_GT(flipped, 10000);
+  // Not close, and said to be.
+  EXPECT_FALSE(PaperCanHave(grid, 1 + 0.1 * gap, 0.01 * gap, 0.25 * gap, kWentUp));
+  EXPECT_FALSE(PaperCanHave(grid, 1 + 0.1 * gap, 0.01 * gap, 0.25 * gap, kWentDown));
+  // Close, and said to have gone the way that it did not.
+  EXPECT_FALSE(PaperCanHave(grid, 1 + 0.4 * gap, 0.01 * gap, 0.25 * gap, kWentUp));
+  EXPECT_TRUE(PaperCanHave(grid, 1 + 0.4 * gap, 0.01 * gap, 0.25 * gap, kWentDown));
+  EXPECT_TRUE(PaperCanHave(grid, 1 + 0.4 * gap, 0.2 * gap, 0.25 * gap, kWentUp));
+}
+
 }  // namespace
 }  // namespace assay::rounding

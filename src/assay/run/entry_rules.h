@@ -1,5 +1,5 @@
-// EntryRules: what an entry of a log has to be by its job and its place, whatever it says about the run. Trainer, auditor, fsck and referee ask here, so that they
-// agree on what a log is. Value type; pure functions.
+// EntryRules: what an entry of a log has to be by its job and its place, whatever it says about the run. Trainer, auditor, fsck and referee ask here, so that
+// they agree on what a log is. Value type; pure functions.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct EntryRules {
   static EntryRules Of(const Job& job);
 };
 
-// Entry `index` is there in a run of the job, is of its step, has a rounding root if and only if the job rounds, and says nothing about batch, loss or roundings where
-// no step was done. The error reads on after "entry 3 of the log".
+// Entry `index` is there in a run of the job, is of its step, has a rounding root if and only if the job rounds, and says nothing about batch, loss or
+// roundings where no step was done. The error reads on after "entry 3 of the log".
 Status CheckEntryForm(const EntryRules& rules, std::int64_t index, const LogEntry& entry);
 // And it names the one before it: `previous` is that one's hash; of the first, the trajectory id.
 Status CheckEntry(const EntryRules& rules, std::int64_t index, const LogEntry& entry, const Digest& previous);

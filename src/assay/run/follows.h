@@ -1,5 +1,5 @@
-// The file `follows` of a run that takes its rounding decisions from another's log: whose (docs/formats/run.md). It is written before the first step, so that whoever takes the
-// run up again, and its receipt, say the same.
+// The file `follows` of a run that takes its rounding decisions from another's log: whose (docs/formats/run.md). It is written before the first step, so that
+// whoever takes the run up again, and its receipt, say the same.
 #pragma once
 
 #include <optional>

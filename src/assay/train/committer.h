@@ -32,7 +32,8 @@ class Committer {
   Status Begin(const State& state);
   // Goes on after `step` steps, whose entries the log has. Batch roots of steps since the last entry are made again from the data.
   Status Resume(std::int64_t step, Stepper& stepper);
-  // What the snapshot of a step is signed with, beside the state: the root over the rounding logs of the steps after the last multiple of the commitment interval.
+  // What the snapshot of a step is signed with, beside the state: the root over the rounding logs of the steps after the last multiple of the commitment
+  // interval.
   std::optional<Digest> RoundingRoot() const;
   // Whether the rounding logs on disk are those that a snapshot is signed with. Logs that no entry commits to are bound by nothing else.
   Status CheckRoundings(const SnapshotInfo& info);

@@ -1,7 +1,7 @@
 // FollowedRun: a finished run of the same job, whose rounding decisions another run takes for its own.
 //
-// Nothing of it is taken on trust but that its decisions are admissible, which shows as they are followed: every log is compared with the entry of the signed log that commits to it before it is handed
-// out. Not synchronised.
+// Nothing of it is taken on trust but that its decisions are admissible, which shows as they are followed: every log is compared with the entry of the signed
+// log that commits to it before it is handed out. Not synchronised.
 #pragma once
 
 #include <cstdint>

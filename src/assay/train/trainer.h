@@ -40,8 +40,9 @@ struct TrainOutcome {
   Digest state_root{};
 };
 
-// `key` is that of the run's signer. `pool` is for what the host does between steps; it may be the backend's. `follow`: of a job that rounds, a finished run of the same
-// job whose decisions are to be taken, and which the receipt then names. Training ends with an error where its logs are not those that it committed to, or decide what no correct evaluation can.
+// `key` is that of the run's signer. `pool` is for what the host does between steps; it may be the backend's. `follow`: of a job that rounds, a finished run
+// of the same job whose decisions are to be taken, and which the receipt then names. Training ends with an error where its logs are not those that it
+// committed to, or decide what no correct evaluation can.
 Result<TrainOutcome> Train(const PreparedJob& prepared, RunDirectory& run, const SigningKey& key, Backend& backend,
                            ThreadPool& pool, const TrainHooks& hooks, const RunDirectory* follow = nullptr);
 
