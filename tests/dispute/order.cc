@@ -57,8 +57,9 @@ std::set<Key> WhoStands(const Stage& stage, const std::vector<Actor>& actors, co
 
 std::string CheckOrder(const Stage& stage, const std::vector<Actor>& actors, const LawOptions& options, Dice& dice) {
   std::vector<std::size_t> order;
+  std::set<std::pair<Key, std::size_t>> seen;
   for (std::size_t i = 0; i < actors.size(); ++i) {
-    if (!actors[i].poses) order.push_back(i);
+    if (!actors[i].poses && seen.emplace(actors[i].key, actors[i].run).second) order.push_back(i);
   }
   const std::set<Key> first = WhoStands(stage, actors, order, options);
   for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[dice.Below(i)]);

@@ -9,7 +9,7 @@
 
 namespace assay::dispute {
 
-// Plays the actors at once and without losses in their order and in another. What differs; empty: nothing. Posers take no part.
+// Plays the actors at once and without losses in their order and in another. What differs; empty: nothing. Posers take no part, nor who hands in the same twice.
 std::string CheckOrder(const Stage& stage, const std::vector<Actor>& actors, const LawOptions& options, Dice& dice);
 
 }  // namespace assay::dispute
