@@ -153,8 +153,8 @@ Signature RealStage::SignAnswer(ByteSpan question, ByteSpan body, Key key) const
   return Sign(question, Bytes(body.begin(), body.end()), keys_[key]).signature;
 }
 
-Signature RealStage::SignQuestion(ByteSpan question, Key referee) const {
-  return LastOf(dispute::SignQuestion(question, keys_[referee]));
+Signature RealStage::SignQuestion(ByteSpan question, const Digest& receipt, Key referee) const {
+  return LastOf(dispute::SignQuestion(question, receipt, keys_[referee]));
 }
 
 Signature RealStage::SignOpening(ByteSpan opening, Key referee) const {

@@ -31,7 +31,7 @@ class RealStage : public Stage {
   bool IsReceipt(const std::string& receipt) const override { return Read(receipt).has_value(); }
   Claim Opened(const std::string& receipt) const override { return *Read(receipt); }
   Signature SignAnswer(ByteSpan question, ByteSpan body, Key key) const override;
-  Signature SignQuestion(ByteSpan question, Key referee) const override;
+  Signature SignQuestion(ByteSpan question, const Digest& receipt, Key referee) const override;
   Signature SignOpening(ByteSpan opening, Key referee) const override;
   Docket DocketOf(const std::string& receipt, const Docket::Options& options) const override;
 

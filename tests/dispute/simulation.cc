@@ -152,9 +152,8 @@ class Simulation {
     const auto wake = referee_ ? referee_->WakeAt() : std::nullopt;
     if (!wake || *wake == woken_ms_) return;
     woken_ms_ = *wake;
-    const std::uint64_t life = lives_;
-    At(std::max<std::int64_t>(0, *wake - Clock()), [this, life] {
-      if (!referee_ || life != lives_) return;
+    At(std::max<std::int64_t>(0, *wake - Clock()), [this, life = lives_, at = *wake] {
+      if (!referee_ || life != lives_ || at != woken_ms_) return;
       woken_ms_ = -1;
       Feed(Tick{Clock()});
     });
@@ -185,9 +184,10 @@ class Simulation {
     }
   }
 
-  const Signature& SignatureOf(const Bytes& question) {
-    const auto [found, fresh] = signatures_.try_emplace(HashBytes(question));
-    if (fresh) found->second = stage_.SignQuestion(question, kReferee);
+  const Signature& SignatureOf(ProviderId id, const Bytes& question) {
+    const Digest& receipt = claims_[id].receipt_hash;
+    const auto [found, fresh] = signatures_.try_emplace({HashBytes(question), receipt});
+    if (fresh) found->second = stage_.SignQuestion(question, receipt, kReferee);
     return found->second;
   }
 
@@ -197,7 +197,7 @@ class Simulation {
     if (address.desk) return Attend(id, send, opens);
     const auto addressed = DecodeQuestion(send.question);
     if (!addressed) return Fail("a question that cannot be read");
-    if (loot_.questions.size() < kMaxKept) loot_.questions.emplace_back(send.question, SignatureOf(send.question));
+    if (loot_.questions.size() < kMaxKept) loot_.questions.emplace_back(send.question, SignatureOf(id, send.question));
     if (loot_.openings.size() < kMaxKept) loot_.openings.push_back(address.opening);
     const Actor& actor = scenario_.actors[id];
     const Habit habit = actor.habit == Habit::kAnything ? static_cast<Habit>(1 + dice_.Below(kHabits - 2)) : actor.habit;
@@ -215,7 +215,7 @@ class Simulation {
       if (const auto opened = address.desk->Open(address.opening); !opened)
         return Fail("the dispute is not opened: " + opened.error().why);
     }
-    auto answer = address.desk->Ask(send.question, SignatureOf(send.question));
+    auto answer = address.desk->Ask(send.question, SignatureOf(id, send.question));
     if (answer) return Reply(id, dice_.Ms(kCompute), send, Encode(*answer));
     if (answer.error().denial == Denial::kNotOpen) {
       if (Loses(id, 1)) return;
@@ -266,10 +266,11 @@ class Simulation {
 
   // What the one whose receipt it is says to the question, or has said to another.
   Bytes Relayed(const Actor& actor, const Send& send) {
-    for (Address& address : addresses_) {
+    for (ProviderId id = 0; id < addresses_.size(); ++id) {
+      Address& address = addresses_[id];
       if (!address.desk || address.desk->key() != actor.key || address.down) continue;
       if (dice_.One(4) && !address.said.empty()) return dice_.Of(address.said);
-      if (const auto answer = address.desk->Ask(send.question, SignatureOf(send.question))) return Encode(*answer);
+      if (const auto answer = address.desk->Ask(send.question, SignatureOf(id, send.question))) return Encode(*answer);
     }
     return {};
   }
@@ -356,7 +357,7 @@ class Simulation {
     CheckBudgets(record);
     CheckEvidence(record);
     if (result_.problem.empty()) CheckEdits();
-    if (result_.problem.empty() && dice_.One(2)) {
+    if (result_.problem.empty() && dice_.One(3)) {
       ++result_.reordered;
       if (std::string wrong = CheckOrder(stage_, scenario_.actors, options_, dice_); !wrong.empty())
         WrongVerdict(std::move(wrong));
@@ -503,7 +504,7 @@ class Simulation {
   std::optional<Strangers> strangers_;
   std::optional<Referee> referee_;
   std::vector<Bytes> saved_;
-  std::map<Digest, Signature> signatures_;
+  std::map<std::pair<Digest, Digest>, Signature> signatures_;  // by question and receipt
   std::priority_queue<Todo> queue_;
   std::uint64_t order_ = 0, lives_ = 0;
   std::int64_t now_ms_ = 0, clock_shift_ms_ = 500, woken_ms_ = -1;

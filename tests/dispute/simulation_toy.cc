@@ -41,6 +41,18 @@ void AddStories(const toy::Shape& shape, Runs& runs, Dice& dice) {
   }
 }
 
+// Runs that are false in one interval, each at another step: when two of them meet, no honest run is like either, and the honest have no part in the match.
+void AddRivals(const toy::Shape& shape, Runs& runs, Dice& dice) {
+  const auto every = static_cast<std::uint64_t>(shape.every);
+  const auto before = static_cast<std::int64_t>(every * dice.Below(static_cast<std::uint64_t>(shape.steps) / every));
+  for (std::uint64_t i = 2 + dice.Below(10); i > 0; --i) {
+    const toy::Fault fault{.lie = toy::Lie::kOutput,
+                           .step = before + 1 + static_cast<std::int64_t>(dice.Below(every)),
+                           .node = static_cast<std::uint32_t>(dice.Below(shape.nodes))};
+    runs.push_back(std::make_unique<toy::Run>(shape, std::vector<toy::Fault>{fault}));
+  }
+}
+
 }  // namespace
 
 Simulated SimulateToy(std::uint64_t seed) {
@@ -48,7 +60,9 @@ Simulated SimulateToy(std::uint64_t seed) {
   const toy::Shape shape = SomeShape(dice);
   Runs runs;
   runs.push_back(std::make_unique<toy::Run>(shape, std::vector<toy::Fault>{}));
-  for (std::uint64_t lies = 1 + dice.Below(4); lies > 0; --lies) {
+  const bool rivals = dice.One(20);
+  if (rivals) AddRivals(shape, runs, dice);
+  for (std::uint64_t lies = rivals ? 0 : 1 + dice.Below(4); lies > 0; --lies) {
     std::vector<toy::Fault> faults{SomeFault(shape, dice)};
     if (dice.One(2)) faults.push_back(SomeFault(shape, dice));
     runs.push_back(std::make_unique<toy::Run>(shape, std::move(faults)));

@@ -50,7 +50,8 @@ class Stage {
   virtual bool IsReceipt(const std::string& receipt) const = 0;  // of one of these keys and of nothing that it did not sign
   virtual Claim Opened(const std::string& receipt) const = 0;    // if it is one
   virtual Signature SignAnswer(ByteSpan question, ByteSpan body, Key key) const = 0;
-  virtual Signature SignQuestion(ByteSpan question, Key referee) const = 0;
+  // For the one whose receipt has this hash.
+  virtual Signature SignQuestion(ByteSpan question, const Digest& receipt, Key referee) const = 0;
   virtual Signature SignOpening(ByteSpan opening, Key referee) const = 0;
   virtual Docket DocketOf(const std::string& receipt, const Docket::Options& options) const = 0;
 };

@@ -21,12 +21,16 @@ void Strangers::Put(Desk& desk, ByteSpan question, const Signature& signature) {
   loot_.answers.push_back({desk.key(), addressed.dispute, std::move(addressed.question), std::move(*answer)});
 }
 
+// Some of what the referee asked liars, or all of it in an order that makes the one who answers go back and forth.
 void Strangers::Replay() {
   if (loot_.questions.empty()) return;
-  for (std::uint64_t i = 1 + dice_.Below(8); i > 0; --i) {
+  const bool all = dice_.One(4);
+  Desk& desk = *dice_.Of(desks_);
+  for (std::uint64_t i = all ? loot_.questions.size() : 1 + dice_.Below(8); i > 0; --i) {
     ++deeds_.replays;
-    const auto& [question, signature] = dice_.Of(loot_.questions);
-    Put(*dice_.Of(desks_), question, signature);
+    if (all) std::swap(loot_.questions[i - 1], loot_.questions[dice_.Below(i)]);
+    const auto& [question, signature] = all ? loot_.questions[i - 1] : dice_.Of(loot_.questions);
+    Put(desk, question, signature);
   }
 }
 
@@ -57,7 +61,7 @@ void Strangers::Open(Desk& desk) {
 
 void Strangers::AskAnything(Desk& desk, const Digest& dispute, Key referee) {
   const Bytes question = Encode(dispute, stage_.AnyQuestion(dice_));
-  Put(desk, question, stage_.SignQuestion(question, referee));
+  Put(desk, question, stage_.SignQuestion(question, HashBytes(AsBytes(desk.receipt())), referee));
 }
 
 void Strangers::Act(const Digest& dispute) {
@@ -121,7 +125,7 @@ std::string Strangers::Referee() {
     says.push_back([&, seat](ByteSpan asked, const Question& question) -> std::vector<Bytes> {
       if (seat.desk != nullptr) {
         const std::size_t before = loot_.answers.size();
-        Put(*seat.desk, asked, stage_.SignQuestion(asked, referee));
+        Put(*seat.desk, asked, stage_.SignQuestion(asked, HashBytes(AsBytes(seat.receipt)), referee));
         if (loot_.answers.size() == before) return {};
         return {Encode(loot_.answers.back().answer)};
       }

@@ -9,6 +9,12 @@ namespace {
 // Of the answers about one interval and one trace, of 64 leaves each.
 constexpr std::uint64_t kBoutBytes = 4096;
 
+Bytes Asked(ByteSpan question, const Digest& receipt) {
+  Bytes asked(question.begin(), question.end());
+  asked.insert(asked.end(), receipt.bytes.begin(), receipt.bytes.end());
+  return asked;
+}
+
 }  // namespace
 
 ToyStage::ToyStage(const toy::Shape& shape, std::vector<std::unique_ptr<const toy::Run>> runs)
@@ -73,6 +79,10 @@ Question ToyStage::AnyQuestion(Dice& dice) const {
   }
 }
 
+Signature ToyStage::SignQuestion(ByteSpan question, const Digest& receipt, Key referee) const {
+  return toy::SignAs("asked", Asked(question, receipt), PointOf(referee));
+}
+
 Docket ToyStage::DocketOf(const std::string& receipt, const Docket::Options& options) const {
   const Claim own = Opened(receipt);
   const auto law = LawFor({});
@@ -82,14 +92,15 @@ Docket ToyStage::DocketOf(const std::string& receipt, const Docket::Options& opt
     if (law->group(other) == group) return Err("the receipt that it shows says the same as ours");
     return {};
   };
-  return Docket({.job = {},
-                 .receipt = own.receipt_hash,
-                 .contradicts = contradicts,
-                 .is_opened = [](ByteSpan opening, const Signature& signature,
-                                 const KeyPoint& key) { return signature == toy::SignAs("opened", opening, key); },
-                 .is_asked = [](ByteSpan question, const Signature& signature,
-                                const KeyPoint& key) { return signature == toy::SignAs("asked", question, key); }},
-                options);
+  return Docket(
+      {.job = {},
+       .receipt = own.receipt_hash,
+       .contradicts = contradicts,
+       .is_opened = [](ByteSpan opening, const Signature& signature,
+                       const KeyPoint& key) { return signature == toy::SignAs("opened", opening, key); },
+       .is_asked = [](ByteSpan question, const Digest& shown, const Signature& signature,
+                      const KeyPoint& key) { return signature == toy::SignAs("asked", Asked(question, shown), key); }},
+      options);
 }
 
 }  // namespace assay::dispute

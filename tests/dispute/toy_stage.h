@@ -32,9 +32,7 @@ class ToyStage : public Stage {
   Signature SignAnswer(ByteSpan question, ByteSpan body, Key key) const override {
     return toy::Sign(HashBytes(question), body, toy::KeyOf(key));
   }
-  Signature SignQuestion(ByteSpan question, Key referee) const override {
-    return toy::SignAs("asked", question, PointOf(referee));
-  }
+  Signature SignQuestion(ByteSpan question, const Digest& receipt, Key referee) const override;
   Signature SignOpening(ByteSpan opening, Key referee) const override {
     return toy::SignAs("opened", opening, PointOf(referee));
   }
