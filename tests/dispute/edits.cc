@@ -290,6 +290,7 @@ void Editor::Join(Evidence& evidence) {
   evidence.parties.push_back(std::move(party));
 }
 
+// In its encoding, which has to be one that a reader takes.
 void Editor::Flip(Evidence& evidence) {
   Bytes bytes = Encode(evidence);
   dice_.Of(bytes) ^= static_cast<std::uint8_t>(1 << dice_.Below(8));
@@ -332,9 +333,7 @@ Evidence Editor::Edited() {
 
 Verdict Weighed(const Stage& stage, const Evidence& evidence, const std::vector<KeyPoint>& honest) {
   Verdict verdict;
-  const Result<Evidence> read = DecodeEvidence(Encode(evidence));
-  if (!read) return verdict;
-  const Result<Judgement> judgement = stage.Judged(*read);
+  const Result<Judgement> judgement = stage.Judged(evidence);
   if (!judgement) return verdict;
   verdict.valid = true;
   for (const Judgement::Party& party : judgement->parties) {

@@ -52,7 +52,7 @@ class Editor {
   std::vector<Key> keys_;
 };
 
-// The keys among `honest` whom a judge who goes through these bytes holds guilty, or would say that the evidence convicts.
+// What a judge makes of it, whether or not it has an encoding: a reader is stricter still.
 struct Verdict {
   bool valid = false;
   std::size_t guilty = 0;  // parties that are shown to be guilty
