@@ -24,7 +24,7 @@ struct Crowd {
     table.Add(ClaimOf(*liar, 2), [liar](ByteSpan asked, const Question& question) -> std::vector<Bytes> {
       return {Message(asked, *liar->Answer(question), 2), Message(asked, {}, 2)};
     });
-    table.Add(RunWith({{Lie::kOutput, 3, 1, 1}, {Lie::kOutput, 7, 1, 1}}), 3);
+    table.Add(ComesLater(*law, kShape, {Lie::kOutput, 3, 1, 1}, {Lie::kOutput, 7, 1, 1}), 3);
     table.Play();
   }
   std::shared_ptr<const Law> law;

@@ -212,7 +212,7 @@ TEST(Game, WhoeverHasTheSameEntriesFallsToo) {
   Table table(ToyLaw(kShape, 1));
   table.Add(Honest(), 1);
   table.Add(Liar(first), 2);
-  table.Add(std::make_shared<toy::Run>(kShape, std::vector{first, later}), 3);
+  table.Add(ComesLater(*ToyLaw(kShape, 1), kShape, first, later), 3);
   const Record& record = table.Play();
   EXPECT_EQ(record.groups.size(), 3u);
   EXPECT_EQ(record.matches.size(), 1u);

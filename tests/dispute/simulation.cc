@@ -2,62 +2,68 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <queue>
-#include <random>
 
-#include "toy.h"
-#include "toy_evidence.h"
+#include "desk.h"
+#include "edits.h"
+#include "order.h"
 
 namespace assay::dispute {
 namespace {
 
-constexpr std::int64_t kCompute = 200;  // ms, at most, to answer
+constexpr std::int64_t kCompute = 100;  // ms, at most, to answer
+constexpr std::int64_t kTransit = 300;  // ms, at most, on the way, where messages get lost
 constexpr std::size_t kMaxEvents = 2'000'000;
-constexpr int kMaxLost = 2;  // of an honest party's messages, one after the other
-
-// std:: distributions differ between libraries; this does not.
-class Dice {
- public:
-  explicit Dice(std::uint64_t seed) : engine_(seed) {}
-  std::uint64_t Below(std::uint64_t n) { return engine_() % n; }
-  bool One(std::uint64_t in) { return Below(in) == 0; }
-  std::int64_t Ms(std::int64_t most) { return 1 + static_cast<std::int64_t>(Below(static_cast<std::uint64_t>(most))); }
-
- private:
-  std::mt19937_64 engine_;
-};
+constexpr int kMaxLost = 2;            // of an honest party's messages, one after the other
+constexpr std::size_t kMaxKept = 256;  // of what liars keep of each sort
 
 class Simulation {
  public:
-  Simulation(const Scenario& scenario, std::uint64_t seed) : scenario_(scenario), dice_(seed) {
-    for (const Actor& actor : scenario.actors) claims_.push_back(actor.claim);
-    parties_.resize(scenario.actors.size());
+  Simulation(const Scenario& scenario, std::uint64_t seed) : scenario_(scenario), stage_(scenario.stage), dice_(seed) {
+    ByteWriter nonce;
+    nonce.U64(seed);
+    options_.referee = stage_.PointOf(kReferee);
+    options_.nonce = HashBytes(nonce.bytes());
+    law_ = stage_.LawFor(options_);
+    Docket::Options docket{.bout = stage_.bout(), .open_to_all = Times(scenario.open_bouts, stage_.bout())};
+    if (scenario.pinned) docket.pinned.push_back(options_.referee);
+    if (scenario.pinned && scenario.second) docket.pinned.push_back(stage_.PointOf(kSecondReferee));
+    std::vector<Desk*> desks;
+    for (const Actor& actor : scenario.actors) {
+      claims_.push_back(stage_.Opened(actor.receipt));
+      receipts_.push_back(actor.receipt);
+      Address& address = addresses_.emplace_back();
+      address.party = PartyOf(static_cast<ProviderId>(claims_.size() - 1));
+      if (actor.habit != Habit::kHonest) continue;
+      address.desk = std::make_unique<Desk>(stage_, actor.key, actor.receipt, docket);
+      desks.push_back(address.desk.get());
+      honest_.push_back(stage_.PointOf(actor.key));
+    }
+    strangers_.emplace(stage_, dice_, std::move(desks), loot_, scenario.pinned && scenario.second);
     lossy_ = dice_.Below(3);
     crashing_ = dice_.One(3);
-    clocks_ = {.allowance_ms = 900'000, .rerun_ms = 0, .patience_ms = 5'000, .resend_ms = 3'000};
+    clocks_ = {.allowance_ms = 300'000, .rerun_ms = 0, .patience_ms = 5'000, .resend_ms = 3'000};
     if (dice_.One(4)) clocks_.patience_ms = 2'000'000;
   }
 
   Simulated Run() {
-    referee_.emplace(scenario_.law, claims_, clocks_);
+    referee_.emplace(law_, claims_, clocks_);
+    MakeOpenings();
     Feed(Started{Clock()});
-    if (crashing_) {
-      At(dice_.Ms(3000), [this] { CrashReferee(); });
-      for (ProviderId id = 0; id < parties_.size(); ++id) {
-        if (dice_.One(2)) At(dice_.Ms(4000), [this, id] { CrashProvider(id); });
-      }
-    }
+    Trouble();
     Wake();
     while (!referee_ || !referee_->done()) {
-      if (++result_.events > kMaxEvents) return Fail("it does not end");
-      if (queue_.empty()) return Fail("everybody waits");
+      if (++result_.events > kMaxEvents) Fail("it does not end");
+      if (queue_.empty()) Fail("everybody waits");
+      if (!result_.problem.empty()) return std::move(result_);
       auto next = queue_.top();
       queue_.pop();
       now_ms_ = next.at;
       (*next.what)();
-      if (!result_.problem.empty()) return std::move(result_);
     }
     Check();
+    result_.deeds = strangers_->deeds();
     return std::move(result_);
   }
 
@@ -68,16 +74,62 @@ class Simulation {
     std::shared_ptr<std::function<void()>> what;
     bool operator<(const Todo& other) const { return std::pair(at, order) > std::pair(other.at, other.order); }
   };
-  struct PartyState {
+  // Where somebody can be reached.
+  struct Address {
+    ProviderId party = 0;        // whose claim is handed out there
+    std::unique_ptr<Desk> desk;  // of the honest
+    Bytes opening;               // of the dispute there; empty: there is nothing to open
+    bool opened = false;         // as the referee believes
     bool down = false;
     int lost[2] = {0, 0};  // messages lost one after the other, there and back
     int crashes = 0;
     std::vector<Bytes> said;  // messages that it has sent
   };
 
-  Simulated Fail(std::string problem) {
-    result_.problem = std::move(problem);
-    return std::move(result_);
+  void Fail(std::string problem) {
+    if (result_.problem.empty()) result_.problem = std::move(problem);
+  }
+
+  // The first who hands out the same claim of the same key; as Arbitrate has it.
+  ProviderId PartyOf(ProviderId id) const {
+    for (ProviderId other = 0; other < id; ++other) {
+      if (claims_[other].signer == claims_[id].signer && law_->group(claims_[other]) == law_->group(claims_[id])) return other;
+    }
+    return id;
+  }
+
+  void MakeOpenings() {
+    const Record& record = referee_->record();
+    Opening opening{.referee = options_.referee, .nonce = options_.nonce, .receipts = record.receipts, .shown = {}};
+    std::ranges::sort(opening.receipts, {}, &Digest::bytes);
+    for (std::size_t i = 0; i < addresses_.size(); ++i) {
+      for (std::size_t j = 0; j < addresses_.size() && addresses_[i].opening.empty(); ++j) {
+        if (law_->group(claims_[i]) == law_->group(claims_[j])) continue;
+        opening.shown = receipts_[j];
+        Bytes bytes = Encode(opening);
+        const Signature signature = stage_.SignOpening(bytes, kReferee);
+        bytes.insert(bytes.end(), signature.begin(), signature.end());
+        addresses_[i].opening = std::move(bytes);
+      }
+    }
+  }
+
+  // What is going to happen beside the dispute.
+  void Trouble() {
+    for (ProviderId id = 0; id < addresses_.size(); ++id) {
+      if (crashing_ && dice_.One(2)) At(dice_.Ms(4000), [this, id] { Crash(id); });
+    }
+    if (crashing_) At(dice_.Ms(3000), [this] { CrashReferee(); });
+    for (std::size_t i = dice_.Below(scenario_.acts + 1); i > 0; --i) {
+      At(dice_.Ms(20'000), [this] { strangers_->Act(referee_ ? referee_->record().dispute : Digest{}); });
+    }
+    for (std::size_t i = 0; i < scenario_.games; ++i) {
+      At(dice_.Ms(20'000), [this] { StrangersGame(); });
+    }
+  }
+
+  void StrangersGame() {
+    if (std::string wrong = strangers_->Referee(); !wrong.empty()) Convicted(std::move(wrong));
   }
 
   void At(std::int64_t delay_ms, std::function<void()> what) {
@@ -89,9 +141,9 @@ class Simulation {
 
   void Feed(const Event& event) {
     const std::vector<Action> actions = referee_->Handle(event);
-    saved_.push_back(Encode(event));
+    if (crashing_) saved_.push_back(Encode(event));
     for (const Action& action : actions) {
-      if (const auto* send = std::get_if<Send>(&action)) Carry(*send);
+      if (const auto* send = std::get_if<Send>(&action)) Spread(*send);
     }
     Wake();
   }
@@ -100,72 +152,127 @@ class Simulation {
     const auto wake = referee_ ? referee_->WakeAt() : std::nullopt;
     if (!wake || *wake == woken_ms_) return;
     woken_ms_ = *wake;
-    const std::uint64_t life = lives_;
-    At(std::max<std::int64_t>(0, *wake - Clock()), [this, life] {
-      if (!referee_ || life != lives_) return;
+    At(std::max<std::int64_t>(0, *wake - Clock()), [this, life = lives_, at = *wake] {
+      if (!referee_ || life != lives_ || at != woken_ms_) return;
       woken_ms_ = -1;
       Feed(Tick{Clock()});
     });
   }
 
   bool Loses(ProviderId id, int way) {
-    int& lost = parties_[id].lost[way];
+    int& lost = addresses_[id].lost[way];
     const bool loses = lossy_ > 0 && dice_.One(lossy_ == 1 ? 20 : 4) && lost < kMaxLost;
     lost = loses ? lost + 1 : 0;
     return loses;
   }
+  std::int64_t Way() { return dice_.Ms(lossy_ > 0 ? kTransit : 20); }
 
-  void Carry(const Send& send) {
-    const int copies = lossy_ > 0 && dice_.One(10) ? 2 : 1;
-    for (int i = 0; i < copies; ++i) {
-      if (Loses(send.provider, 0)) continue;
-      At(dice_.Ms(lossy_ > 0 ? 800 : 20), [this, send] { Receive(send); });
+  // To everybody who hands out the party's receipt.
+  void Spread(const Send& send) {
+    for (ProviderId id = 0; id < addresses_.size(); ++id) {
+      if (addresses_[id].party == send.provider) Carry(id, send);
     }
   }
 
-  void Receive(const Send& send) {
-    PartyState& party = parties_[send.provider];
-    if (party.down) return;
-    const auto addressed = DecodeQuestion(send.question);
-    if (!addressed) {
-      result_.problem = "a question that cannot be read";
-      return;
+  void Carry(ProviderId id, const Send& send) {
+    const bool opens = !addresses_[id].opened;
+    addresses_[id].opened = true;
+    const int copies = lossy_ > 0 && dice_.One(10) ? 2 : 1;
+    for (int i = 0; i < copies; ++i) {
+      if (Loses(id, 0)) continue;
+      At(Way(), [this, id, send, opens] { Receive(id, send, opens); });
     }
-    const Actor& actor = scenario_.actors[send.provider];
+  }
+
+  const Signature& SignatureOf(ProviderId id, const Bytes& question) {
+    const Digest& receipt = claims_[id].receipt_hash;
+    const auto [found, fresh] = signatures_.try_emplace({HashBytes(question), receipt});
+    if (fresh) found->second = stage_.SignQuestion(question, receipt, kReferee);
+    return found->second;
+  }
+
+  void Receive(ProviderId id, const Send& send, bool opens) {
+    Address& address = addresses_[id];
+    if (address.down) return;
+    if (address.desk) return Attend(id, send, opens);
+    const auto addressed = DecodeQuestion(send.question);
+    if (!addressed) return Fail("a question that cannot be read");
+    if (loot_.questions.size() < kMaxKept) loot_.questions.emplace_back(send.question, SignatureOf(id, send.question));
+    if (loot_.openings.size() < kMaxKept) loot_.openings.push_back(address.opening);
+    const Actor& actor = scenario_.actors[id];
     const Habit habit = actor.habit == Habit::kAnything ? static_cast<Habit>(1 + dice_.Below(kHabits - 2)) : actor.habit;
     std::int64_t delay = dice_.Ms(kCompute);
     if (habit == Habit::kStalling && dice_.One(3)) {
       delay = std::max<std::int64_t>(1, send.deadline_ms - Clock() - 400 + static_cast<std::int64_t>(dice_.Below(800)));
     }
-    for (Bytes& message : Messages(actor, habit, send, addressed->question)) {
-      party.said.push_back(message);
-      At(delay, [this, send, message] {
-        if (parties_[send.provider].down) return;
-        Return(send.provider, HashBytes(send.question), message);
+    for (Bytes& message : Messages(actor, habit, send, addressed->question)) Reply(id, delay, send, std::move(message));
+  }
+
+  // An honest party. Whom it has named is never turned away.
+  void Attend(ProviderId id, const Send& send, bool opens) {
+    Address& address = addresses_[id];
+    if (opens) {
+      if (const auto opened = address.desk->Open(address.opening); !opened)
+        return Fail("the dispute is not opened: " + opened.error().why);
+    }
+    auto answer = address.desk->Ask(send.question, SignatureOf(id, send.question));
+    if (answer) return Reply(id, dice_.Ms(kCompute), send, Encode(*answer));
+    if (answer.error().denial == Denial::kNotOpen) {
+      if (Loses(id, 1)) return;
+      At(Way(), [this, id, send] {
+        addresses_[id].opened = false;
+        if (referee_) Carry(id, send);
       });
+    } else if (scenario_.pinned || answer.error().denial == Denial::kForbidden) {
+      Fail("the referee is denied an answer: " + answer.error().why);
     }
   }
 
+  void Reply(ProviderId id, std::int64_t delay, const Send& send, Bytes message) {
+    auto& said = addresses_[id].said;
+    if (said.size() < kMaxKept) said.push_back(message);
+    At(delay, [this, id, question = HashBytes(send.question), message = std::move(message)] {
+      if (!addresses_[id].down) Return(id, question, message);
+    });
+  }
+
   std::vector<Bytes> Messages(const Actor& actor, Habit habit, const Send& send, const Question& question) {
-    const auto say = [&](const Result<Bytes>& body) { return actor.message(send.question, body ? *body : Bytes{}); };
-    Result<Bytes> own = actor.answer(question);
-    const auto borrowed = [&] { return scenario_.runs[dice_.Below(scenario_.runs.size())](question); };
+    const auto say = [&](Bytes body) {
+      Answer answer{.body = std::move(body), .signature = {}};
+      answer.signature = stage_.SignAnswer(send.question, answer.body, actor.poses ? kFirstPuppet : actor.key);
+      return Encode(answer);
+    };
+    const auto by_run = [&](std::size_t run) { return stage_.Answer(run, question).value_or(Bytes{}); };
+    const auto borrowed = [&] { return by_run(dice_.Below(stage_.runs())); };
+    if (actor.poses && dice_.One(2)) return {Relayed(actor, send)};
     switch (habit) {
       case Habit::kSilent: return {};
-      case Habit::kGarbling:
-        if (own && !own->empty()) (*own)[dice_.Below(own->size())] ^= static_cast<std::uint8_t>(1 << dice_.Below(8));
-        return {say(own)};
-      case Habit::kEquivocating: return {say(own), say(borrowed()), actor.message(send.question, {})};
-      case Habit::kReplaying: {
-        const PartyState& from = parties_[dice_.Below(parties_.size())];
-        if (from.said.empty()) return {say(own)};
-        return {from.said[dice_.Below(from.said.size())], dice_.One(2) ? say(own) : from.said.front()};
+      case Habit::kGarbling: {
+        Bytes own = by_run(actor.speaks);
+        if (!own.empty()) dice_.Of(own) ^= static_cast<std::uint8_t>(1 << dice_.Below(8));
+        return {say(std::move(own))};
       }
-      case Habit::kOversized:
-        return {actor.message(send.question, Bytes(dice_.Below(dice_.One(100) ? kMaxAnswerBytes - 300 : 20'000)))};
+      case Habit::kEquivocating: return {say(by_run(actor.speaks)), say(borrowed()), say({})};
+      case Habit::kReplaying: {
+        const Address& from = dice_.Of(addresses_);
+        if (from.said.empty()) return {say(by_run(actor.speaks))};
+        return {from.said[dice_.Below(from.said.size())], dice_.One(2) ? say(by_run(actor.speaks)) : from.said.front()};
+      }
+      case Habit::kOversized: return {say(Bytes(dice_.Below(dice_.One(100) ? kMaxAnswerBytes - 300 : 20'000)))};
       case Habit::kBorrowing: return {say(borrowed())};
-      default: return {say(own)};
+      default: return {say(by_run(actor.speaks))};
     }
+  }
+
+  // What the one whose receipt it is says to the question, or has said to another.
+  Bytes Relayed(const Actor& actor, const Send& send) {
+    for (ProviderId id = 0; id < addresses_.size(); ++id) {
+      Address& address = addresses_[id];
+      if (!address.desk || address.desk->key() != actor.key || address.down) continue;
+      if (dice_.One(4) && !address.said.empty()) return dice_.Of(address.said);
+      if (const auto answer = address.desk->Ask(send.question, SignatureOf(id, send.question))) return Encode(*answer);
+    }
+    return {};
   }
 
   void Return(ProviderId id, const Digest& question, const Bytes& message) {
@@ -173,9 +280,9 @@ class Simulation {
     for (int i = 0; i < copies; ++i) {
       if (Loses(id, 1)) continue;
       Bytes sent = message;
-      if (lossy_ == 2 && dice_.One(50)) {
+      if (lossy_ == 2 && dice_.One(50) && !sent.empty()) {
         // A corrupted one is as good as lost; the good one is sent along, so that the honest are heard in time.
-        sent[dice_.Below(sent.size())] ^= static_cast<std::uint8_t>(1 << dice_.Below(8));
+        dice_.Of(sent) ^= static_cast<std::uint8_t>(1 << dice_.Below(8));
         Arrive(id, question, message);
       }
       Arrive(id, question, std::move(sent));
@@ -183,8 +290,8 @@ class Simulation {
   }
 
   void Arrive(ProviderId id, const Digest& question, Bytes message) {
-    At(dice_.Ms(lossy_ > 0 ? 800 : 20), [this, id, question, message] {
-      if (referee_) Feed(Answered{id, question, message, Clock()});
+    At(Way(), [this, id, question, message = std::move(message)] {
+      if (referee_) Feed(Answered{addresses_[id].party, question, message, Clock()});
     });
   }
 
@@ -197,51 +304,99 @@ class Simulation {
     if (!whole && saved_.size() > 1) saved_.resize(saved_.size() - std::min<std::size_t>(saved_.size() - 1, dice_.Below(4)));
     referee_.reset();
     ++lives_;
-    At(dice_.Ms(2'000'000), [this, before, whole] {
-      referee_.emplace(scenario_.law, claims_, clocks_);
-      for (const Bytes& event : saved_) {
-        const auto read = DecodeEvent(event);
-        if (!read) {
-          result_.problem = "a saved event that cannot be read";
-          return;
-        }
-        referee_->Handle(*read);
-      }
-      if (whole && referee_->Dump() != before) result_.problem = "the saved referee is another";
-      clock_shift_ms_ = -now_ms_ + static_cast<std::int64_t>(dice_.Below(1000));
-      woken_ms_ = -1;
-      if (referee_->done()) return;
-      Feed(Resumed{Clock()});
-      if (dice_.One(3) && result_.crashes < 4) At(dice_.Ms(5000), [this] { CrashReferee(); });
-    });
+    for (Address& address : addresses_) address.opened = false;
+    At(dice_.Ms(2'000'000), [this, before, whole] { RestoreReferee(before, whole); });
   }
 
-  void CrashProvider(ProviderId id) {
-    PartyState& party = parties_[id];
-    if (party.down || ++party.crashes > 3) return;
+  void RestoreReferee(const Bytes& before, bool whole) {
+    referee_.emplace(law_, claims_, clocks_);
+    for (const Bytes& event : saved_) {
+      const auto read = DecodeEvent(event);
+      if (!read) return Fail("a saved event that cannot be read");
+      referee_->Handle(*read);
+    }
+    if (whole && referee_->Dump() != before) Fail("the saved referee is another");
+    clock_shift_ms_ = -now_ms_ + static_cast<std::int64_t>(dice_.Below(1000));
+    woken_ms_ = -1;
+    if (referee_->done()) return;
+    Feed(Resumed{Clock()});
+    if (dice_.One(3) && result_.crashes < 4) At(dice_.Ms(5000), [this] { CrashReferee(); });
+  }
+
+  // It forgets everything, at once or for a while in which it is not there.
+  void Crash(ProviderId id) {
+    Address& address = addresses_[id];
+    if (address.down || ++address.crashes > 4) return;
     ++result_.crashes;
-    party.down = true;
-    At(dice_.Ms(20'000), [this, id] {
-      parties_[id].down = false;
-      if (dice_.One(2)) At(dice_.Ms(20'000), [this, id] { CrashProvider(id); });
-    });
+    if (address.desk) {
+      ++result_.restarts;
+      address.desk->Restart();
+    }
+    address.down = dice_.One(2);
+    if (address.down) At(dice_.Ms(10'000), [this, id] { addresses_[id].down = false; });
+    if (dice_.One(2)) At(dice_.Ms(20'000), [this, id] { Crash(id); });
+  }
+
+  // The end.
+  void Convicted(std::string how) {
+    ++result_.honest_convicted;
+    Fail(std::move(how));
+  }
+  void WrongVerdict(std::string how) {
+    ++result_.wrong_verdicts;
+    Fail(std::move(how));
   }
 
   void Check() {
     const Record& record = referee_->record();
-    result_.time_ms = now_ms_;
     result_.matches = record.matches.size();
     for (const ProviderRecord& provider : record.providers) result_.standings.push_back(provider.standing);
-    std::optional<std::uint32_t> group;
-    for (ProviderId id = 0; id < parties_.size(); ++id) {
-      if (scenario_.actors[id].habit != Habit::kHonest) continue;
-      group = record.providers[id].group;
-      if (record.providers[id].standing != Standing::kStanding) {
-        result_.problem = fmt::format("the honest provider {} is {}: {}", id, ToString(record.providers[id].standing),
-                                      record.providers[id].why);
-        return;
+    for (const Actor& actor : scenario_.actors) result_.poses += actor.poses ? 1 : 0;
+    CheckStanding(record);
+    CheckMatches(record);
+    CheckBudgets(record);
+    CheckEvidence(record);
+    if (result_.problem.empty()) CheckEdits();
+    if (result_.problem.empty() && dice_.One(3)) {
+      ++result_.reordered;
+      if (std::string wrong = CheckOrder(stage_, scenario_.actors, options_, dice_); !wrong.empty())
+        WrongVerdict(std::move(wrong));
+    }
+  }
+
+  void CheckStanding(const Record& record) {
+    std::optional<std::uint32_t> group;  // of the honest, if one of them was heard
+    for (ProviderId id = 0; id < addresses_.size(); ++id) {
+      if (!addresses_[id].desk) continue;
+      const ProviderRecord& provider = record.providers[addresses_[id].party];
+      if (IsGuilty(provider.standing))
+        return Convicted(fmt::format("the honest provider {} is {}: {}", id, ToString(provider.standing), provider.why));
+      if (provider.standing == Standing::kStanding) {
+        group = provider.group;
+      } else if (scenario_.pinned) {
+        return WrongVerdict(fmt::format("the honest provider {} is {}: {}", id, ToString(provider.standing), provider.why));
+      } else {
+        ++result_.silenced;
       }
     }
+    if (!group) return;
+    std::vector<std::optional<std::uint32_t>> groups;
+    std::vector<std::uint32_t> numbers;
+    for (ProviderId id = 0; id < addresses_.size(); ++id) {
+      const ProviderRecord& provider = record.providers[id];
+      groups.push_back(provider.group);
+      numbers.push_back(id);
+      if (provider.group && provider.group != group && provider.standing == Standing::kStanding) {
+        return WrongVerdict(fmt::format("provider {} claims something else and stands", id));
+      }
+    }
+    const std::string verdict = VerdictOf(result_.standings, groups, numbers, false);
+    const bool agree = record.groups.size() == 1;
+    const bool names = verdict.find_first_not_of("0123456789") == std::string::npos && groups[std::stoul(verdict)] == group;
+    if (agree ? verdict != "both" : !names) WrongVerdict("the verdict is " + verdict);
+  }
+
+  void CheckMatches(const Record& record) {
     std::map<std::uint32_t, std::size_t> played;
     for (const MatchRecord& match : record.matches) {
       result_.rounds += match.rounds;
@@ -251,76 +406,113 @@ class Simulation {
     std::size_t most = 0;
     while ((std::size_t{1} << most) < record.groups.size()) ++most;
     for (const auto& [side, matches] : played) {
-      if (matches > most)
-        result_.problem = fmt::format("group {} plays {} matches of {} groups", side, matches, record.groups.size());
+      if (matches > most) Fail(fmt::format("group {} plays {} matches of {} groups", side, matches, record.groups.size()));
     }
-    if (record.matches.size() + 1 > std::max<std::size_t>(1, record.groups.size())) result_.problem = "too many matches";
-    for (ProviderId id = 0; group && id < parties_.size(); ++id) {
-      if (record.providers[id].group != group && record.providers[id].standing == Standing::kStanding) {
-        result_.problem = fmt::format("provider {} claims something else and stands", id);
+    if (record.matches.size() + 1 > std::max<std::size_t>(1, record.groups.size())) Fail("too many matches");
+  }
+
+  void CheckBudgets(const Record& record) {
+    const auto bouts = static_cast<std::int64_t>(2 * std::max<std::size_t>(1, record.receipts.size() - 1));
+    const Budget stated = Times(bouts, stage_.bout());
+    for (ProviderId id = 0; id < addresses_.size(); ++id) {
+      if (!addresses_[id].desk || (!scenario_.pinned && result_.silenced > 0)) continue;
+      const Budget spent = addresses_[id].desk->spent(record.dispute);
+      const auto part = [&](auto of, auto all) {
+        result_.most_used = std::max(result_.most_used, static_cast<double>(of) / static_cast<double>(all));
+      };
+      part(spent.work.steps_run, stated.work.steps_run);
+      part(spent.work.steps_traced, stated.work.steps_traced);
+      part(spent.work.batches_loaded, stated.work.batches_loaded);
+      part(spent.bytes, stated.bytes);
+      if (result_.most_used > 1) {
+        return Fail(fmt::format(
+            "provider {} has run {} steps, traced {}, loaded {} and said {} bytes in a dispute of {} receipts", id,
+            spent.work.steps_run, spent.work.steps_traced, spent.work.batches_loaded, spent.bytes, record.receipts.size()));
       }
     }
+  }
+
+  // A judge finds what the referee found.
+  void CheckEvidence(const Record& record) {
     if (!result_.problem.empty()) return;
-    result_.problem = toy::CheckEvidence(*scenario_.law, claims_, record);
-    if (scenario_.judge && result_.problem.empty()) result_.problem = scenario_.judge(record);
+    const Evidence evidence = stage_.EvidenceOf(options_, receipts_, record);
+    const Result<Evidence> read = DecodeEvidence(Encode(evidence));
+    if (!read) return Fail(read.error().message);
+    const Result<Judgement> judgement = stage_.Judged(*read);
+    if (!judgement) return Fail(judgement.error().message);
+    for (const Judgement::Party& party : judgement->parties) {
+      const Standing standing = record.providers[party.number].standing;
+      if (party.standing != standing) return Fail(fmt::format("provider {} has another standing", party.number));
+      if (party.proven == (standing == Standing::kSilent))
+        return Fail(fmt::format("provider {} is {}: {}", party.number, ToString(standing), party.by));
+    }
+    for (const Evidence& theirs : loot_.evidence) {
+      ++result_.judged;
+      const Verdict verdict = Weighed(stage_, theirs, honest_);
+      if (!verdict.wrong.empty()) return Convicted("of a stranger's evidence " + verdict.wrong);
+      if (!verdict.valid) return Fail("a stranger's evidence is none");
+    }
+    loot_.evidence.push_back(evidence);
+  }
+
+  void CheckEdits() {
+    std::vector<Key> keys;
+    for (const Actor& actor : scenario_.actors) {
+      if (actor.habit != Habit::kHonest && !actor.poses) keys.push_back(actor.key);
+    }
+    for (Key key = kFirstPuppet; key < kKeys; ++key) keys.push_back(key);
+    for (ProviderId id = 0; id < addresses_.size(); ++id) Overhear(id);
+    Editor editor(stage_, dice_, loot_, std::move(keys));
+    const std::size_t guilty = Weighed(stage_, loot_.evidence.back(), honest_).guilty;
+    for (; result_.edits < scenario_.edits; ++result_.edits) {
+      const Verdict verdict = Weighed(stage_, editor.Edited(), honest_);
+      if (!verdict.wrong.empty()) return Convicted("of edited evidence " + verdict.wrong);
+      ++(!verdict.valid             ? result_.invalid
+         : verdict.guilty < guilty  ? result_.less
+         : verdict.guilty == guilty ? result_.same
+                                    : result_.more);
+    }
+  }
+
+  // Evidence shows what the honest have said to the referee.
+  void Overhear(ProviderId id) {
+    if (!addresses_[id].desk) return;
+    for (const Statement& statement : loot_.evidence.back().statements) {
+      for (const SignedBy& by : statement.by) {
+        if (loot_.evidence.back().parties[by.provider].receipt != receipts_[id]) continue;
+        loot_.answers.push_back({scenario_.actors[id].key,
+                                 referee_->record().dispute,
+                                 statement.question,
+                                 {.body = statement.body, .signature = by.signature}});
+      }
+    }
   }
 
   const Scenario& scenario_;
+  const Stage& stage_;
   Dice dice_;
+  LawOptions options_;
+  std::shared_ptr<const Law> law_;
   Clocks clocks_;
   std::uint64_t lossy_ = 0;
   bool crashing_ = false;
   std::vector<Claim> claims_;
-  std::vector<PartyState> parties_;
+  std::vector<std::string> receipts_;
+  std::vector<Address> addresses_;
+  std::vector<KeyPoint> honest_;
+  Loot loot_;
+  std::optional<Strangers> strangers_;
   std::optional<Referee> referee_;
   std::vector<Bytes> saved_;
+  std::map<std::pair<Digest, Digest>, Signature> signatures_;  // by question and receipt
   std::priority_queue<Todo> queue_;
   std::uint64_t order_ = 0, lives_ = 0;
   std::int64_t now_ms_ = 0, clock_shift_ms_ = 500, woken_ms_ = -1;
   Simulated result_;
 };
 
-toy::Fault RandomFault(const toy::Shape& shape, Dice& dice) {
-  toy::Fault fault{static_cast<toy::Lie>(1 + dice.Below(5)), 1, 0, 1 + static_cast<std::uint32_t>(dice.Below(3))};
-  const bool of_a_node = fault.lie == toy::Lie::kOutput || fault.lie == toy::Lie::kInput;
-  if (of_a_node || fault.lie == toy::Lie::kResult) {
-    fault.step += static_cast<std::int64_t>(dice.Below(static_cast<std::uint64_t>(shape.steps)));
-  }
-  if (of_a_node) fault.node = static_cast<std::uint32_t>(dice.Below(shape.nodes));
-  return fault;
-}
-
 }  // namespace
 
 Simulated Simulate(const Scenario& scenario, std::uint64_t seed) { return Simulation(scenario, seed).Run(); }
-
-Simulated SimulateToy(std::uint64_t seed) {
-  Dice dice(seed ^ 0x746f79);
-  static constexpr toy::Shape kShapes[] = {{8, 2, 4}, {8, 1, 4}, {16, 4, 8}, {1, 1, 1}, {4, 4, 2}, {6, 3, 5}, {64, 8, 16}};
-  const toy::Shape shape = kShapes[dice.Below(std::size(kShapes))];
-  std::vector<std::shared_ptr<const toy::Run>> runs{std::make_shared<toy::Run>(shape, std::vector<toy::Fault>{})};
-  const std::uint64_t lies = 1 + dice.Below(4);
-  for (std::uint64_t i = 0; i < lies; ++i) {
-    std::vector<toy::Fault> faults{RandomFault(shape, dice)};
-    if (dice.One(2)) faults.push_back(RandomFault(shape, dice));
-    runs.push_back(std::make_shared<toy::Run>(shape, std::move(faults)));
-  }
-  Scenario scenario{toy::ToyLaw(shape, seed), {}, {}, {}};
-  for (const auto& run : runs) scenario.runs.push_back([run](const Question& question) { return run->Answer(question); });
-  const std::uint64_t providers = 2 + dice.Below(7), honest = dice.Below(providers);
-  for (std::uint32_t id = 0; id < providers; ++id) {
-    const bool good = id == honest || dice.One(8);
-    const std::size_t which = good ? 0 : dice.Below(runs.size());
-    const auto& run = runs[which];
-    const Habit habit = good          ? Habit::kHonest
-                        : dice.One(2) ? Habit::kConsistent
-                                      : static_cast<Habit>(1 + dice.Below(kHabits - 1));
-    scenario.actors.push_back({toy::ClaimOf(*run, id), habit, scenario.runs[which], [id](ByteSpan asked, Bytes body) {
-                                 const Signature signature = toy::Sign(HashBytes(asked), body, toy::KeyOf(id));
-                                 return Encode(Answer{.body = std::move(body), .signature = signature});
-                               }});
-  }
-  return Simulate(scenario, seed);
-}
 
 }  // namespace assay::dispute

@@ -1,14 +1,15 @@
-// A seeded simulation of a dispute: a virtual clock, a network that delays, drops, duplicates, reorders and corrupts, and parties that crash: providers come back without what they
-// were sent, the referee from its saved events. One seed gives one course of events, whatever the machine.
+// A seeded simulation of a dispute and of all that liars do around it: a virtual clock, a network that delays, drops, duplicates, reorders and corrupts, a referee that comes back from its
+// saved events, honest providers that are restarted at any moment and forget everything, liars who speak to the honest directly (strangers.h), hand out receipts of others, come under many
+// names with one claim, and edit evidence (edits.h). One seed gives one course of events, whatever the machine.
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "assay/dispute/referee.h"
+#include "stage.h"
+#include "strangers.h"
 
 namespace assay::dispute {
 
@@ -28,32 +29,53 @@ enum class Habit : std::uint8_t {
 inline constexpr int kHabits = 10;
 
 struct Actor {
-  Claim claim;
+  Key key = 0;
+  std::size_t run = 0;     // that its receipt is for
+  std::size_t speaks = 0;  // that it answers by
   Habit habit = Habit::kHonest;
-  std::function<Result<Bytes>(const Question& question)> answer;  // by its own run
-  std::function<Bytes(ByteSpan asked, Bytes body)> message;
+  std::string receipt{};
+  bool poses = false;  // the receipt is another's; it has no key to sign for it
 };
 
 struct Scenario {
-  std::shared_ptr<const Law> law;
-  std::vector<Actor> actors;
-  std::vector<std::function<Result<Bytes>(const Question& question)>> runs;  // what liars may borrow
-  std::function<std::string(const Record& record)> judge{};                  // what is wrong with the evidence
+  const Stage& stage;
+  std::vector<Actor> actors{};
+  bool pinned = true;            // the honest name the referees that may ask them
+  bool second = false;           // and have named one that should not be
+  std::int64_t open_bouts = 16;  // what strangers get of each honest party that names nobody
+  std::size_t edits = 20;
+  std::size_t acts = 20;  // of strangers, at most
+  std::size_t games = 1;  // that they referee
 };
 
 struct Simulated {
   std::string problem;  // empty: everything was as it has to be
-  std::size_t events = 0, crashes = 0, rounds = 0, bouts = 0, matches = 0;
-  std::int64_t time_ms = 0;
-  std::vector<Standing> standings;
+  std::size_t events = 0, crashes = 0, restarts = 0, rounds = 0, bouts = 0, matches = 0;
+  std::size_t poses = 0;      // receipts of others that were handed out
+  std::size_t silenced = 0;   // honest parties that were asked so much by strangers that the referee got no answer
+  std::size_t reordered = 0;  // games that were played once more in another order
+  Deeds deeds;
+  std::size_t edits = 0, invalid = 0, less = 0, same = 0, more = 0;  // of those: no evidence, and how many it convicts
+  std::size_t judged = 0;                                            // evidence of hostile referees
+  std::size_t honest_convicted = 0, wrong_verdicts = 0;
+  double most_used = 0;  // of its budget, by an honest party in the dispute
+  std::vector<Standing> standings{};
 };
 
-// Plays it and checks that the honest stand, that whoever claimed something else fell, that the bounds were kept and that the evidence convicts.
+// Plays it and checks what must hold in every play:
+// - no honest party is guilty: by the referee, by a judge of the evidence, of evidence that was edited, of evidence from hostile referees;
+// - where the honest have named the referee they stand, whoever claimed something else fell, and the verdict names their claim;
+// - who stands does not depend on the order in which providers are listed;
+// - what the dispute costs an honest party is within its stated budget, and a named referee is never denied anything;
+// - a judge finds what the referee found.
 Simulated Simulate(const Scenario& scenario, std::uint64_t seed);
+
+// Actors for a stage: honest ones, liars of all habits, crowds with one claim, posers.
+void FillIn(Scenario& scenario, std::size_t most, Dice& dice);
 
 // A dispute over the toy job, all of it from the seed.
 Simulated SimulateToy(std::uint64_t seed);
-// A dispute over real runs of a small job (simulation_real.cc).
+// A dispute over real runs of small jobs (simulation_real.cc).
 Simulated SimulateReal(std::uint64_t seed);
 
 }  // namespace assay::dispute

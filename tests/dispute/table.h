@@ -33,6 +33,16 @@ inline Conduct Plays(std::shared_ptr<const Run> run, std::uint32_t key) {
   };
 }
 
+// A run with the first fault and a later one, of whatever size, that makes its claim come after the honest one in the order in which claims meet: so the honest one is in the first match.
+inline std::shared_ptr<const Run> ComesLater(const Law& law, const Shape& shape, const Fault& first, Fault later) {
+  const Digest honest = law.group(ClaimOf(Run(shape, {}), 0));
+  while (true) {
+    auto run = std::make_shared<const Run>(shape, std::vector{first, later});
+    if (honest < law.group(ClaimOf(*run, 0))) return run;
+    later.delta += 2;
+  }
+}
+
 class Table {
  public:
   Table(std::shared_ptr<const Law> law, const Clocks& clocks = {}) : law_(std::move(law)), clocks_(clocks) {}

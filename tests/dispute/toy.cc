@@ -257,7 +257,8 @@ Run::Run(const Shape& shape, std::vector<Fault> faults) : shape_(shape), faults_
       value = changed(Part(s, n, value, 0) + Part(s, n, value, 1), Lie::kOutput, s, n);
       out_[static_cast<std::size_t>(s)][n] = value;
     }
-    states_.push_back(changed(value, Lie::kResult, s, 0));
+    const Fault* result = Has(Lie::kResult, s, 0);
+    states_.push_back(result != nullptr && result->to ? *result->to : changed(value, Lie::kResult, s, 0));
   }
   Digest previous{};
   for (std::int64_t s = 0; s <= shape.steps; s += shape.every) {
@@ -287,6 +288,16 @@ Result<std::vector<Bytes>> Run::Leaves(const TreeName& tree) const {
   return Err("no such tree");
 }
 
+Result<const Run::Listed*> Run::List(const TreeName& tree) const {
+  auto found = lists_.find(tree);
+  if (found == lists_.end()) {
+    ASSAY_ASSIGN(std::vector<Bytes> leaves, Leaves(tree));
+    HashTree hashed = TreeOf(leaves);
+    found = lists_.emplace(tree, Listed{std::move(leaves), std::move(hashed)}).first;
+  }
+  return &found->second;
+}
+
 Result<Bytes> Run::Answer(const Question& question) const {
   if (const auto* q = std::get_if<PartsQuestion>(&question)) {
     if (q->step < 1 || q->step > shape_.steps || q->node >= shape_.nodes) return Err("no such value");
@@ -301,8 +312,9 @@ Result<Bytes> Run::Answer(const Question& question) const {
   const auto* expand = std::get_if<ExpandQuestion>(&question);
   const auto* open = std::get_if<LeavesQuestion>(&question);
   if (commit == nullptr && expand == nullptr && open == nullptr) return Err("no such question");
-  ASSAY_ASSIGN(const std::vector<Bytes> leaves, Leaves(commit ? commit->tree : expand ? expand->tree : open->tree));
-  const HashTree tree = TreeOf(leaves);
+  ASSAY_ASSIGN(const Listed* listed, List(commit ? commit->tree : expand ? expand->tree : open->tree));
+  const std::vector<Bytes>& leaves = listed->leaves;
+  const HashTree& tree = listed->tree;
   if (commit != nullptr) return EncodeHashes(std::array{tree.root()});
   if (expand != nullptr) {
     if (!IsNode(expand->span, tree.size()) || expand->span.size() < 2) return Err("no such node");
@@ -335,18 +347,60 @@ Signature Sign(const Digest& question, ByteSpan body, const VerifyKey& key) {
   return signature;
 }
 
-Claim ClaimOf(const Run& run, std::uint32_t key) {
-  Claim claim{run.receipt(), KeyOf(key)};
-  claim.receipt.signer = std::to_string(key);
+Signature SignAs(std::string_view what, ByteSpan bytes, const KeyPoint& key) {
+  Sha256 hash;
+  hash.Update(AsBytes(what));
+  hash.Update(key);
+  hash.Update(bytes);
+  Signature signature{};
+  std::ranges::copy(hash.Finish().bytes, signature.begin());
+  return signature;
+}
+
+std::string ReceiptOf(const Run& run, std::uint32_t key, std::uint32_t note) {
+  const Receipt& receipt = run.receipt();
   ByteWriter out;
   out.U32(key);
-  out.Raw(claim.receipt.log.root.bytes);
-  out.Raw(claim.receipt.final_state_root.bytes);
-  claim.receipt_hash = HashBytes(out.bytes());
+  out.U32(note);
+  out.I64(receipt.steps);
+  out.U64(receipt.log.size);
+  for (const Digest& root : {receipt.log.root, receipt.initial_state_root, receipt.final_state_root}) out.Raw(root.bytes);
+  out.Raw(SignAs("receipt", out.bytes(), KeyOf(key).point()));
+  return {out.bytes().begin(), out.bytes().end()};
+}
+
+Result<Claim> OpenReceipt(const std::string& file) {
+  ByteReader in(AsBytes(file), "receipt");
+  ASSAY_ASSIGN(const std::uint32_t key, in.U32());
+  ASSAY_ASSIGN(const std::uint32_t note, in.U32());
+  Claim claim{Receipt(), KeyOf(key), HashBytes(AsBytes(file))};
+  Receipt& receipt = claim.receipt;
+  receipt.snapshot_every = note;
+  receipt.signer = std::to_string(key);
+  receipt.log.origin = "toy";
+  ASSAY_ASSIGN(receipt.steps, in.I64());
+  ASSAY_ASSIGN(receipt.log.size, in.U64());
+  for (Digest* root : {&receipt.log.root, &receipt.initial_state_root, &receipt.final_state_root}) {
+    ASSAY_ASSIGN(const ByteSpan bytes, in.Raw(root->bytes.size()));
+    std::ranges::copy(bytes, root->bytes.begin());
+  }
+  ASSAY_ASSIGN(const ByteSpan said, in.Raw(sizeof(Signature)));
+  ASSAY_TRY(in.End());
+  const ByteSpan before = AsBytes(file).first(file.size() - said.size());
+  if (!std::ranges::equal(said, SignAs("receipt", before, claim.signer.point())))
+    return Err("receipt: not signed by its signer");
   return claim;
 }
 
+Claim ClaimOf(const Run& run, std::uint32_t key) { return *OpenReceipt(ReceiptOf(run, key)); }
+
 std::shared_ptr<const Law> ToyLaw(const Shape& shape, std::uint64_t nonce) {
+  LawOptions options;
+  for (std::size_t i = 0; i < 8; ++i) options.nonce.bytes[i] = static_cast<std::uint8_t>(nonce >> (8 * i));
+  return ToyLaw(shape, options);
+}
+
+std::shared_ptr<const Law> ToyLaw(const Shape& shape, const LawOptions& options) {
   auto law = std::make_shared<Law>();
   law->examine = [shape](const Claim& a, const Claim& b, const Testimony& said_a, const Testimony& said_b) {
     Step<void> ended = Exam(shape, a, b, said_a, said_b).Run();
@@ -358,11 +412,10 @@ std::shared_ptr<const Law> ToyLaw(const Shape& shape, std::uint64_t nonce) {
     return {};
   };
   law->group = [](const Claim& claim) { return NodeHash(claim.receipt.log.root, claim.receipt.final_state_root); };
-  law->contradict = [](const Claim&, const Claim&) { return true; };
-  law->dispute = [nonce](std::vector<Digest> receipts) {
-    DisputeName name{.receipts = std::move(receipts)};
-    for (std::size_t i = 0; i < 8; ++i) name.nonce.bytes[i] = static_cast<std::uint8_t>(nonce >> (8 * i));
-    return DisputeId(std::move(name));
+  law->contradict = [exact = !options.pair](const Claim&, const Claim&) { return exact; };
+  law->dispute = [options](std::vector<Digest> receipts) {
+    return DisputeId(
+        {.job = {}, .referee = options.referee, .receipts = std::move(receipts), .nonce = options.nonce, .pair = options.pair});
   };
   law->is_signed = [](const Answer& answer, ByteSpan question, const VerifyKey& key) {
     return answer.signature == Sign(HashBytes(question), answer.body, key);

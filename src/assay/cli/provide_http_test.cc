@@ -37,12 +37,13 @@ class ProvideHttpTest : public testing::Test {
   static dispute::Docket MakeDocket() {
     const auto anybody = [](ByteSpan, const Signature&, const dispute::KeyPoint&) { return true; };
     const dispute::Budget much{.work = {.steps_run = 9, .steps_traced = 9, .batches_loaded = 9}, .bytes = 9'999'999};
-    return dispute::Docket({.job = {},
-                            .receipt = HashBytes(AsBytes("own")),
-                            .contradicts = [](const std::string&) -> Status { return {}; },
-                            .is_opened = anybody,
-                            .is_asked = anybody},
-                           {.bout = much, .open_to_all = much});
+    return dispute::Docket(
+        {.job = {},
+         .receipt = HashBytes(AsBytes("own")),
+         .contradicts = [](const std::string&) -> Status { return {}; },
+         .is_opened = anybody,
+         .is_asked = [](ByteSpan, const Digest&, const Signature&, const dispute::KeyPoint&) { return true; }},
+        {.bout = much, .open_to_all = much});
   }
   // The dispute's id.
   Digest Open() {

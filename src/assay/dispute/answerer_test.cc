@@ -84,7 +84,8 @@ class AnswererTest : public testing::Test {
                      return {};
                    },
                    .is_opened = by,
-                   .is_asked = by},
+                   .is_asked = [](ByteSpan, const Digest&, const Signature& signature,
+                                  const KeyPoint& key) { return signature == By(key); }},
                   std::move(options));
   }
   static Opening OpeningOf(std::uint8_t number, const KeyPoint& referee = kReferee) {
@@ -282,8 +283,15 @@ TEST(AnswererOfARun, AnswersProveThemselves) {
   opening.shown = SignReceipt(other, liar);
   const auto dispute = open();
   ASSERT_TRUE(dispute) << dispute.error().why;
+  const Bytes first = Encode(*dispute, LeavesQuestion{{.kind = TreeKind::kLog}, {{0, 1}}});
+  for (const Digest& other_receipt : {HashBytes(AsBytes(opening.shown)), Digest{}}) {
+    const auto answer = answerer.Answer(SignQuestion(first, other_receipt, referee));
+    ASSERT_FALSE(answer) << "it was put to somebody else";
+    EXPECT_EQ(answer.error().kind, Answerer::Failure::Kind::kForbidden);
+  }
   const auto ask = [&](const Question& question) {
-    const auto answer = answerer.Answer(SignQuestion(Encode(*dispute, question), referee));
+    const auto answer =
+        answerer.Answer(SignQuestion(Encode(*dispute, question), HashBytes(AsBytes(account->receipt())), referee));
     EXPECT_TRUE(answer) << answer.error().why;
     return answer ? DecodeAnswer(*answer).value().body : Bytes{};
   };

@@ -95,6 +95,7 @@ class Line {
   struct Site {
     const Law& law;
     const Claim& claim;
+    Digest receipt;         // the hash of the one that this peer hands out
     const SigningKey* key;  // the referee's
     Inbox& inbox;
   };
@@ -152,7 +153,7 @@ class Line {
       if (auto opened = peer_.Open(opening_, left_ms); !opened) return tl::unexpected(opened.error());
       open_ = true;
     }
-    const Bytes signed_question = site_.key != nullptr ? SignQuestion(send.question, *site_.key) : send.question;
+    const Bytes signed_question = site_.key != nullptr ? SignQuestion(send.question, site_.receipt, *site_.key) : send.question;
     FromPeer<Bytes> answer = peer_.Answer(signed_question, left_ms);
     if (answer)
       return Signed(*answer, send) ? answer
@@ -330,7 +331,7 @@ Result<Arbitration> Arbitrate(std::vector<std::unique_ptr<Peer>> peers, const Ar
   const std::vector<Bytes> openings = OpeningsFor(*law, options, result.claims, receipts, referee.record());
   const std::vector<std::size_t> parties = PartiesBehind(result.claims);
   for (std::size_t i = 0; i < peers.size(); ++i) {
-    const Line::Site site{*law, referee.claims()[parties[i]], options.key, inbox};
+    const Line::Site site{*law, referee.claims()[parties[i]], referee.claims()[i].receipt_hash, options.key, inbox};
     lines.emplace_back(static_cast<ProviderId>(parties[i]), *peers[i], openings[parties[i]], site);
   }
   std::vector<Action> actions = referee.Handle(Started{NowMs()});

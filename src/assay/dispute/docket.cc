@@ -63,8 +63,8 @@ tl::expected<Digest, Denied> Docket::Open(const SignedOpening& message) {
 tl::expected<bool, Denied> Docket::Admit(const Digest& dispute, ByteSpan question, const Signature& signature, bool free) {
   const Dispute* open = Find(dispute);
   if (open == nullptr) return tl::unexpected(Denied{Denial::kNotOpen, "this dispute is not open here"});
-  if (!own_.is_asked(question, signature, open->referee)) {
-    return tl::unexpected(Denied{Denial::kForbidden, "the question is not signed by the dispute's referee"});
+  if (!own_.is_asked(question, own_.receipt, signature, open->referee)) {
+    return tl::unexpected(Denied{Denial::kForbidden, "the question is not signed by the dispute's referee for us"});
   }
   if (free) return open->pinned;
   if (!open->budget.Covers(open->spent)) return tl::unexpected(Denied{Denial::kLater, "this dispute has used up its budget"});

@@ -55,7 +55,7 @@ class Docket {
     std::function<Status(const std::string& receipt)>
         contradicts;  // whether this receipt is of the same job and says something else
     std::function<bool(ByteSpan opening, const Signature&, const KeyPoint&)> is_opened = IsOpenedBy;
-    std::function<bool(ByteSpan question, const Signature&, const KeyPoint&)> is_asked = IsAskedBy;
+    std::function<bool(ByteSpan question, const Digest& receipt, const Signature&, const KeyPoint&)> is_asked = IsAskedBy;
   };
 
   Docket(Own own, Options options);

@@ -20,12 +20,18 @@ Bytes MessageOf(std::string_view tag, ByteSpan bytes) {
   return out.Take();
 }
 
-bool IsSigned(std::string_view tag, ByteSpan bytes, const Signature& signature, const KeyPoint& key) {
-  return VerifyKey(kNobody, key).Verify(MessageOf(tag, bytes), signature);
+Bytes AskedMessageOf(ByteSpan question, const Digest& receipt) {
+  Bytes message = MessageOf(kAskedTag, question);
+  message.insert(message.end(), receipt.bytes.begin(), receipt.bytes.end());
+  return message;
 }
 
-Bytes WithSignature(std::string_view tag, Bytes bytes, const SigningKey& key) {
-  const Signature signature = key.Sign(MessageOf(tag, bytes));
+bool IsSigned(ByteSpan message, const Signature& signature, const KeyPoint& key) {
+  return VerifyKey(kNobody, key).Verify(message, signature);
+}
+
+Bytes WithSignature(Bytes bytes, ByteSpan message, const SigningKey& key) {
+  const Signature signature = key.Sign(message);
   bytes.insert(bytes.end(), signature.begin(), signature.end());
   return bytes;
 }
@@ -91,7 +97,9 @@ Bytes Encode(const Opening& opening) {
 
 Bytes SignOpening(const Opening& opening, const SigningKey& referee) {
   ASSAY_CHECK(opening.referee == referee.verify_key().point());
-  return WithSignature(kTag, Encode(opening), referee);
+  Bytes bytes = Encode(opening);
+  const Bytes message = MessageOf(kTag, bytes);
+  return WithSignature(std::move(bytes), message, referee);
 }
 
 Result<SignedOpening> DecodeOpening(ByteSpan message) {
@@ -101,11 +109,11 @@ Result<SignedOpening> DecodeOpening(ByteSpan message) {
 }
 
 bool IsOpenedBy(ByteSpan opening, const Signature& signature, const KeyPoint& referee) {
-  return IsSigned(kTag, opening, signature, referee);
+  return IsSigned(MessageOf(kTag, opening), signature, referee);
 }
 
-Bytes SignQuestion(ByteSpan question, const SigningKey& referee) {
-  return WithSignature(kAskedTag, Bytes(question.begin(), question.end()), referee);
+Bytes SignQuestion(ByteSpan question, const Digest& receipt, const SigningKey& referee) {
+  return WithSignature(Bytes(question.begin(), question.end()), AskedMessageOf(question, receipt), referee);
 }
 
 Result<SignedQuestion> SplitQuestion(ByteSpan message) {
@@ -113,8 +121,8 @@ Result<SignedQuestion> SplitQuestion(ByteSpan message) {
   return SignedQuestion{Bytes(split.bytes.begin(), split.bytes.end()), split.signature};
 }
 
-bool IsAskedBy(ByteSpan question, const Signature& signature, const KeyPoint& referee) {
-  return IsSigned(kAskedTag, question, signature, referee);
+bool IsAskedBy(ByteSpan question, const Digest& receipt, const Signature& signature, const KeyPoint& referee) {
+  return IsSigned(AskedMessageOf(question, receipt), signature, referee);
 }
 
 }  // namespace assay::dispute

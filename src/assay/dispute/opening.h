@@ -1,7 +1,7 @@
 // What a referee sends: the opening of a dispute, and questions under its signature (docs/formats/dispute.md). Value types; pure functions.
 //
-// A dispute belongs to the key that opened it: its id binds the key, and every question in it carries the key's signature. So who reads a question learns nothing by which it could
-// ask another.
+// A dispute belongs to the key that opened it: its id binds the key, and every question in it carries the key's signature for the provider that it is put to. So who reads a question learns
+// nothing by which it could ask another.
 #pragma once
 
 #include <cstdint>
@@ -40,13 +40,13 @@ struct SignedOpening {
 Result<SignedOpening> DecodeOpening(ByteSpan message);
 bool IsOpenedBy(ByteSpan opening, const Signature& signature, const KeyPoint& referee);
 
-// The question's bytes, then the signature over "assay/asked/2", 0x0a and their SHA-256.
-Bytes SignQuestion(ByteSpan question, const SigningKey& referee);
+// The question's bytes, then the signature over "assay/asked/2", 0x0a, their SHA-256 and that of the receipt of whom it is put to.
+Bytes SignQuestion(ByteSpan question, const Digest& receipt, const SigningKey& referee);
 struct SignedQuestion {
   Bytes question;
   Signature signature{};
 };
 Result<SignedQuestion> SplitQuestion(ByteSpan message);
-bool IsAskedBy(ByteSpan question, const Signature& signature, const KeyPoint& referee);
+bool IsAskedBy(ByteSpan question, const Digest& receipt, const Signature& signature, const KeyPoint& referee);
 
 }  // namespace assay::dispute

@@ -14,10 +14,10 @@ Referee::Referee(std::shared_ptr<const Law> law, std::vector<Claim> claims, cons
   TakeIn();
 }
 
-// Who claims the same under the same key takes part once; groups in the order of their first members.
+// Who claims the same under the same key takes part once. Groups and their members stand in the order of what they handed in, so that the order in which they were named decides nothing.
 void Referee::TakeIn() {
   std::map<std::array<std::uint8_t, 32>, std::vector<ProviderId>> keys;  // who takes part under it
-  std::map<Digest, std::uint32_t> groups;
+  std::map<Digest, std::vector<std::pair<Digest, ProviderId>>> groups;   // by what they claim: their receipts
   for (ProviderId id = 0; id < claims_->size(); ++id) {
     const Claim& claim = (*claims_)[id];
     ProviderRecord& provider = record_.providers[id];
@@ -30,22 +30,30 @@ void Referee::TakeIn() {
       record_.receipts.push_back(claim.receipt_hash);
     }
     std::vector<ProviderId>& before = keys[claim.signer.point()];
-    const auto same =
-        std::ranges::find_if(before, [&](ProviderId other) { return law_->group((*claims_)[other]) == law_->group(claim); });
+    const Digest group = law_->group(claim);
+    const auto same = std::ranges::find_if(before, [&](ProviderId other) { return law_->group((*claims_)[other]) == group; });
     if (same != before.end()) {
       provider.standing = Standing::kRepeated;
       provider.why = fmt::format("claims the same as provider {} under the same key", *same);
       continue;
     }
-    const auto next = static_cast<std::uint32_t>(record_.groups.size());
-    const auto [group, fresh] = groups.emplace(law_->group(claim), next);
-    if (fresh) record_.groups.emplace_back();
-    provider.group = group->second;
-    record_.groups[group->second].push_back(id);
-    for (const ProviderId other : before) {
-      if (law_->contradict((*claims_)[other], claim)) Equivocal(other, id);
-    }
+    groups[group].emplace_back(claim.receipt_hash, id);
     before.push_back(id);
+  }
+  for (auto& [group, members] : groups) {
+    std::ranges::sort(members);
+    record_.groups.emplace_back();
+    for (const auto& [receipt, id] : members) {
+      record_.providers[id].group = static_cast<std::uint32_t>(record_.groups.size() - 1);
+      record_.groups.back().push_back(id);
+    }
+  }
+  for (const auto& [key, ids] : keys) {
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        if (law_->contradict((*claims_)[ids[j]], (*claims_)[ids[i]])) Equivocal(ids[j], ids[i]);
+      }
+    }
   }
   record_.dispute = law_->dispute(record_.receipts);
   bracket_ = Bracket(static_cast<std::uint32_t>(record_.groups.size()));

@@ -1,0 +1,87 @@
+#include "meter.h"
+
+#include <algorithm>
+
+namespace assay::dispute {
+namespace {
+
+// True when it is another than the last, which it takes the place of.
+template <class T>
+bool Replaces(std::optional<T>& kept, const T& wanted) {
+  if (kept == wanted) return false;
+  kept = wanted;
+  return true;
+}
+
+}  // namespace
+
+void Meter::GoTo(std::int64_t step) {
+  std::int64_t from = step / every_ * every_;  // a snapshot, or the start
+  for (const auto& held : {at_, before_}) {
+    if (held && *held <= step) from = std::max(from, *held);
+  }
+  work_.steps_run += step - from;
+  at_ = step;
+}
+
+void Meter::State(std::int64_t step) {
+  if (at_ != step && before_ != step) GoTo(step);
+}
+
+void Meter::Observe(std::int64_t step) {
+  GoTo(step - 1);
+  before_ = step - 1;
+  ++work_.steps_traced;
+  at_ = step;
+}
+
+void Meter::States(std::int64_t entry) {
+  if (!Replaces(states_, entry)) return;
+  const std::int64_t from = (entry - 1) * every_, to = std::min(steps_, entry * every_);
+  GoTo(from);
+  work_.steps_run += to - from;
+  at_ = to;
+}
+
+void Meter::Trace(std::int64_t step) {
+  if (Replaces(trace_, step)) Observe(step);
+}
+
+void Meter::Capture(std::int64_t step, std::uint32_t node) {
+  if (Replaces(capture_, std::pair(step, node))) Observe(step);
+}
+
+void Meter::Batches(std::int64_t entry) {
+  if (Replaces(batches_, entry)) work_.batches_loaded += std::min(steps_, entry * every_) - (entry - 1) * every_;
+}
+
+void Meter::Batch(std::int64_t step) {
+  if (Replaces(batch_, step)) ++work_.batches_loaded;
+}
+
+void Meter::Tree(const TreeName& tree, bool content) {
+  switch (tree.kind) {
+    case TreeKind::kStates: return States(tree.at);
+    case TreeKind::kTrace: return Trace(tree.at);
+    case TreeKind::kState:
+      if (Replaces(state_, tree.at)) State(tree.at);
+      return;
+    case TreeKind::kStateTensor: return State(tree.at);
+    case TreeKind::kBatches: return Batches(tree.at);
+    case TreeKind::kBatch:
+    case TreeKind::kBatchField: return Batch(tree.at);
+    // The hashes of what nodes gave are part of the trace.
+    case TreeKind::kInput:
+    case TreeKind::kOutput: return content || tree.kind == TreeKind::kInput ? Capture(tree.at, tree.node) : Trace(tree.at);
+    default: return;
+  }
+}
+
+void Meter::Answer(const Question& question) {
+  if (const auto* commit = std::get_if<CommitQuestion>(&question)) Tree(commit->tree, false);
+  if (const auto* expand = std::get_if<ExpandQuestion>(&question)) Tree(expand->tree, false);
+  if (const auto* leaves = std::get_if<LeavesQuestion>(&question)) Tree(leaves->tree, true);
+  if (const auto* parts = std::get_if<PartsQuestion>(&question)) Capture(parts->step, parts->node);
+}
+
+}  // namespace assay::dispute

@@ -1,0 +1,39 @@
+// Meter: what answering costs a provider that keeps no more than the newest of each sort: a state, the states of one entry, one traced step, one captured node, one batch. It counts as
+// RunAccount does, which keeps more where it has room, so this is the most that answering can cost. Not synchronised.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "assay/dispute/account.h"
+
+namespace assay::dispute {
+
+class Meter {
+ public:
+  // Snapshots and entries are `every` steps apart.
+  Meter(std::int64_t steps, std::int64_t every) : steps_(steps), every_(every) {}
+
+  const Work& work() const { return work_; }
+  void Answer(const Question& question);  // that there is an answer to
+
+ private:
+  void Tree(const TreeName& tree, bool content);
+  void GoTo(std::int64_t step);
+  void State(std::int64_t step);
+  void Observe(std::int64_t step);
+  void States(std::int64_t entry);
+  void Trace(std::int64_t step);
+  void Capture(std::int64_t step, std::uint32_t node);
+  void Batches(std::int64_t entry);
+  void Batch(std::int64_t step);
+
+  std::int64_t steps_, every_;
+  std::optional<std::int64_t> at_, before_;  // states at hand: where it stands, and before the step that was observed last
+  std::optional<std::int64_t> states_, trace_, batches_, batch_, state_;
+  std::optional<std::pair<std::int64_t, std::uint32_t>> capture_;
+  Work work_;
+};
+
+}  // namespace assay::dispute
