@@ -15,8 +15,8 @@ Digest DigestOf(std::uint8_t first) {
 std::vector<LogEntry> LogOf(const EntryRules& rules, const Digest& trajectory) {
   std::vector<LogEntry> entries;
   Digest previous = trajectory;
-  for (std::int64_t i = 0; i < rules.entries(); ++i) {
-    LogEntry entry{.step = StepOfEntry(i, rules.commit_every, rules.steps),
+  for (std::int64_t i = 0; i < rules.schedule.entries(); ++i) {
+    LogEntry entry{.step = rules.schedule.StepOfEntry(i),
                    .state_root = DigestOf(static_cast<std::uint8_t>(i)),
                    .batch_root = i == 0 ? BatchRootOfSteps({}) : DigestOf(7),
                    .loss_bits = i == 0 ? 0u : 5u,
@@ -30,7 +30,7 @@ std::vector<LogEntry> LogOf(const EntryRules& rules, const Digest& trajectory) {
 
 TEST(EntryRules, AcceptWhatTrainingWritesAndNothingElse) {
   for (const bool rounded : {false, true}) {
-    const EntryRules rules{.commit_every = 4, .steps = 10, .rounded = rounded};
+    const EntryRules rules{.schedule = {.commit_every = 4, .steps = 10}, .rounded = rounded};
     const std::vector<LogEntry> entries = LogOf(rules, DigestOf(1));
     ASSERT_EQ(entries.size(), 4u);
     EXPECT_FALSE(FindWrongEntry(rules, entries, DigestOf(1)));
