@@ -27,7 +27,7 @@ Result<Bytes> BodyOf(Account& account, const Question& question) {
   try {
     return AnswerFrom(account, question);
   } catch (const std::bad_alloc& error) {
-    return Err("out of memory: {}", error.what());
+    return tl::unexpected(Error{fmt::format("out of memory: {}", error.what()), true});
   }
 }
 
@@ -118,7 +118,8 @@ Answerer::Outcome<Bytes> Answerer::Answer(ByteSpan message) {
   const Work after = account_.work();
   lock.lock();
   docket_.Charge(addressed->dispute, CostOf(before, after, free || !body ? 0 : body->size()));
-  if (!body) return Fail(Failure::Kind::kLater, body.error().message);
+  // What the job does not have it will never have; what failed here may go well another time.
+  if (!body) return Fail(body.error().system ? Failure::Kind::kLater : Failure::Kind::kMalformed, body.error().message);
   Bytes answer = Encode(Sign(split->question, std::move(*body), key_));
   answers_.Put(hash, answer, answer.size());
   return answer;

@@ -213,7 +213,7 @@ TEST_F(AnswererTest, SignsNothingUnderWhatIsNoQuestion) {
 TEST_F(AnswererTest, WhatItDoesNotHaveIsNotSigned) {
   Answerer answerer(account, key, MakeDocket());
   const Digest dispute = Open(answerer, 1);
-  EXPECT_EQ(KindOf(Send(answerer, dispute, SamplesQuestion{.step = 1, .begin = 0, .end = 1})), Kind::kLater);
+  EXPECT_EQ(KindOf(Send(answerer, dispute, SamplesQuestion{.step = 1, .begin = 0, .end = 1})), Kind::kMalformed);
   const auto disk = Send(answerer, dispute, CommitQuestion{{.kind = TreeKind::kStates, .at = 1}});
   ASSERT_FALSE(disk);
   EXPECT_EQ(disk.error().why, "the disk failed");
