@@ -60,7 +60,7 @@ Simulated SimulateToy(std::uint64_t seed) {
   const toy::Shape shape = SomeShape(dice);
   Runs runs;
   runs.push_back(std::make_unique<toy::Run>(shape, std::vector<toy::Fault>{}));
-  const bool rivals = dice.One(50);
+  const bool rivals = dice.One(24);
   if (rivals) AddRivals(shape, runs, dice);
   for (std::uint64_t lies = rivals ? 0 : 1 + dice.Below(4); lies > 0; --lies) {
     std::vector<toy::Fault> faults{SomeFault(shape, dice)};
