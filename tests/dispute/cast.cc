@@ -29,7 +29,8 @@ void FillIn(Scenario& scenario, std::size_t most, Dice& dice) {
   const std::size_t honest = 1 + (dice.One(4) ? dice.Below(3) : 0);
   for (std::size_t i = 0; i < honest; ++i) actors.push_back({.key = key++});
   const bool crowd = dice.One(40);
-  const std::size_t liars = 1 + dice.Below(crowd ? most : std::min(most, std::max<std::size_t>(7, stage.runs())));
+  const std::size_t few = std::min<std::size_t>(most, 7);
+  const std::size_t liars = 1 + dice.Below(crowd ? most : dice.One(16) ? std::clamp(stage.runs(), few, most) : few);
   const std::size_t claim = 1 + dice.Below(stage.runs() - 1);
   const std::vector<std::size_t> alike = crowd ? Alike(stage, claim) : std::vector<std::size_t>{};
   for (std::size_t i = 0; i < liars; ++i) {

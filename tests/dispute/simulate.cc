@@ -17,27 +17,28 @@ class Tally {
  public:
   void Add(const Simulated& played) {
     ++disputes_;
-    for (const auto& [name, number] :
-         std::initializer_list<std::pair<const char*, std::size_t>>{{"events", played.events},
-                                                                    {"crashes", played.crashes},
-                                                                    {"of which restarts of honest parties", played.restarts},
-                                                                    {"matches", played.matches},
-                                                                    {"bouts", played.bouts},
-                                                                    {"receipts handed out by others", played.poses},
-                                                                    {"questions by strangers answered", played.deeds.answered},
-                                                                    {"questions by strangers denied", played.deeds.denied},
-                                                                    {"of which replays of the referee's", played.deeds.replays},
-                                                                    {"disputes refereed by strangers", played.deeds.games},
-                                                                    {"of which evidence judged", played.judged},
-                                                                    {"edits judged", played.edits},
-                                                                    {"of which no evidence", played.invalid},
-                                                                    {"of which convicting fewer", played.less},
-                                                                    {"of which convicting as many", played.same},
-                                                                    {"of which convicting more", played.more},
-                                                                    {"games in another order", played.reordered},
-                                                                    {"honest parties silenced by strangers", played.silenced},
-                                                                    {"honest parties convicted", played.honest_convicted},
-                                                                    {"wrong verdicts", played.wrong_verdicts}}) {
+    for (const auto& [name, number] : std::initializer_list<std::pair<const char*, std::size_t>>{
+             {"events", played.events},
+             {"crashes", played.crashes},
+             {"of which restarts of honest parties", played.restarts},
+             {"matches", played.matches},
+             {"bouts", played.bouts},
+             {"receipts handed out by others", played.poses},
+             {"questions by strangers answered", played.deeds.answered},
+             {"questions by strangers denied", played.deeds.denied},
+             {"of which replays of the referee's", played.deeds.replays},
+             {"answers that strangers asked for themselves", played.deeds.learnt},
+             {"disputes refereed by strangers", played.deeds.games},
+             {"of which evidence judged", played.judged},
+             {"edits judged", played.edits},
+             {"of which no evidence", played.invalid},
+             {"of which convicting fewer", played.less},
+             {"of which convicting as many", played.same},
+             {"of which convicting more", played.more},
+             {"games in another order", played.reordered},
+             {"honest parties silenced by strangers", played.silenced},
+             {"honest parties convicted", played.honest_convicted},
+             {"wrong verdicts", played.wrong_verdicts}}) {
       if (disputes_ == 1) names_.push_back(name);
       numbers_[name] += number;
     }

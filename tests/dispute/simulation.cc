@@ -5,9 +5,8 @@
 #include <optional>
 #include <queue>
 
+#include "checks.h"
 #include "desk.h"
-#include "edits.h"
-#include "order.h"
 
 namespace assay::dispute {
 namespace {
@@ -38,7 +37,6 @@ class Simulation {
       if (actor.habit != Habit::kHonest) continue;
       address.desk = std::make_unique<Desk>(stage_, actor.key, actor.receipt, docket);
       desks.push_back(address.desk.get());
-      honest_.push_back(stage_.PointOf(actor.key));
     }
     strangers_.emplace(stage_, dice_, std::move(desks), loot_, scenario.pinned && scenario.second);
     lossy_ = dice_.Below(3);
@@ -62,8 +60,8 @@ class Simulation {
       now_ms_ = next.at;
       (*next.what)();
     }
-    Check();
     result_.deeds = strangers_->deeds();
+    Check();
     return std::move(result_);
   }
 
@@ -223,7 +221,7 @@ class Simulation {
         addresses_[id].opened = false;
         if (referee_) Carry(id, send);
       });
-    } else if (scenario_.pinned || answer.error().denial == Denial::kForbidden) {
+    } else if (scenario_.safe() || answer.error().denial == Denial::kForbidden) {
       Fail("the referee is denied an answer: " + answer.error().why);
     }
   }
@@ -337,155 +335,23 @@ class Simulation {
     if (dice_.One(2)) At(dice_.Ms(20'000), [this, id] { Crash(id); });
   }
 
-  // The end.
   void Convicted(std::string how) {
     ++result_.honest_convicted;
     Fail(std::move(how));
   }
-  void WrongVerdict(std::string how) {
-    ++result_.wrong_verdicts;
-    Fail(std::move(how));
-  }
 
   void Check() {
-    const Record& record = referee_->record();
-    result_.matches = record.matches.size();
-    for (const ProviderRecord& provider : record.providers) result_.standings.push_back(provider.standing);
-    for (const Actor& actor : scenario_.actors) result_.poses += actor.poses ? 1 : 0;
-    CheckStanding(record);
-    CheckMatches(record);
-    CheckBudgets(record);
-    CheckEvidence(record);
-    if (result_.problem.empty()) CheckEdits();
-    if (result_.problem.empty() && dice_.One(3)) {
-      ++result_.reordered;
-      if (std::string wrong = CheckOrder(stage_, scenario_.actors, options_, dice_); !wrong.empty())
-        WrongVerdict(std::move(wrong));
+    Ended ended{.scenario = scenario_,
+                .options = options_,
+                .record = referee_->record(),
+                .receipts = receipts_,
+                .loot = loot_,
+                .dice = dice_};
+    for (const Address& address : addresses_) {
+      ended.parties.push_back(address.party);
+      ended.desks.push_back(address.desk.get());
     }
-  }
-
-  void CheckStanding(const Record& record) {
-    std::optional<std::uint32_t> group;  // of the honest, if one of them was heard
-    for (ProviderId id = 0; id < addresses_.size(); ++id) {
-      if (!addresses_[id].desk) continue;
-      const ProviderRecord& provider = record.providers[addresses_[id].party];
-      if (IsGuilty(provider.standing))
-        return Convicted(fmt::format("the honest provider {} is {}: {}", id, ToString(provider.standing), provider.why));
-      if (provider.standing == Standing::kStanding) {
-        group = provider.group;
-      } else if (scenario_.pinned) {
-        return WrongVerdict(fmt::format("the honest provider {} is {}: {}", id, ToString(provider.standing), provider.why));
-      } else {
-        ++result_.silenced;
-      }
-    }
-    if (!group) return;
-    std::vector<std::optional<std::uint32_t>> groups;
-    std::vector<std::uint32_t> numbers;
-    for (ProviderId id = 0; id < addresses_.size(); ++id) {
-      const ProviderRecord& provider = record.providers[id];
-      groups.push_back(provider.group);
-      numbers.push_back(id);
-      if (provider.group && provider.group != group && provider.standing == Standing::kStanding) {
-        return WrongVerdict(fmt::format("provider {} claims something else and stands", id));
-      }
-    }
-    const std::string verdict = VerdictOf(result_.standings, groups, numbers, false);
-    const bool agree = record.groups.size() == 1;
-    const bool names = verdict.find_first_not_of("0123456789") == std::string::npos && groups[std::stoul(verdict)] == group;
-    if (agree ? verdict != "both" : !names) WrongVerdict("the verdict is " + verdict);
-  }
-
-  void CheckMatches(const Record& record) {
-    std::map<std::uint32_t, std::size_t> played;
-    for (const MatchRecord& match : record.matches) {
-      result_.rounds += match.rounds;
-      result_.bouts += match.bouts;
-      for (const std::uint32_t side : match.groups) ++played[side];
-    }
-    std::size_t most = 0;
-    while ((std::size_t{1} << most) < record.groups.size()) ++most;
-    for (const auto& [side, matches] : played) {
-      if (matches > most) Fail(fmt::format("group {} plays {} matches of {} groups", side, matches, record.groups.size()));
-    }
-    if (record.matches.size() + 1 > std::max<std::size_t>(1, record.groups.size())) Fail("too many matches");
-  }
-
-  void CheckBudgets(const Record& record) {
-    const auto bouts = static_cast<std::int64_t>(2 * std::max<std::size_t>(1, record.receipts.size() - 1));
-    const Budget stated = Times(bouts, stage_.bout());
-    for (ProviderId id = 0; id < addresses_.size(); ++id) {
-      if (!addresses_[id].desk || (!scenario_.pinned && result_.silenced > 0)) continue;
-      const Budget spent = addresses_[id].desk->spent(record.dispute);
-      const auto part = [&](auto of, auto all) {
-        result_.most_used = std::max(result_.most_used, static_cast<double>(of) / static_cast<double>(all));
-      };
-      part(spent.work.steps_run, stated.work.steps_run);
-      part(spent.work.steps_traced, stated.work.steps_traced);
-      part(spent.work.batches_loaded, stated.work.batches_loaded);
-      part(spent.bytes, stated.bytes);
-      if (result_.most_used > 1) {
-        return Fail(fmt::format(
-            "provider {} has run {} steps, traced {}, loaded {} and said {} bytes in a dispute of {} receipts", id,
-            spent.work.steps_run, spent.work.steps_traced, spent.work.batches_loaded, spent.bytes, record.receipts.size()));
-      }
-    }
-  }
-
-  // A judge finds what the referee found.
-  void CheckEvidence(const Record& record) {
-    if (!result_.problem.empty()) return;
-    const Evidence evidence = stage_.EvidenceOf(options_, receipts_, record);
-    const Result<Evidence> read = DecodeEvidence(Encode(evidence));
-    if (!read) return Fail(read.error().message);
-    const Result<Judgement> judgement = stage_.Judged(*read);
-    if (!judgement) return Fail(judgement.error().message);
-    for (const Judgement::Party& party : judgement->parties) {
-      const Standing standing = record.providers[party.number].standing;
-      if (party.standing != standing) return Fail(fmt::format("provider {} has another standing", party.number));
-      if (party.proven == (standing == Standing::kSilent))
-        return Fail(fmt::format("provider {} is {}: {}", party.number, ToString(standing), party.by));
-    }
-    for (const Evidence& theirs : loot_.evidence) {
-      ++result_.judged;
-      const Verdict verdict = Weighed(stage_, theirs, honest_);
-      if (!verdict.wrong.empty()) return Convicted("of a stranger's evidence " + verdict.wrong);
-      if (!verdict.valid) return Fail("a stranger's evidence is none");
-    }
-    loot_.evidence.push_back(evidence);
-  }
-
-  void CheckEdits() {
-    std::vector<Key> keys;
-    for (const Actor& actor : scenario_.actors) {
-      if (actor.habit != Habit::kHonest && !actor.poses) keys.push_back(actor.key);
-    }
-    for (Key key = kFirstPuppet; key < kKeys; ++key) keys.push_back(key);
-    for (ProviderId id = 0; id < addresses_.size(); ++id) Overhear(id);
-    Editor editor(stage_, dice_, loot_, std::move(keys));
-    const std::size_t guilty = Weighed(stage_, loot_.evidence.back(), honest_).guilty;
-    for (; result_.edits < scenario_.edits; ++result_.edits) {
-      const Verdict verdict = Weighed(stage_, editor.Edited(), honest_);
-      if (!verdict.wrong.empty()) return Convicted("of edited evidence " + verdict.wrong);
-      ++(!verdict.valid             ? result_.invalid
-         : verdict.guilty < guilty  ? result_.less
-         : verdict.guilty == guilty ? result_.same
-                                    : result_.more);
-    }
-  }
-
-  // Evidence shows what the honest have said to the referee.
-  void Overhear(ProviderId id) {
-    if (!addresses_[id].desk) return;
-    for (const Statement& statement : loot_.evidence.back().statements) {
-      for (const SignedBy& by : statement.by) {
-        if (loot_.evidence.back().parties[by.provider].receipt != receipts_[id]) continue;
-        loot_.answers.push_back({scenario_.actors[id].key,
-                                 referee_->record().dispute,
-                                 statement.question,
-                                 {.body = statement.body, .signature = by.signature}});
-      }
-    }
+    CheckPlay(ended, result_);
   }
 
   const Scenario& scenario_;
@@ -499,7 +365,6 @@ class Simulation {
   std::vector<Claim> claims_;
   std::vector<std::string> receipts_;
   std::vector<Address> addresses_;
-  std::vector<KeyPoint> honest_;
   Loot loot_;
   std::optional<Strangers> strangers_;
   std::optional<Referee> referee_;

@@ -40,8 +40,9 @@ struct Actor {
 struct Scenario {
   const Stage& stage;
   std::vector<Actor> actors{};
-  bool pinned = true;            // the honest name the referees that may ask them
-  bool second = false;           // and have named one that should not be
+  bool pinned = true;   // the honest name the referees that may ask them
+  bool second = false;  // and have named one that should not be
+  bool safe() const { return pinned && !second; }
   std::int64_t open_bouts = 16;  // what strangers get of each honest party that names nobody
   std::size_t edits = 20;
   std::size_t acts = 20;  // of strangers, at most
@@ -64,9 +65,9 @@ struct Simulated {
 
 // Plays it and checks what must hold in every play:
 // - no honest party is guilty: by the referee, by a judge of the evidence, of evidence that was edited, of evidence from hostile referees;
-// - where the honest have named the referee they stand, whoever claimed something else fell, and the verdict names their claim;
+// - where the honest have named the referee alone they stand, whoever claimed something else fell, the verdict names their claim, and strangers are told nothing;
 // - who stands does not depend on the order in which providers are listed;
-// - what the dispute costs an honest party is within its stated budget, and a named referee is never denied anything;
+// - there, what the dispute costs an honest party is within its stated budget, and the referee is never denied anything;
 // - a judge finds what the referee found.
 Simulated Simulate(const Scenario& scenario, std::uint64_t seed);
 

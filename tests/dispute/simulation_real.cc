@@ -38,7 +38,7 @@ Simulated SimulateReal(std::uint64_t seed) {
   Scenario scenario{.stage = StageOf(which < kJobs ? which : which - kJobs)};
   scenario.pinned = dice.One(2);
   scenario.open_bouts = static_cast<std::int64_t>(1 + dice.Below(16));
-  scenario.second = dice.One(4);
+  scenario.second = dice.One(8);
   scenario.edits = 4;
   scenario.acts = 12;
   scenario.games = dice.One(3) ? 1 : 0;

@@ -60,7 +60,7 @@ Simulated SimulateToy(std::uint64_t seed) {
   const toy::Shape shape = SomeShape(dice);
   Runs runs;
   runs.push_back(std::make_unique<toy::Run>(shape, std::vector<toy::Fault>{}));
-  const bool rivals = dice.One(20);
+  const bool rivals = dice.One(24);
   if (rivals) AddRivals(shape, runs, dice);
   for (std::uint64_t lies = rivals ? 0 : 1 + dice.Below(4); lies > 0; --lies) {
     std::vector<toy::Fault> faults{SomeFault(shape, dice)};
@@ -70,7 +70,7 @@ Simulated SimulateToy(std::uint64_t seed) {
   if (dice.One(4)) AddStories(shape, runs, dice);
   const ToyStage stage(shape, std::move(runs));
   Scenario scenario{.stage = stage, .pinned = dice.One(2), .open_bouts = static_cast<std::int64_t>(1 + dice.Below(16))};
-  scenario.second = dice.One(4);
+  scenario.second = dice.One(8);
   scenario.games = dice.One(2) ? 1 : 0;
   FillIn(scenario, kMostLiars, dice);
   return Simulate(scenario, seed);

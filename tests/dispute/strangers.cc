@@ -61,7 +61,9 @@ void Strangers::Open(Desk& desk) {
 
 void Strangers::AskAnything(Desk& desk, const Digest& dispute, Key referee) {
   const Bytes question = Encode(dispute, stage_.AnyQuestion(dice_));
+  const std::size_t before = deeds_.answered;
   Put(desk, question, stage_.SignQuestion(question, HashBytes(AsBytes(desk.receipt())), referee));
+  deeds_.learnt += deeds_.answered - before;
 }
 
 void Strangers::Act(const Digest& dispute) {
@@ -127,6 +129,7 @@ std::string Strangers::Referee() {
         const std::size_t before = loot_.answers.size();
         Put(*seat.desk, asked, stage_.SignQuestion(asked, HashBytes(AsBytes(seat.receipt)), referee));
         if (loot_.answers.size() == before) return {};
+        ++deeds_.learnt;
         return {Encode(loot_.answers.back().answer)};
       }
       Result<Bytes> body = stage_.Answer(seat.borrows ? dice_.Below(stage_.runs()) : seat.run, question);

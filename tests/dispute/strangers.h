@@ -37,6 +37,7 @@ inline constexpr Key kFirstPuppet = kKeys - kPuppets;
 struct Deeds {
   std::size_t answered = 0, denied = 0;  // questions that were put to the honest directly
   std::size_t replays = 0;               // of those, that the true referee had signed for somebody
+  std::size_t learnt = 0;                // answers to questions that it had not
   std::size_t games = 0;                 // disputes refereed
 };
 
