@@ -32,7 +32,8 @@ void ForEachStatement(Charge& charge, const F& visit) {
 }  // namespace
 
 Digest Editor::DisputeOf(const Evidence& evidence) const {
-  std::vector<Digest> receipts = evidence.others;
+  std::vector<Digest> receipts;
+  for (const std::string& other : evidence.others) receipts.push_back(HashBytes(AsBytes(other)));
   for (const Evidence::Party& party : evidence.parties) receipts.push_back(HashBytes(AsBytes(party.receipt)));
   const auto law =
       stage_.LawFor({.referee = evidence.referee, .nonce = evidence.nonce, .pair = evidence.pair, .unsigned_answers = {}});
@@ -225,8 +226,8 @@ void Editor::Relabel(Evidence& evidence) {
     case 2: evidence.pair = !evidence.pair; return;
     case 3:
       if (evidence.others.empty() || dice_.One(2)) {
-        evidence.others.push_back(HashBytes(AsBytes(dice_.Of(other.parties).receipt)));
-        std::ranges::sort(evidence.others, {}, &Digest::bytes);
+        evidence.others.push_back(dice_.Of(other.parties).receipt);
+        std::ranges::sort(evidence.others, {}, [](const std::string& receipt) { return HashBytes(AsBytes(receipt)).bytes; });
       } else {
         EraseAt(evidence.others, dice_.Below(evidence.others.size()));
       }

@@ -98,14 +98,19 @@ Evidence RealStage::EvidenceOf(const LawOptions& options, const std::vector<std:
 Result<Judgement> RealStage::Judged(const Evidence& evidence) const {
   const bool same = evidence.job == terms_->job_bytes() && evidence.program == terms_->program_bytes();
   if (!same || ++judged_ % kWholeJudgement == 0) return Judge(evidence);
-  std::vector<Claim> claims;
+  std::vector<Claim> claims, others;
   for (const Evidence::Party& party : evidence.parties) {
     const Result<Claim>& claim = Read(party.receipt);
     if (!claim) return tl::unexpected(claim.error());
     claims.push_back(*claim);
   }
+  for (const std::string& receipt : evidence.others) {
+    const Result<Claim>& claim = Read(receipt);
+    if (!claim) return tl::unexpected(claim.error());
+    others.push_back(*claim);
+  }
   return JudgeBy(*LawFor({.referee = evidence.referee, .nonce = evidence.nonce, .pair = evidence.pair, .unsigned_answers = {}}),
-                 claims, evidence);
+                 claims, evidence, others);
 }
 
 Question RealStage::AnyQuestion(Dice& dice) const {

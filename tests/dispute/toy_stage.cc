@@ -1,6 +1,7 @@
 #include "toy_stage.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 namespace assay::dispute {
@@ -33,26 +34,30 @@ Evidence ToyStage::EvidenceOf(const LawOptions& options, const std::vector<std::
   Evidence evidence = RenumberedEvidence(record, numbers);
   evidence.referee = options.referee;
   evidence.nonce = options.nonce;
-  evidence.others = record.receipts;
+  std::map<Digest, std::string> others;
   std::size_t place = 0;
   for (std::size_t i = 0; i < receipts.size(); ++i) {
-    if (!TakesPart(record.providers[i].standing)) continue;
-    evidence.parties[place++].receipt = receipts[i];
-    std::erase(evidence.others, HashBytes(AsBytes(receipts[i])));
+    if (TakesPart(record.providers[i].standing)) evidence.parties[place++].receipt = receipts[i];
+    if (record.providers[i].standing == Standing::kRepeated) others.emplace(HashBytes(AsBytes(receipts[i])), receipts[i]);
   }
-  std::ranges::sort(evidence.others, {}, &Digest::bytes);
+  for (const Evidence::Party& party : evidence.parties) others.erase(HashBytes(AsBytes(party.receipt)));
+  for (auto& [hash, receipt] : others) evidence.others.push_back(std::move(receipt));
   return evidence;
 }
 
 Result<Judgement> ToyStage::Judged(const Evidence& evidence) const {
-  std::vector<Claim> claims;
+  std::vector<Claim> claims, others;
   for (const Evidence::Party& party : evidence.parties) {
     ASSAY_ASSIGN(Claim claim, toy::OpenReceipt(party.receipt));
     claims.push_back(std::move(claim));
   }
+  for (const std::string& receipt : evidence.others) {
+    ASSAY_ASSIGN(Claim claim, toy::OpenReceipt(receipt));
+    others.push_back(std::move(claim));
+  }
   const auto law =
       LawFor({.referee = evidence.referee, .nonce = evidence.nonce, .pair = evidence.pair, .unsigned_answers = {}});
-  return JudgeBy(*law, claims, evidence);
+  return JudgeBy(*law, claims, evidence, others);
 }
 
 Question ToyStage::AnyQuestion(Dice& dice) const {

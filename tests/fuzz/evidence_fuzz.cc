@@ -100,12 +100,10 @@ void SignAsLiar(Evidence& evidence, const Originals& originals) {
     ASSAY_CHECK(claim.has_value());
     claims.push_back(std::move(*claim));
   }
-  DisputeName name{.job = originals.stage.honest.terms().id(),
-                   .referee = evidence.referee,
-                   .receipts = evidence.others,
-                   .nonce = evidence.nonce,
-                   .pair = evidence.pair};
+  DisputeName name{
+      .job = originals.stage.honest.terms().id(), .referee = evidence.referee, .nonce = evidence.nonce, .pair = evidence.pair};
   for (const Claim& claim : claims) name.receipts.push_back(claim.receipt_hash);
+  for (const std::string& other : evidence.others) name.receipts.push_back(HashBytes(AsBytes(other)));
   const Digest id = DisputeId(std::move(name));
   for (Statement& statement : evidence.statements) {
     for (SignedBy& by : statement.by) {

@@ -50,7 +50,7 @@ TEST_F(Following, TheReceiptNamesWhoIsFollowed) {
   EXPECT_EQ(AuditOf(scratch_ / "second", prepared_, trainer_).verdict, Verdict::kVerified);
   EXPECT_EQ(Fsck(scratch_ / "second", follower_.pool, {})->verdict, FsckVerdict::kWhole);
   ASSERT_TRUE(RemoveFile(scratch_ / "second/follows"));
-  EXPECT_EQ(AuditOf(scratch_ / "second", prepared_, trainer_).verdict, Verdict::kRefuted);
+  EXPECT_EQ(AuditOf(scratch_ / "second", prepared_, trainer_).verdict, Verdict::kDamaged);
   EXPECT_EQ(Fsck(scratch_ / "second", follower_.pool, {})->verdict, FsckVerdict::kDamaged);
 }
 

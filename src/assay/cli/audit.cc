@@ -271,7 +271,9 @@ void AddAudit(Arguments& app, Command& command) {
       "\n"
       "Example: assay audit runs/mlp --job mlp.toml --signer provider.pub --sample 10%");
   sub.Option("run", options->run, "Run directory").Required().Type("RUN");
-  sub.Option("--job", options->job, "The job that was asked for, as a file or the 64 hex digits of its id; a run of another is refuted").Type("JOB");
+  sub.Option("--job", options->job,
+             "The job that was asked for, as a file or the 64 hex digits of its id; a run of another is refuted")
+      .Type("JOB");
   sub.Option("--signer", options->signer, "Public key, or file with it, of who was asked; another signer is refuted")
       .Type("KEY");
   sub.Option("--data", options->data, "Data file or folder instead of the job's").Type("PATH");

@@ -74,6 +74,15 @@ std::string LabelOf(const dispute::Arbitration& result, std::size_t party) {
   return std::to_string(result.numbers[party]);
 }
 
+// The first provider that claims the same under the same key.
+std::size_t FirstOf(const dispute::Arbitration& result, std::size_t party) {
+  const dispute::Claim& claim = result.claims[party];
+  const auto same = std::ranges::find_if(result.claims, [&](const dispute::Claim& other) {
+    return other.signer.point() == claim.signer.point() && GroupOf(other) == GroupOf(claim);
+  });
+  return static_cast<std::size_t>(same - result.claims.begin());
+}
+
 // The judgement's view of those who took part, and those who did not.
 VerdictView Viewed(const DisputeOptions& options, const dispute::Arbitration& result, const dispute::Judgement& judgement) {
   using dispute::Standing;
@@ -88,10 +97,10 @@ VerdictView Viewed(const DisputeOptions& options, const dispute::Arbitration& re
     if (provider.standing == Standing::kRefused) view.refused.push_back(named);
     if (provider.standing == Standing::kRepeated) {
       // It shares the fate of the one whose claim it repeats.
+      const std::string first = LabelOf(result, FirstOf(result, i));
       for (auto* list : {&view.standing, &view.convicted, &view.misled, &view.absent}) {
-        const auto same = std::ranges::find(*list, named.key, &NamedParty::key);
-        if (same == list->end()) continue;
-        list->push_back(named);
+        if (std::ranges::find(*list, first, &NamedParty::label) == list->end()) continue;
+        list->push_back({named.label, named.name, named.key, fmt::format("claims the same as {} under the same key", first)});
         break;
       }
     }
@@ -182,8 +191,8 @@ void ExplainRuns(const PreparedJob& prepared, const Compute& compute, VerdictVie
 // Said before anything is asked: a verdict must not be lost for want of a place.
 Status CheckWritable(const std::string& path) {
   const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
-  if (IsDirectory(path) || !IsDirectory(folder.string()))
-    return Err("--evidence {}: expected a file in a folder that exists", path);
+  const bool other = std::filesystem::exists(path) && !std::filesystem::is_regular_file(path);
+  if (other || !IsDirectory(folder.string())) return Err("--evidence {}: expected a file in a folder that exists", path);
   return {};
 }
 
@@ -287,6 +296,7 @@ Result<int> DisputeProviders(const DisputeOptions& options) {
 }
 
 Result<int> RunDispute(const DisputeOptions& options) {
+  if (!(options.patience_s >= 0.1f && options.rerun_s >= 0)) return Err("--patience and --rerun: expected numbers of seconds");
   return options.providers.empty() ? DisputeRuns(options) : DisputeProviders(options);
 }
 

@@ -30,6 +30,9 @@ HttpResponse Failed(const dispute::Answerer::Failure& failure) {
     case Kind::kMalformed: return TextResponse(400, failure.why);
     case Kind::kForbidden: return TextResponse(403, failure.why);
     case Kind::kNotOpen: return TextResponse(409, failure.why);
+    case Kind::kFailed:
+      fmt::print(stderr, "assay: {}\n", failure.why);  // what strangers are not told
+      return TextResponse(503, "this machine failed; ask again");
     case Kind::kLater: break;
   }
   return TextResponse(503, failure.why);
@@ -82,11 +85,12 @@ Status ServeAccount(dispute::RunAccount& account, const SigningKey& key, const P
                    options, [&](const HttpRequest& request) { return RespondAsProvider(request, account, answerer); },
                    [&](const HttpRequest& request) { return RespondWithDocument(request, account); }));
   if (terms.referees.empty()) {
-    fmt::print("open to any referee, for {} bouts in all; --referee KEY.pub names who may ask and is never used up by others\n",
+    fmt::print(stderr,
+               "open to any referee, for {} bouts in all; --referee KEY.pub names who may ask and is never used up by others\n",
                terms.open_to_all);
   }
-  fmt::print("a bout costs at most {} steps run again, {} of them node by node, and {} bytes of answers\n", bout.work.steps_run,
-             bout.work.steps_traced, bout.bytes);
+  fmt::print(stderr, "a bout costs at most {} steps run again, {} of them node by node, and {} bytes of answers\n",
+             bout.work.steps_run, bout.work.steps_traced, bout.bytes);
   fmt::print("listening on {}\n", server->url());
   std::fflush(stdout);
   while (interrupt.signal() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));

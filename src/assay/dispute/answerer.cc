@@ -119,7 +119,7 @@ Answerer::Outcome<Bytes> Answerer::Answer(ByteSpan message) {
   lock.lock();
   docket_.Charge(addressed->dispute, CostOf(before, after, free || !body ? 0 : body->size()));
   // What the job does not have it will never have; what failed here may go well another time.
-  if (!body) return Fail(body.error().system ? Failure::Kind::kLater : Failure::Kind::kMalformed, body.error().message);
+  if (!body) return Fail(body.error().system ? Failure::Kind::kFailed : Failure::Kind::kMalformed, body.error().message);
   Bytes answer = Encode(Sign(split->question, std::move(*body), key_));
   answers_.Put(hash, answer, answer.size());
   return answer;

@@ -26,9 +26,9 @@ class Answerer {
   // Both must outlive it. Whether the key is that of the account's receipt is the caller's to know.
   Answerer(Account& account, const SigningKey& key, Docket docket, const AnswererOptions& options = {});
 
-  // What was wrong with a message, and whether it can ever be right.
+  // What was wrong with a message, and whether it can ever be right. kFailed: this machine failed, and why is nobody else's business.
   struct Failure {
-    enum class Kind : std::uint8_t { kMalformed, kNotOpen, kForbidden, kLater } kind{};
+    enum class Kind : std::uint8_t { kMalformed, kNotOpen, kForbidden, kLater, kFailed } kind{};
     std::string why;
   };
   template <class T>

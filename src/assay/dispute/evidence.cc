@@ -1,6 +1,7 @@
 #include "assay/dispute/evidence.h"
 
 #include <algorithm>
+#include <map>
 
 #include "assay/base/check.h"
 
@@ -206,13 +207,14 @@ Status ReadParties(ByteReader& in, Evidence& evidence) {
 
 Status ReadOthers(ByteReader& in, Evidence& evidence) {
   ASSAY_ASSIGN(const std::uint32_t others, in.U32());
-  if (others > in.remaining() / 32) return Err("evidence: {} hashes of receipts in {} bytes", others, in.remaining());
+  if (others > kMaxEvidenceProviders)
+    return Err("evidence: {} other receipts, expected at most {}", others, kMaxEvidenceProviders);
   for (std::uint32_t i = 0; i < others; ++i) {
-    ASSAY_ASSIGN(const ByteSpan bytes, in.Raw(32));
-    Digest other;
-    std::ranges::copy(bytes, other.bytes.begin());
-    if (i > 0 && !(evidence.others.back().bytes < other.bytes)) return Err("evidence: hashes of receipts are not ascending");
-    evidence.others.push_back(other);
+    ASSAY_ASSIGN(std::string other, in.String());
+    if (i > 0 && !(HashBytes(AsBytes(evidence.others.back())).bytes < HashBytes(AsBytes(other)).bytes)) {
+      return Err("evidence: other receipts are not in the order of their hashes");
+    }
+    evidence.others.push_back(std::move(other));
   }
   return {};
 }
@@ -264,14 +266,14 @@ Evidence MakeEvidence(const Terms& terms, const LawOptions& options, std::span<c
   evidence.referee = options.referee;
   evidence.nonce = options.nonce;
   evidence.pair = options.pair;
-  evidence.others = record.receipts;
+  std::map<Digest, std::string> others;
   std::size_t place = 0;
   for (std::size_t i = 0; i < receipts.size(); ++i) {
-    if (!TakesPart(record.providers[i].standing)) continue;
-    evidence.parties[place++].receipt = receipts[i];
-    std::erase(evidence.others, HashBytes(AsBytes(receipts[i])));
+    if (TakesPart(record.providers[i].standing)) evidence.parties[place++].receipt = receipts[i];
+    if (record.providers[i].standing == Standing::kRepeated) others.emplace(HashBytes(AsBytes(receipts[i])), receipts[i]);
   }
-  std::ranges::sort(evidence.others, {}, &Digest::bytes);
+  for (const Evidence::Party& party : evidence.parties) others.erase(HashBytes(AsBytes(party.receipt)));
+  for (auto& [hash, receipt] : others) evidence.others.push_back(std::move(receipt));
   return evidence;
 }
 
@@ -290,7 +292,7 @@ Bytes Encode(const Evidence& evidence) {
     out.U8(party.unsigned_answers ? 1 : 0);
   }
   out.U32(static_cast<std::uint32_t>(evidence.others.size()));
-  for (const Digest& other : evidence.others) out.Raw(other.bytes);
+  for (const std::string& other : evidence.others) out.String(other);
   out.U32(static_cast<std::uint32_t>(evidence.statements.size()));
   for (const Statement& statement : evidence.statements) WriteStatement(statement, out);
   out.U32(static_cast<std::uint32_t>(evidence.charges.size()));

@@ -35,8 +35,8 @@ struct Evidence {
     bool unsigned_answers = false;  // computed by the referee from a copy of the run; its signatures are zero. Convicts nobody
   };
   std::vector<Party> parties{};
-  std::vector<Digest>
-      others{};  // hashes of receipts in which a party claims the same once more; ascending. The dispute's id names them too
+  // Receipts in which a party claims the same once more, by ascending hash. The dispute's id names them too.
+  std::vector<std::string> others{};
   std::vector<Statement> statements{};
   std::vector<Charge> charges{};
 };
@@ -72,6 +72,7 @@ struct Judgement {
 // `start`: the starting weights of a job that takes them from a file, from whoever has it.
 Result<Judgement> Judge(const Evidence& evidence, const StartingBytes& start = {});
 // The same under another law, whose claims have been opened.
-Result<Judgement> JudgeBy(const Law& law, std::span<const Claim> claims, const Evidence& evidence);
+Result<Judgement> JudgeBy(const Law& law, std::span<const Claim> claims, const Evidence& evidence,
+                          std::span<const Claim> others = {});
 
 }  // namespace assay::dispute

@@ -68,6 +68,7 @@ class Examination {
   Step<Both<std::vector<LogEntry>>> OpenEntries(std::uint64_t first, std::uint64_t last);
   Step<void> ExamineEntry(std::uint64_t index);
   Step<std::uint64_t> EntryOfOtherRun(std::uint64_t index);
+  Step<std::uint64_t> EntryInBetween(std::uint64_t index);
   Step<void> ExamineStates(std::int64_t index, const LogEntry& previous, const Both<LogEntry>& entries);
   Step<Digest> BatchOf(std::int64_t index, std::int64_t step, const Digest& batches);
 

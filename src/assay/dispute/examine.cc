@@ -12,6 +12,8 @@ namespace assay::dispute {
 namespace {
 
 constexpr TreeName kLogTree{.kind = TreeKind::kLog};
+// Of rounded runs that end alike, so that the bill stays within 4 MB.
+constexpr std::uint64_t kMaxEntriesCompared = 8192;
 
 // Whether the entries of two runs say the same about what was computed. What their rounding logs say may differ although both are right.
 bool SayTheSame(const LogEntry& a, const LogEntry& b) {
@@ -153,11 +155,7 @@ Step<std::uint64_t> Examination::EntryOfOtherRun(std::uint64_t index) {
   const auto step_of = [&](std::uint64_t i) { return terms_.StepOf(static_cast<std::int64_t>(i)); };
   std::uint64_t low = index, high = terms_.entries() - 1;
   ASSAY_ASSIGN(const bool agreed, same(high));
-  if (agreed) {
-    return tl::unexpected(Halt(Undecided{fmt::format(
-        "they agree on the last state and differ only in what their rounding logs say, from step {} on; both can be right",
-        terms_.StepBefore(static_cast<std::int64_t>(index)) + 1)}));
-  }
+  if (agreed) return EntryInBetween(index);
   while (high - low > 1) {
     Show("steps", fmt::format("{}..{}", step_of(low), step_of(high)));
     const std::uint64_t middle = low + (high - low) / 2;
@@ -165,6 +163,37 @@ Step<std::uint64_t> Examination::EntryOfOtherRun(std::uint64_t index) {
     (here ? low : high) = middle;
   }
   return high;
+}
+
+// The last entries agree. Nothing leads to an entry in between that does not, since all differ in their rounding logs: they are opened one after the other.
+Step<std::uint64_t> Examination::EntryInBetween(std::uint64_t index) {
+  const EntryRules rules = EntryRules::Of(terms_.job());
+  const std::uint64_t last = terms_.entries() - 1, most = std::min(last, index + kMaxEntriesCompared);
+  std::vector<Ask> asks;
+  for (std::uint64_t begin = index + 1; begin < most; begin += kMaxLeavesAsked) {
+    const auto opened = OpenEntries(begin, std::min<std::uint64_t>(begin + kMaxLeavesAsked, most) - 1);
+    if (!opened) {
+      auto* more = std::get_if<std::vector<Ask>>(opened.error().next.get());
+      if (more == nullptr) return tl::unexpected(opened.error());
+      std::ranges::move(*more, std::back_inserter(asks));
+      continue;
+    }
+    for (std::size_t i = 0; asks.empty() && i < (*opened)[0].size(); ++i) {
+      const auto at = static_cast<std::int64_t>(begin + i);
+      const LogEntry &a = (*opened)[0][i], &b = (*opened)[1][i];
+      ASSAY_TRY(CheckEntries(at, {CheckEntryForm(rules, at, a), CheckEntryForm(rules, at, b)}));
+      if (!SayTheSame(a, b)) return begin + i;
+    }
+  }
+  if (!asks.empty()) return tl::unexpected(Halt(std::move(asks)));
+  if (claims_[0]->receipt.weights != claims_[1]->receipt.weights) ASSAY_TRY(ExamineWeights());
+  const std::int64_t first = terms_.StepBefore(static_cast<std::int64_t>(index)) + 1;
+  const std::string what = most == last
+                               ? "they agree on every committed state, batch and loss"
+                               : fmt::format("they agree on the last state and on {} entries that were compared", most - index);
+  return tl::unexpected(Halt(
+      Undecided{fmt::format("{}, and differ in what their rounding logs say, from step {} on; both can be right", what, first),
+                "an audit of each run, or a run that follows the log of the other (assay train --follow)"}));
 }
 
 // Entry `index` is the first that differs, or the first that differs in more than rounding logs.
@@ -177,6 +206,10 @@ Step<void> Examination::ExamineEntry(std::uint64_t index) {
   const auto check = [&](std::size_t p) {
     return CheckEntry(rules, at, entries[p], index == 0 ? terms_.trajectory() : HashOf(opened[p].front()));
   };
+  if (index > 0) {
+    const auto before = [&](std::size_t p) { return CheckEntryForm(rules, at - 1, opened[p].front()); };
+    ASSAY_TRY(CheckEntries(at - 1, {before(0), before(1)}));
+  }
   ASSAY_TRY(CheckEntries(at, {check(0), check(1)}));
   if (index == 0) return ExamineStart({entries[0].state_root, entries[1].state_root});
   if (entries[0].batch_root != entries[1].batch_root) return ExamineBatches(at, {entries[0].batch_root, entries[1].batch_root});

@@ -17,10 +17,11 @@ bool SameWhere(const Finding& a, const Finding& b) {
 
 class Judging {
  public:
-  Judging(const Law& law, std::span<const Claim> claims, const Evidence& evidence)
-      : law_(law), claims_(claims), evidence_(evidence) {}
+  Judging(const Law& law, std::span<const Claim> claims, std::span<const Claim> others, const Evidence& evidence)
+      : law_(law), claims_(claims), others_(others), evidence_(evidence) {}
 
   Result<Judgement> Run() {
+    ASSAY_TRY(CheckUse());
     ASSAY_TRY(CheckParties());
     ASSAY_TRY(CheckStatements());
     for (std::size_t i = 0; i < evidence_.charges.size(); ++i) {
@@ -29,14 +30,12 @@ class Judging {
       ASSAY_TRY(std::visit([&](const auto& charge) { return Weigh(charge); }, evidence_.charges[i]));
       if (!fresh_) return Err("evidence: charge {} is against nobody who has not fallen before", i);
     }
-    for (std::size_t i = 0; i < used_.size(); ++i) {
-      if (!used_[i]) return Err("evidence: nothing rests on statement {}", i);
-    }
     Conclude();
     return std::move(judgement_);
   }
 
  private:
+  Status CheckUse() const;
   Status CheckParties();
   Status CheckStatements();
   Status Weigh(const Trial& trial);
@@ -48,7 +47,6 @@ class Judging {
 
   Result<const Statement*> Use(StatementId id) {
     if (id >= evidence_.statements.size()) return Err("evidence: charge {} rests on statement {}, there is none", charge_, id);
-    used_[id] = true;
     weighed_ += evidence_.statements[id].body.size() + 1;
     if (weighed_ > kMaxWeighedBytes) return Err("evidence: its charges rest on more than {} bytes", kMaxWeighedBytes);
     return &evidence_.statements[id];
@@ -89,19 +87,40 @@ class Judging {
   bool Shares(const Trial& trial, ProviderId id, ProviderId with, std::int64_t entry);
 
   const Law& law_;
-  std::span<const Claim> claims_;
+  std::span<const Claim> claims_, others_;
   const Evidence& evidence_;
   Digest dispute_{};
   std::size_t charge_ = 0;
   bool fresh_ = false;  // the charge brought somebody down
-  std::vector<bool> used_;
   std::size_t weighed_ = 0;
   Judgement judgement_;
 };
 
+// A charge rests on every statement. Asked before any signature is looked at, which costs more.
+Status Judging::CheckUse() const {
+  std::vector<bool> used(evidence_.statements.size(), false);
+  const auto use = [&](StatementId id) {
+    if (id < used.size()) used[id] = true;
+  };
+  for (const Charge& charge : evidence_.charges) {
+    if (const auto* trial = std::get_if<Trial>(&charge)) {
+      for (const auto* list : {&trial->said[0], &trial->said[1], &trial->shared}) std::ranges::for_each(*list, use);
+    } else if (const auto* log = std::get_if<UnprovenLog>(&charge)) {
+      use(log->said);
+    } else if (const auto* answers = std::get_if<TwoAnswers>(&charge)) {
+      use(answers->first);
+      use(answers->second);
+    }
+  }
+  const auto unused = std::ranges::find(used, false);
+  if (unused != used.end()) return Err("evidence: nothing rests on statement {}", unused - used.begin());
+  return {};
+}
+
 // Everybody has a claim about this job, and nobody has it twice.
 Status Judging::CheckParties() {
   std::set<std::pair<KeyPoint, Digest>> seen;
+  std::map<KeyPoint, std::size_t> keys;
   for (std::size_t i = 0; i < claims_.size(); ++i) {
     if (const Status good = law_.check(claims_[i]); !good) {
       return Err("evidence: the claim of party {} is not one about this job: {}", i, good.error().message);
@@ -109,16 +128,25 @@ Status Judging::CheckParties() {
     if (!seen.emplace(claims_[i].signer.point(), law_.group(claims_[i])).second) {
       return Err("evidence: party {} claims the same as another under the same key", i);
     }
+    const auto [before, fresh] = keys.emplace(claims_[i].signer.point(), i);
+    if (!fresh && law_.one_claim_per_key && !law_.contradict(claims_[before->second], claims_[i])) {
+      return Err("evidence: parties {} and {} have one key and do not contradict each other", before->second, i);
+    }
     judgement_.parties.push_back({.signer = claims_[i].signer, .number = evidence_.parties[i].number});
   }
-  std::vector<Digest> receipts = evidence_.others;
+  std::vector<Digest> receipts;
   for (const Claim& claim : claims_) receipts.push_back(claim.receipt_hash);
+  for (const Claim& other : others_) {
+    if (const Status good = law_.check(other); !good || !seen.contains({other.signer.point(), law_.group(other)})) {
+      return Err("evidence: a receipt beside those of the parties is none in which one of them claims the same");
+    }
+    receipts.push_back(other.receipt_hash);
+  }
   dispute_ = law_.dispute(std::move(receipts));
   return {};
 }
 
 Status Judging::CheckStatements() {
-  used_.assign(evidence_.statements.size(), false);
   for (std::size_t i = 0; i < evidence_.statements.size(); ++i) {
     const Statement& statement = evidence_.statements[i];
     if (statement.by.empty()) return Err("evidence: nobody signed statement {}", i);
@@ -293,15 +321,17 @@ void Judging::Conclude() {
     all = all && (party.proven || !IsGuilty(party.standing));
   }
   judgement_.verdict = VerdictOf(standings, groups, numbers, evidence_.pair);
+  if (claims_.size() + others_.size() < 2) judgement_.verdict = "undecided";  // nobody contradicts one claim alone
   judgement_.convicts = guilty && all;
 }
 
 }  // namespace
 
-Result<Judgement> JudgeBy(const Law& law, std::span<const Claim> claims, const Evidence& evidence) {
+Result<Judgement> JudgeBy(const Law& law, std::span<const Claim> claims, const Evidence& evidence,
+                          std::span<const Claim> others) {
   if (claims.size() != evidence.parties.size())
     return Err("evidence: {} parties and {} claims", evidence.parties.size(), claims.size());
-  return Judging(law, claims, evidence).Run();
+  return Judging(law, claims, others, evidence).Run();
 }
 
 Result<Judgement> Judge(const Evidence& evidence, const StartingBytes& start) {
@@ -310,12 +340,16 @@ Result<Judgement> Judge(const Evidence& evidence, const StartingBytes& start) {
   const Digest job = terms.id();
   const auto law = LawOf(std::make_shared<const Terms>(std::move(terms)),
                          {.referee = evidence.referee, .nonce = evidence.nonce, .pair = evidence.pair});
-  std::vector<Claim> claims;
+  std::vector<Claim> claims, others;
   for (std::size_t i = 0; i < evidence.parties.size(); ++i) {
     ASSAY_ASSIGN(Claim claim, OpenClaim(evidence.parties[i].receipt, fmt::format("evidence: receipt {}", i)));
     claims.push_back(std::move(claim));
   }
-  ASSAY_ASSIGN(Judgement judgement, JudgeBy(*law, claims, evidence));
+  for (const std::string& receipt : evidence.others) {
+    ASSAY_ASSIGN(Claim claim, OpenClaim(receipt, "evidence: another receipt"));
+    others.push_back(std::move(claim));
+  }
+  ASSAY_ASSIGN(Judgement judgement, JudgeBy(*law, claims, evidence, others));
   judgement.job = job;
   return judgement;
 }

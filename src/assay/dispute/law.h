@@ -22,6 +22,8 @@ struct Law {
   // Whether a claim is one about this job; others take no part.
   std::function<Status(const Claim& claim)> check;
   std::function<Digest(const Claim& claim)> group;
+  // Whether a key takes part with one claim alone, so that what it signs in a dispute is about that one. Not in comparisons, whose answers nobody else asks for.
+  bool one_claim_per_key = true;
   // Whether one key cannot have signed both honestly. Both are claims about this job, of different groups.
   std::function<bool(const Claim& a, const Claim& b)> contradict;
   std::function<Digest(std::vector<Digest> receipts)> dispute;  // the id, from the hashes of the receipts that it is about

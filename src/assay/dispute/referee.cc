@@ -14,16 +14,44 @@ Referee::Referee(std::shared_ptr<const Law> law, std::vector<Claim> claims, cons
   TakeIn();
 }
 
+// Of keys with several claims that do not contradict each other (runs of rounded jobs): the one that takes part, whatever the order in which they were named. What a key
+// signs in a dispute could otherwise be held against another of its claims.
+std::map<KeyPoint, Digest> Referee::KeptClaims() const {
+  std::map<KeyPoint, const Claim*> least;
+  std::map<KeyPoint, Digest> kept;
+  if (!law_->one_claim_per_key) return kept;
+  for (const Claim& claim : *claims_) {
+    if (!law_->check(claim)) continue;
+    const auto [first, fresh] = least.emplace(claim.signer.point(), &claim);
+    if (!fresh && claim.receipt_hash.bytes < first->second->receipt_hash.bytes) first->second = &claim;
+  }
+  for (const auto& [key, claim] : least) {
+    const bool contradicts = std::ranges::any_of(*claims_, [&, mine = claim](const Claim& other) {
+      return other.signer.point() == mine->signer.point() && law_->check(other) && law_->group(other) != law_->group(*mine) &&
+             law_->contradict(*mine, other);
+    });
+    if (!contradicts) kept.emplace(key, law_->group(*claim));
+  }
+  return kept;
+}
+
 // Who claims the same under the same key takes part once. Groups and their members stand in the order of what they handed in, so that the order in which they were named decides nothing.
 void Referee::TakeIn() {
   std::map<std::array<std::uint8_t, 32>, std::vector<ProviderId>> keys;  // who takes part under it
   std::map<Digest, std::vector<std::pair<Digest, ProviderId>>> groups;   // by what they claim: their receipts
+  const std::map<KeyPoint, Digest> kept = KeptClaims();
   for (ProviderId id = 0; id < claims_->size(); ++id) {
     const Claim& claim = (*claims_)[id];
     ProviderRecord& provider = record_.providers[id];
     if (const Status good = law_->check(claim); !good) {
       provider.standing = Standing::kRefused;
       provider.why = good.error().message;
+      continue;
+    }
+    const auto takes_part = kept.find(claim.signer.point());
+    if (takes_part != kept.end() && takes_part->second != law_->group(claim)) {
+      provider.standing = Standing::kRefused;
+      provider.why = "another claim of the same key takes part; this one needs a dispute of its own";
       continue;
     }
     if (std::ranges::find(record_.receipts, claim.receipt_hash) == record_.receipts.end()) {

@@ -109,6 +109,7 @@ class Referee {
 
   // referee.cc: events, messages, clocks.
   void TakeIn();
+  std::map<KeyPoint, Digest> KeptClaims() const;
   void Equivocal(ProviderId first, ProviderId second);
   void Advance(std::int64_t now_ms);
   void Expire();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "assay/base/check.h"
+#include "assay/run/commit_schedule.h"
 #include "assay/run/snapshot_fit.h"
 
 namespace assay::dispute {
@@ -108,9 +109,21 @@ Result<StepOutcome> Rerunner::Run() {
   return outcome;
 }
 
+// The logs of an entry's steps are those that it commits to, or this copy has gone bad and nothing is to be signed.
 Result<Bytes> Rerunner::Rounding(std::int64_t step) {
   if (!rounding_) {
     ASSAY_ASSIGN(rounding_, RoundingLogs::Open(site_.run.rounding_path()));
+  }
+  const CommitSchedule schedule = CommitSchedule::Of(site_.prepared.job);
+  const std::int64_t entry = schedule.EntriesAfter(step - 1);
+  if (checked_roundings_ != entry) {
+    ASSAY_ASSIGN(const auto leaves, rounding_->Leaves(schedule.StepOfEntry(entry - 1), schedule.StepOfEntry(entry)));
+    if (site_.log.entries().at(static_cast<std::size_t>(entry)).rounding_root != RoundingRootOfSteps(leaves)) {
+      return tl::unexpected(Error{fmt::format("{}: the rounding log of step {} is not the one that the log commits to",
+                                              site_.run.rounding_path(), step),
+                                  true});
+    }
+    checked_roundings_ = entry;
   }
   return rounding_->Read(step);
 }

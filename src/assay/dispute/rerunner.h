@@ -75,6 +75,7 @@ class Rerunner {
   std::optional<Held> before_;
   std::optional<Held> said_;  // a snapshot that running again contradicts
   std::optional<RoundingLogs> rounding_;
+  std::optional<std::int64_t> checked_roundings_;  // the entry whose rounding logs were compared last
   Work work_;
 };
 

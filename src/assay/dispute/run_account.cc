@@ -191,7 +191,16 @@ Result<std::vector<Bytes>> RunAccount::WeightRecords() const {
   ASSAY_ASSIGN(const Safetensors file, Safetensors::Open(site_.run.weights_path()));
   ASSAY_ASSIGN(const std::vector<TensorEntry> entries, EntriesOf(file, site_.pool));
   std::vector<Bytes> records;
-  for (const TensorEntry& entry : entries) records.push_back(EntryBytes(kWeightsTag, entry));
+  Hashes hashes;
+  for (const TensorEntry& entry : entries) {
+    records.push_back(EntryBytes(kWeightsTag, entry));
+    hashes.push_back(LeafHash(records.back()));
+  }
+  // A copy that has gone bad is nothing to sign for.
+  ASSAY_ASSIGN(const Claim own, OpenClaim(receipt_, "receipt"));
+  if (TreeRoot(std::move(hashes)) != own.receipt.weights) {
+    return tl::unexpected(Error{fmt::format("{}: is not the file that the receipt promises", site_.run.weights_path()), true});
+  }
   return records;
 }
 

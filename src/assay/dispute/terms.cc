@@ -33,15 +33,12 @@ std::vector<Terms::Field> FieldsOf(const Program& program) {
 }
 
 // The model's tensors among those of the state; both are in name order.
-Result<std::vector<std::size_t>> WeightsAmong(const std::vector<StateSpec>& state, const ModelConfig& model) {
+std::vector<std::size_t> WeightsAmong(const std::vector<StateSpec>& state, const ModelConfig& model) {
   std::vector<std::size_t> weights;
   std::size_t at = 0;
   for (const StateSpec& spec : ModelState(model)) {
     while (at < state.size() && state[at].name < spec.name) ++at;
-    if (at == state.size() || state[at].name != spec.name || state[at].type != spec.type) {
-      return Err("program: its state has no {} of the job's model", spec.name);
-    }
-    weights.push_back(at);
+    if (at < state.size() && state[at].name == spec.name && state[at].type == spec.type) weights.push_back(at);
   }
   return weights;
 }
@@ -57,7 +54,7 @@ Result<Terms> Terms::Make(Bytes job, Bytes program) {
   ASSAY_ASSIGN(Program read, DecodeProgram(Ops(), program));
   ASSAY_TRY(CheckLimits(decoded.job, read));
   terms.fields_ = FieldsOf(read);
-  ASSAY_ASSIGN(terms.weights_, WeightsAmong(read.state, decoded.job.model));
+  terms.weights_ = WeightsAmong(read.state, decoded.job.model);
   terms.id_ = JobId(job, program);
   terms.program_hash_ = HashBytes(program);
   terms.job_ = decoded.job;

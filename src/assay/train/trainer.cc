@@ -69,6 +69,19 @@ Result<std::optional<Follows>> SettleFollows(const RunDirectory& run, const RunL
   return wanted;
 }
 
+// What a run has signed for is there, or its copy is damaged and nothing more is signed.
+Status CheckRoundings(const RunLog& log, RoundingLogs& rounding, const std::string& path) {
+  for (std::size_t i = 1; i < log.entries().size(); ++i) {
+    const std::int64_t from = log.entries()[i - 1].step, to = log.entries()[i].step;
+    ASSAY_ASSIGN(const auto leaves, rounding.Leaves(from, to));
+    if (log.entries()[i].rounding_root != RoundingRootOfSteps(leaves)) {
+      return Err("{}: the rounding logs of steps {} to {} are not those that the log commits to: this copy is damaged", path,
+                 from + 1, to);
+    }
+  }
+  return {};
+}
+
 // One training, with everything that its parts share.
 class Session {
  public:
@@ -303,6 +316,7 @@ Result<TrainOutcome> Train(const PreparedJob& prepared, RunDirectory& run, const
   std::optional<RoundingLogs> rounding;
   if (prepared.job.precision == Precision::kFp64Rounded) {
     ASSAY_ASSIGN(rounding, RoundingLogs::Open(run.rounding_path()));
+    ASSAY_TRY(CheckRoundings(log, *rounding, run.rounding_path()));
   }
   std::optional<FollowedRun> followed;
   if (follow != nullptr) {
