@@ -56,6 +56,10 @@ Result<int> RunJudge(const JudgeOptions& options) {
   if (!judgement) return refused(judgement.error());
   ASSAY_ASSIGN(const std::string mismatch, Mismatch(options, *judgement, asked));
   VerdictView view = ViewOf(*judgement, evidence->pair, {});
+  if (evidence->parties.size() + evidence->others.size() < 2) {
+    view.verdict = "undecided";
+    view.reason = "it holds one claim alone, which nobody contradicts";
+  }
   Assume(options, view);
   const bool convicts = judgement->convicts && mismatch.empty();
   view.proven = convicts;

@@ -321,7 +321,6 @@ void Judging::Conclude() {
     all = all && (party.proven || !IsGuilty(party.standing));
   }
   judgement_.verdict = VerdictOf(standings, groups, numbers, evidence_.pair);
-  if (claims_.size() + others_.size() < 2) judgement_.verdict = "undecided";  // nobody contradicts one claim alone
   judgement_.convicts = guilty && all;
 }
 
