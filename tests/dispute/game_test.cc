@@ -96,6 +96,31 @@ TEST(Intake, WrongLengthIsRefused) {
   EXPECT_EQ(table.verdict(), "both") << "of those who take part";
 }
 
+// Of claims that can all be true (rounded jobs), a key takes part with one, whatever the order: what it signs is then about that one.
+TEST(Intake, OneClaimOfAKeyTakesPartWhereSeveralCanBeTrue) {
+  std::optional<Digest> kept;
+  for (const bool swapped : {false, true}) {
+    auto law = std::make_shared<Law>(*ToyLaw(kShape, 1));
+    law->contradict = [](const Claim&, const Claim&) { return false; };
+    Table table(law);
+    table.Add(swapped ? Liar({Lie::kResult, 4}) : Honest(), 2);
+    table.Add(swapped ? Honest() : Liar({Lie::kResult, 4}), 2);
+    table.Add(Honest(), 3);
+    const Record& record = table.Play();
+    std::size_t refused = 0;
+    for (const ProviderId id : {0u, 1u}) {
+      EXPECT_FALSE(record.providers[id].standing == Standing::kEquivocated);
+      refused += table.standing(id) == Standing::kRefused ? 1 : 0;
+      if (table.standing(id) == Standing::kRefused) continue;
+      const Digest receipt = table.claims()[id].receipt_hash;
+      EXPECT_EQ(kept.value_or(receipt), receipt) << "the order of the list";
+      kept = receipt;
+    }
+    EXPECT_EQ(refused, 1u);
+    EXPECT_EQ(table.standing(2), Standing::kStanding);
+  }
+}
+
 TEST(Intake, OneClaimForEachKey) {
   Table table(ToyLaw(kShape, 1));
   table.Add(Honest(), 1);

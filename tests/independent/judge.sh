@@ -1,0 +1,36 @@
+# Evidence judged by a program in another language that was written from docs/ alone (tests/independent/judge): verdict, place and exit status are those of
+# `assay judge`, and what one refuses the other does not believe.
+. "$(dirname "$0")/../e2e/lib.sh"
+cheat=$2 node=$3
+judge() { "$node" tests/independent/judge/judge.mjs "$1" >"$work/theirs" 2>"$work/err"; }
+# agrees WHAT FILE: both come to the same.
+agrees() {
+  local mine theirs
+  "$assay" judge "$2" --json >"$work/mine" 2>"$work/err"
+  mine=$?
+  judge "$2"
+  theirs=$?
+  [ $mine -eq $theirs ] || fail "$1: assay judge exits with $mine, the other with $theirs: $(cat "$work/mine" "$work/theirs" "$work/err")"
+  [ $mine -eq 2 ] && return
+  [ "$(field verdict <"$work/mine")" = "$(field verdict <"$work/theirs")" ] || fail "$1: $(cat "$work/mine" "$work/theirs")"
+  [ "$(field job_id <"$work/mine")" = "$(field job_id <"$work/theirs")" ] || fail "$1: $(cat "$work/mine" "$work/theirs")"
+}
+agrees "kept evidence" tests/golden/dispute.evidence
+
+sed -e 's/^steps = .*/steps = 6/' -e 's/^every = .*/every = 2/' examples/mlp.toml >"$work/job.toml"
+for who in honest liar; do "$assay" keygen --out "$work/$who.key" --name "$who" >"$work/out" || fail "keygen"; done
+"$assay" train "$work/job.toml" --out "$work/honest" --key "$work/honest.key" --quiet >"$work/out" || fail "train"
+for name in flipped-bit wrong-learning-rate flipped-labels rewritten-log replaced-weights skipped-step; do
+  "$cheat" "$name" "$work/job.toml" --out "$work/$name" --at 4 --key "$work/liar.key" >"$work/out" || fail "cheat $name"
+  "$assay" dispute "$work/$name" "$work/honest" --key "$work/liar.key" --key "$work/honest.key" --evidence "$work/evidence" --quiet >"$work/out" 2>"$work/err" ||
+    fail "dispute $name: $(cat "$work/out" "$work/err")"
+  agrees "$name" "$work/evidence"
+  grep -q '"convicted":\[0\]' "$work/theirs" || fail "$name: the other judge does not convict the liar: $(cat "$work/theirs")"
+done
+size=$(stat -c %s "$work/evidence")
+for part in 1 3 5 7 9 11 13 15; do
+  cp "$work/evidence" "$work/altered"
+  printf '\377' | dd of="$work/altered" bs=1 seek=$((size * part / 16)) conv=notrunc status=none
+  agrees "altered at $part/16" "$work/altered"
+done
+echo "independent: two judges that share no code agree"

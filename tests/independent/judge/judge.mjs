@@ -1,0 +1,453 @@
+#!/usr/bin/env node
+// Judges the evidence of a dispute with nothing but Node's standard library. Written from docs/formats/{dispute,evidence,receipt,log,state,
+// data,program}.md, docs/JOBS.md and docs/NUMERICS.md: it shares no code with Assay, so where both agree, the pages say enough and mean
+// what they say. formats.mjs has hashes, the job and the program, law.mjs the law.
+//
+//   node judge.mjs EVIDENCE     prints one line of JSON: verdict; who is convicted, misled, silent, charged without a signature (unproven),
+//                               standing, by their numbers; the charges; what could not be checked
+//
+// Checked: the one encoding; job, program and receipts; every signature; every proof on which a charge rests; the law down to the disputed
+// element; who falls by each charge, guests too; the verdict. Computed anew: learning rates, step numbers, keys of draws, drawn weights
+// (uniform), samples (tokens, generated vectors), elements of matmul, add, sub, mul, scale and relu. Anything else (normal weights, cos, pow,
+// other ops, derivations, elements and logs of rounded jobs) is listed as unchecked: nobody falls by it. Exit status as that of `assay judge`.
+import fs from "node:fs";
+import process from "node:process";
+import {
+  ascending,
+  blob,
+  Failure,
+  hex,
+  list,
+  need,
+  openJob,
+  openProgram,
+  range,
+  Reader,
+  sha256,
+  signed,
+  string,
+  u32,
+  u64,
+} from "./formats.mjs";
+import { causes, Found, Law, Missing, openQuestion, Unchecked } from "./law.mjs";
+
+// The evidence (evidence.md) and its one encoding.
+const fieldsOfFinding = ["step", "node", "index", "leaf", "element"];
+function openEvidence(bytes) {
+  need(bytes.length <= 2 ** 26, "longer than 64 MiB");
+  const r = new Reader(bytes, "evidence"),
+    place = () => r.u32();
+  need(r.string() === "assay/evidence/2", "not evidence of format 2");
+  const finding = () => {
+    const found = { strikes: r.u8(), cause: r.u8() };
+    for (const name of fieldsOfFinding) {
+      const there = r.flag(),
+        value = r.u64();
+      if (there) found[name] = value;
+      else need(value === 0, "finding: not 0");
+    }
+    return found;
+  };
+  const charge = {
+    1: () => ({
+      parties: [place(), place()],
+      sides: [r.list(place), r.list(place)],
+      shared: r.list(place),
+      finding: finding(),
+      falls: r.list(place),
+    }),
+    2: () => ({ party: place(), statement: place() }),
+    3: () => ({ party: place(), statements: [place(), place()] }),
+    4: () => ({ parties: [place(), place()] }),
+    5: () => ({ party: place(), question: r.blob() }),
+  };
+  const evidence = {
+    job: r.blob(),
+    program: r.blob(),
+    referee: r.take(32),
+    nonce: r.take(32),
+    comparison: r.flag(),
+    parties: r.list(() => ({ receipt: r.string(), label: r.u32(), unsigned: r.flag() })),
+    again: r.list(() => r.string()),
+    statements: r.list(() => ({
+      question: r.blob(),
+      body: r.blob(),
+      signers: r.list(() => ({ party: r.u32(), signature: r.take(64) })),
+    })),
+    charges: r.list(() => {
+      const kind = r.u8();
+      need(charge[kind], `charge of kind ${kind}`);
+      return { kind, ...charge[kind]() };
+    }),
+  };
+  r.end();
+  return evidence;
+}
+function encode({ job, program, referee, nonce, comparison, parties, again, statements, charges }) {
+  const finding = (found) =>
+    Buffer.concat([
+      Buffer.of(found.strikes, found.cause),
+      ...fieldsOfFinding.flatMap((name) => [Buffer.of(name in found ? 1 : 0), u64(found[name] ?? 0)]),
+    ]);
+  const charge = {
+    1: (c) => [
+      ...c.parties.map(u32),
+      ...c.sides.map((side) => list(side, u32)),
+      list(c.shared, u32),
+      finding(c.finding),
+      list(c.falls, u32),
+    ],
+    2: (c) => [u32(c.party), u32(c.statement)],
+    3: (c) => [u32(c.party), ...c.statements.map(u32)],
+    4: (c) => c.parties.map(u32),
+    5: (c) => [u32(c.party), blob(c.question)],
+  };
+  return Buffer.concat([
+    string("assay/evidence/2"),
+    blob(job),
+    blob(program),
+    referee,
+    nonce,
+    Buffer.of(comparison),
+    list(parties, (party) => Buffer.concat([string(party.receipt), u32(party.label), Buffer.of(party.unsigned)])),
+    list(again, string),
+    list(statements, ({ question, body, signers }) =>
+      Buffer.concat([
+        blob(question),
+        blob(body),
+        list(signers, ({ party, signature }) => Buffer.concat([u32(party), signature])),
+      ]),
+    ),
+    list(charges, (c) => Buffer.concat([Buffer.of(c.kind), ...charge[c.kind](c)])),
+  ]);
+}
+
+function decodedJson(bytes, what) {
+  try {
+    return JSON.parse(bytes);
+  } catch {
+    throw new Failure(`${what}: not JSON`);
+  }
+}
+
+// receipt.md; what a claim about a job has to say is known but for what it promises and its own affairs.
+function openReceipt(text, job, what) {
+  const type = "application/vnd.in-toto+json";
+  const match = /^\{"payload":"([^"]*)","payloadType":"([^"]*)","signatures":\[\{"keyid":"([^"]*)","sig":"([^"]*)"\}\]\}\n$/.exec(
+    text,
+  );
+  need(match && match[2] === type, `${what}: not an envelope`);
+  const [payload, signature] = [match[1], match[4]].map((base64) => Buffer.from(base64, "base64"));
+  need(payload.toString("base64") === match[1] && signature.toString("base64") === match[4], `${what}: not canonical base64`);
+  const said = decodedJson(payload, what),
+    p = said.predicate,
+    [, name, hash, data] = /^([A-Za-z0-9._\/-]{1,64})\+([0-9a-f]{8})\+([A-Za-z0-9+\/=]{44})$/.exec(p.signer) ?? [];
+  need(data, `${what}: signer`);
+  const key = Buffer.from(data, "base64");
+  need(
+    key[0] === 1 && hex(sha256(`${name}\n`, key).subarray(0, 4)) === hash && match[3] === `${name}+${hash}`,
+    `${what}: key and its hash do not fit`,
+  );
+  need(
+    signed(key.subarray(1), Buffer.concat([Buffer.from(`DSSEv1 ${type.length} ${type} ${payload.length} `), payload]), signature),
+    `${what}: bad signature`,
+  );
+  const digest = (value) => {
+    need(/^[0-9a-f]{64}$/.test(value), `${what}: expected a digest`);
+    return value;
+  };
+  need(
+    /^[0-9a-f]{8}$/.test(p.loss_bits) && Number.isSafeInteger(p.snapshot_every) && p.snapshot_every >= 0,
+    `${what}: loss or snapshots`,
+  );
+  const claim = {
+    log: digest(p.log.root),
+    initial: digest(p.initial_state_root),
+    final: digest(p.final_state_root),
+    loss: parseInt(p.loss_bits, 16),
+    weights: digest(p.weights),
+  };
+  const statement = {
+    _type: "https://in-toto.io/Statement/v1",
+    subject: [{ name: "model.safetensors", digest: { sha256: digest(said.subject[0].digest.sha256) } }],
+    predicateType: "urn:assay:receipt:2",
+    predicate: {
+      job: job.id,
+      trajectory: job.trajectory,
+      program: job.programHash,
+      data: job.data,
+      steps: job.steps,
+      commit_every: job.every,
+      snapshot_every: p.snapshot_every,
+      log: { origin: `${name}/${job.id}`, size: job.entries, root: claim.log },
+      initial_state_root: claim.initial,
+      final_state_root: claim.final,
+      loss_bits: p.loss_bits,
+      weights: claim.weights,
+      follows: p.follows && { signer: p.follows.signer, log: digest(p.follows.log) },
+      signer: p.signer,
+    },
+  };
+  need(JSON.stringify(statement) === payload.toString("latin1"), `${what}: is no claim about this job in its one form`);
+  return { ...claim, follows: p.follows, key: key.subarray(1), signer: p.signer, promise: JSON.stringify(claim) };
+}
+
+function jobOf({ job: bytes, program }) {
+  const { data, given, fields, stepsAt } = openJob(bytes),
+    without = Buffer.from(bytes);
+  u64(0).copy(without, stepsAt);
+  const idOf = (encoding) => hex(sha256(u64(encoding.length), encoding, u64(program.length), program));
+  const { steps, seed, precision, "commit.every": every } = fields;
+  need(precision !== "fp32-vendor", "jobs of fp32-vendor are not disputed");
+  return {
+    id: idOf(bytes),
+    trajectory: idOf(without),
+    programHash: hex(sha256(program)),
+    data,
+    given,
+    fields,
+    steps,
+    seed,
+    precision,
+    every,
+    entries: Math.ceil(steps / every) + 1,
+    stepOf: (entry) => Math.min(entry * every, steps),
+  };
+}
+
+// What each kind of charge shows: [who falls, how], or a Failure.
+class Judge {
+  constructor(evidence) {
+    Object.assign(this, evidence, { evidence });
+    this.law = jobOf(evidence);
+    this.graphs = openProgram(evidence.program);
+    need(this.parties.length <= 65536 && this.charges.length <= 2 * this.parties.length, "too many parties or charges");
+    this.parties = this.parties.map((party, i) => ({ ...party, ...openReceipt(party.receipt, this.law, `receipt ${i}`) }));
+    this.parties.forEach(({ label }, i) => need(i === 0 || this.parties[i - 1].label < label, "parties: numbers not ascending"));
+    const claims = new Set(this.parties.map(({ key, promise }) => hex(key) + promise));
+    need(claims.size === this.parties.length, "the same claim under the same key twice");
+    if (!this.comparison) {
+      const keys = new Set(this.parties.map(({ key }) => hex(key)));
+      need(
+        keys.size === this.parties.length || this.law.precision === "fp32",
+        "one key has several claims that do not contradict each other",
+      );
+    }
+    const hashOf = (receipt) => sha256(Buffer.from(receipt, "latin1"));
+    for (const receipt of this.again) {
+      const { key, promise } = openReceipt(receipt, this.law, "another receipt");
+      need(claims.has(hex(key) + promise), "another receipt is none in which a party claims the same");
+    }
+    ascending(this.again.map(hashOf), "other receipts");
+    const hashes = [...this.parties.map(({ receipt }) => receipt), ...this.again].map(hashOf).sort(Buffer.compare);
+    ascending(hashes, "receipts");
+    this.id = sha256(
+      string(this.comparison ? "assay/comparison/2" : "assay/dispute/2"),
+      Buffer.from(this.law.id, "hex"),
+      this.referee,
+      u32(hashes.length),
+      ...hashes,
+      this.nonce,
+    );
+    this.statements = this.statements.map((statement, i) => this.openStatement(statement, i));
+  }
+  openStatement({ question, body, signers }, i) {
+    const bound = Buffer.from(question),
+      at = string("assay/question/2").length;
+    const opened = openQuestion(question);
+    this.id.copy(bound, at);
+    const message = Buffer.concat([Buffer.from("assay/answer/2\n"), sha256(bound), sha256(body)]);
+    need(
+      signers.length > 0 &&
+        signers.every(({ party }, k) => party < this.parties.length && (k === 0 || signers[k - 1].party < party)),
+      `statement ${i}: signers`,
+    );
+    for (const { party, signature } of signers) {
+      const { unsigned, key } = this.parties[party];
+      need(
+        unsigned ? signature.every((byte) => byte === 0) : signed(key, message, signature),
+        `statement ${i}: not signed by party ${party}`,
+      );
+    }
+    return { question: opened, text: hex(question), body, signers: signers.map(({ party }) => party) };
+  }
+  weigh(charge) {
+    return [undefined, this.trial, this.unprovenLog, this.twoAnswers, this.twoReceipts, this.silence][charge.kind].call(
+      this,
+      charge,
+    );
+  }
+  answers(places) {
+    return places.map((place) => {
+      need(this.statements[place], "no such statement");
+      return this.statements[place];
+    });
+  }
+  run(parties, sides) {
+    return new Law(
+      this.law,
+      this.graphs,
+      parties.map((party) => this.parties[party]),
+      sides,
+    ).run();
+  }
+
+  trial({ parties, sides, shared, finding, falls }) {
+    need(
+      [...parties, ...falls].every((party) => this.parties[party]),
+      "trial: no such party",
+    );
+    const said = sides.map((side) => this.answers(side));
+    need(
+      said.every((side) => new Set(side.map(({ text }) => text)).size === side.length),
+      "trial: two answers to one question",
+    );
+    const outcome = this.run(parties, said);
+    if (outcome instanceof Unchecked) return { unchecked: outcome.why };
+    need(outcome instanceof Found, `trial: is not finished: kind ${outcome.kind} about ${outcome.tree}`);
+    const same = ["strikes", "cause", ...fieldsOfFinding].every((name) => outcome.finding[name] === finding[name]);
+    need(same, `trial: the law finds ${JSON.stringify(outcome.finding)}, not ${JSON.stringify(finding)}`);
+    return {
+      fallen: falls.map((party) => {
+        const side = [0, 1].find(
+          (s) => finding.strikes & (5 << s) && this.standsBy(party, parties[s], said, s, shared, parties, outcome),
+        );
+        need(side !== undefined, `trial: party ${party} is not struck`);
+        return { party, how: !(finding.strikes & (1 << side)) && this.parties[party].follows ? "misled" : "convicted" };
+      }),
+    };
+  }
+  standsBy(party, examined, said, side, shared, parties, { finding, unproven }) {
+    const own = ({ question: { kind } }) => kind === 1 || kind === 5;
+    if (!said[side].every((statement) => !(own(statement) || unproven.includes(statement)) || statement.signers.includes(party)))
+      return false;
+    if (this.parties[party].promise === this.parties[examined].promise) return true;
+    const bound =
+      ["receipt", "entry", "start", "weights"].includes(causes[finding.cause]) ||
+      unproven.some(({ question: { tree } }) => /^(1|12),/.test(tree));
+    const outcome = this.run(
+      parties,
+      said.map((answers) => answers.filter((statement) => !own(statement))),
+    );
+    if (bound || !(outcome instanceof Missing) || outcome.kind !== 1) return false;
+    const [tree, at] = outcome.tree.split(",").map(Number),
+      entry = tree === 3 ? at : Math.ceil(at / this.law.every);
+    const open = (whose) =>
+      this.answers(shared).flatMap((statement) => {
+        const law = new Law(this.law, this.graphs, [], [[statement]]);
+        try {
+          return [
+            Buffer.concat(
+              law.leaves(0, "1,0,0,0", this.law.entries, Buffer.from(this.parties[whose].log, "hex"), entry - 1, entry + 1),
+            ),
+          ];
+        } catch {
+          return [];
+        }
+      })[0];
+    return open(party) !== undefined && !!open(examined)?.equals(open(party));
+  }
+  unprovenLog({ party, statement }) {
+    const [{ question, body, signers }] = this.answers([statement]),
+      { kind, tree, spans } = question;
+    need(
+      signers.includes(party) && kind === 3 && tree === "1,0,0,0" && spans.at(-1).end <= this.law.entries,
+      "unproven log: not the party's answer about its log",
+    );
+    const law = new Law(this.law, this.graphs, [], [[{ question, body }]]);
+    let outcome;
+    try {
+      law.leaves(0, tree, this.law.entries, Buffer.from(this.parties[party].log, "hex"), spans[0].begin, spans[0].end);
+    } catch (thrown) {
+      outcome = thrown;
+    }
+    need(outcome instanceof Found, "unproven log: it is proven");
+    return { fallen: [{ party, how: "convicted" }] };
+  }
+  twoAnswers({ party, statements }) {
+    const [a, b] = this.answers(statements);
+    need(
+      a.text === b.text && !a.body.equals(b.body) && a.signers.includes(party) && b.signers.includes(party),
+      "two answers: they are not",
+    );
+    return { fallen: [{ party, how: "convicted" }] };
+  }
+  twoReceipts({ parties }) {
+    const [a, b] = parties.map((party) => this.parties[party]);
+    need(
+      a && b && !this.comparison && this.law.precision === "fp32" && a.key.equals(b.key) && a.promise !== b.promise,
+      "two receipts: they do not contradict each other",
+    );
+    return { fallen: parties.map((party) => ({ party, how: "convicted" })) };
+  }
+  silence({ party, question }) {
+    need(this.parties[party] && openQuestion(question), "silence: no such party");
+    return { fallen: [{ party, how: "silent" }] };
+  }
+
+  judge() {
+    const fallen = new Map(),
+      unchecked = [],
+      used = new Set(),
+      proven = ({ party }) => !this.parties[party].unsigned;
+    this.charges.forEach((charge, i) => {
+      const { fallen: who = [], unchecked: why } = this.weigh(charge);
+      need(why || who.some(({ party }) => !fallen.has(party)), `charge ${i}: brings down nobody`);
+      if (why) unchecked.push(why);
+      for (const { party, how } of who)
+        if (!fallen.has(party))
+          fallen.set(party, how === "convicted" && !proven({ party }) && charge.kind !== 4 ? "referee's word" : how);
+      for (const place of [charge.sides ?? [], charge.shared ?? [], charge.statement ?? [], charge.statements ?? []].flat(2))
+        used.add(place);
+    });
+    need(used.size === this.statements.length, "statements on which no charge rests");
+    const standing = range(this.parties.length).filter((party) => !fallen.has(party)),
+      left = new Set(standing.map((party) => this.parties[party].promise));
+    const agree = new Set(this.parties.map(({ promise }) => promise)).size === 1;
+    const verdict = agree
+      ? "both"
+      : left.size === 0
+        ? "none"
+        : left.size > 1
+          ? "undecided"
+          : this.comparison
+            ? "ab"[standing[0]]
+            : String(this.parties[standing[0]].label);
+    const named = (how) =>
+      [...fallen]
+        .filter(([, fell]) => fell === how)
+        .map(([party]) => this.parties[party].label)
+        .sort((a, b) => a - b);
+    return {
+      verdict,
+      job_id: this.law.id,
+      convicted: named("convicted"),
+      misled: named("misled"),
+      silent: named("silent"),
+      unproven: named("referee's word"),
+      standing: standing.map((party) => this.parties[party].label),
+      charges: this.charges.map(({ kind, finding }) => (finding ? { kind, ...finding, cause: causes[finding.cause] } : { kind })),
+      unchecked,
+    };
+  }
+}
+
+function main(file) {
+  const bytes = fs.readFileSync(file),
+    evidence = openEvidence(bytes);
+  need(encode(evidence).equals(bytes), "not in its one encoding");
+  const found = new Judge(evidence).judge(),
+    whole = found.unproven.length === 0 && found.unchecked.length === 0;
+  console.log(JSON.stringify(found));
+  return found.convicted.length > 0 && whole ? 0 : found.verdict === "undecided" ? 3 : 1;
+}
+
+process.exitCode = (() => {
+  try {
+    return main(process.argv[2]);
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    console.error(`${process.argv[2]}: ${error.message}`);
+    return 2;
+  }
+})();
