@@ -33,10 +33,11 @@ if [ "$status" -ne 1 ]; then
   exit 1
 fi
 
+$assay keygen --out build/demo/referee.key --name referee
 say "Now as a dispute: both providers answer a referee who has neither the data nor the runs"
 build/release/cheat wrong-learning-rate examples/demo.toml --out build/demo/cheat --at 250 --provide 127.0.0.1:0 >build/demo/cheat.address &
 cheat=$!
-ASSAY_KEY=build/demo/provider.key $assay provide build/demo/honest --listen 127.0.0.1:0 >build/demo/honest.address &
+ASSAY_KEY=build/demo/provider.key $assay provide build/demo/honest --listen 127.0.0.1:0 --referee build/demo/referee.key.pub >build/demo/honest.address &
 honest=$!
 trap 'kill $cheat $honest 2>/dev/null' EXIT
 address() {
@@ -48,7 +49,7 @@ address() {
   exit 1
 }
 $assay dispute --job examples/demo.toml --provider "$(address build/demo/cheat.address)" --provider "$(address build/demo/honest.address)" \
-  --evidence build/demo/dispute.evidence
+  --referee-key build/demo/referee.key --evidence build/demo/dispute.evidence
 
 say "Anyone can check the verdict from the evidence alone"
 $assay judge build/demo/dispute.evidence --explain
