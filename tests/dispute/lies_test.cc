@@ -101,7 +101,7 @@ TEST_F(Disputes, WrongLearningRate) {
     }});
     EXPECT_EQ(finding.cause, Cause::kInput) << finding.reason;
     EXPECT_EQ(finding.step, 3);
-    EXPECT_NE(finding.reason.find("learning rate"), std::string::npos) << finding.reason;
+    EXPECT_NE(finding.reason.find("used lr"), std::string::npos) << finding.reason;
   }
 }
 

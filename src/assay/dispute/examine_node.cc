@@ -175,6 +175,15 @@ Step<void> Examination::ExamineScalarInput(const DisputedStep& step, std::uint32
   finding.truth = ElementText(dtype, right);
   finding.reason = fmt::format("step {}: node {} ({}) was run on something else than {}", step.step, node, finding.node_name,
                                DescribeSource(terms_, source));
+  if (source.kind == InputSource::Kind::kLr) {
+    const auto rate = [](const Bytes& bytes) {
+      float lr = 0;
+      if (bytes.size() == sizeof lr) std::memcpy(&lr, bytes.data(), sizeof lr);
+      return lr;
+    };
+    finding.reason = fmt::format("step {}: {} used lr {}, the job says {}", step.step, finding.node_name,
+                                 rate(said[0] != right ? said[0] : said[1]), rate(right));
+  }
   return tl::unexpected(Convict(said, right, std::move(finding)));
 }
 

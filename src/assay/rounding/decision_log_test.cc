@@ -218,8 +218,8 @@ TEST(DecisionLog, RefusesClaimsThatItsBytesCannotHold) {
 TEST(DecisionLogWriter, WritesWhatIsWrittenAtOnce) {
   std::vector<Decision> decisions;
   for (std::uint64_t i = 0; i < 9000; ++i) decisions.push_back({.position = 7 * i + i % 3, .wide = false, .up = i % 5 == 0});
-  for (const std::size_t total : {0, 1, 4095, 4096, 4097, 8192, 9000}) {
-    for (const std::size_t piece : {1, 1000, 4096, 9000}) {
+  for (const std::size_t total : std::initializer_list<std::size_t>{0, 1, 4095, 4096, 4097, 8192, 9000}) {
+    for (const std::size_t piece : std::initializer_list<std::size_t>{1, 1000, 4096, 9000}) {
       DecisionLogWriter writer;
       for (std::size_t at = 0; at < total; at += piece)
         writer.Add(std::span(decisions).subspan(at, std::min(piece, total - at)));
