@@ -23,7 +23,7 @@ TEST(SortByPosition, Sorts) {
   std::mt19937_64 random(1);
   ThreadPool threads(3);
   std::vector<Decision> scratch;
-  for (const std::size_t count : {0, 1, 2, 100, 511, 512, 513, 5000}) {
+  for (const std::size_t count : std::initializer_list<std::size_t>{0, 1, 2, 100, 511, 512, 513, 5000}) {
     for (const std::uint64_t gap : {1ull, 2ull, 1000ull, 1ull << 40}) {
       const std::vector<Decision> expected = Ascending(random, count, gap);
       for (ThreadPool* pool : {static_cast<ThreadPool*>(nullptr), &threads}) {
