@@ -1,8 +1,11 @@
-// Docket: which disputes a provider takes part in, who may ask in them, and how much each may still ask for. It is told of openings, questions and costs and says what is
+// Docket: which disputes a provider takes part in, who may ask in them, and how much each may still ask for. It is told of openings, questions and costs
+// and says what is
 // allowed; it computes nothing itself, so that simulations use it as the server does.
 //
-// A dispute is opened by showing a receipt for the provider's job that contradicts its own: without that there is nothing to ask about. Anybody can make such a receipt, so that
-// alone protects nothing: a provider that names its referees (`pinned`) answers nobody else. Each dispute of a pinned referee has a budget of its own, which covers all that an honest provider can have to do in
+// A dispute is opened by showing a receipt for the provider's job that contradicts its own: without that there is nothing to ask about. Anybody can make
+// such a receipt, so that
+// alone protects nothing: a provider that names its referees (`pinned`) answers nobody else. Each dispute of a pinned referee has a budget of its own,
+// which covers all that an honest provider can have to do in
 // it. Referees that are not pinned have that too, and all of them together no more than `open_to_all`, for as long as the docket lives.
 //
 // A denial is never signed and means nothing about the run. Not synchronised.
