@@ -1,6 +1,8 @@
 #include "order.h"
 
 #include <algorithm>
+#include <iterator>
+#include <numeric>
 #include <set>
 
 #include "at_once.h"
@@ -38,16 +40,29 @@ std::vector<Bytes> Say(const Stage& stage, const Actor& actor, ByteSpan asked, c
   }
 }
 
+// What is said at all addresses of a party, whatever the order in which they are listed.
+std::vector<Bytes> SayAll(const Stage& stage, const std::vector<const Actor*>& addresses, ByteSpan asked,
+                          const Question& question) {
+  std::set<Bytes> messages;
+  for (const Actor* actor : addresses) {
+    if (!actor->poses) std::ranges::move(Say(stage, *actor, asked, question), std::inserter(messages, messages.end()));
+  }
+  return {messages.begin(), messages.end()};
+}
+
 std::set<Key> WhoStands(const Stage& stage, const std::vector<Actor>& actors, const std::vector<std::size_t>& order,
                         const LawOptions& options) {
   std::vector<Claim> claims;
+  for (const std::size_t place : order) claims.push_back(stage.Opened(actors[place].receipt));
+  const auto law = stage.LawFor(options);
+  const std::vector<ProviderId> parties = Referee(law, claims, {}).parties();
+  std::vector<std::vector<const Actor*>> addresses(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) addresses[parties[i]].push_back(&actors[order[i]]);
   std::vector<Says> says;
-  for (const std::size_t place : order) {
-    const Actor& actor = actors[place];
-    claims.push_back(stage.Opened(actor.receipt));
-    says.push_back([&](ByteSpan asked, const Question& question) { return Say(stage, actor, asked, question); });
+  for (const auto& of_party : addresses) {
+    says.push_back([&](ByteSpan asked, const Question& question) { return SayAll(stage, of_party, asked, question); });
   }
-  const Record record = PlayAtOnce(stage.LawFor(options), claims, says);
+  const Record record = PlayAtOnce(law, claims, says);
   std::set<Key> standing;
   for (const ProviderId id : Survivors(record)) standing.insert(actors[order[id]].key);
   return standing;
@@ -56,11 +71,8 @@ std::set<Key> WhoStands(const Stage& stage, const std::vector<Actor>& actors, co
 }  // namespace
 
 std::string CheckOrder(const Stage& stage, const std::vector<Actor>& actors, const LawOptions& options, Dice& dice) {
-  std::vector<std::size_t> order;
-  std::set<std::pair<Key, std::size_t>> seen;
-  for (std::size_t i = 0; i < actors.size(); ++i) {
-    if (!actors[i].poses && seen.emplace(actors[i].key, actors[i].run).second) order.push_back(i);
-  }
+  std::vector<std::size_t> order(actors.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
   const std::set<Key> first = WhoStands(stage, actors, order, options);
   for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[dice.Below(i)]);
   const std::set<Key> second = WhoStands(stage, actors, order, options);

@@ -33,7 +33,6 @@ class Simulation {
       claims_.push_back(stage_.Opened(actor.receipt));
       receipts_.push_back(actor.receipt);
       Address& address = addresses_.emplace_back();
-      address.party = PartyOf(static_cast<ProviderId>(claims_.size() - 1));
       if (actor.habit != Habit::kHonest) continue;
       address.desk = std::make_unique<Desk>(stage_, actor.key, actor.receipt, docket);
       desks.push_back(address.desk.get());
@@ -47,6 +46,7 @@ class Simulation {
 
   Simulated Run() {
     referee_.emplace(law_, claims_, clocks_);
+    for (std::size_t i = 0; i < addresses_.size(); ++i) addresses_[i].party = referee_->parties()[i];
     MakeOpenings();
     Feed(Started{Clock()});
     Trouble();
@@ -86,14 +86,6 @@ class Simulation {
 
   void Fail(std::string problem) {
     if (result_.problem.empty()) result_.problem = std::move(problem);
-  }
-
-  // The first who hands out the same claim of the same key; as Arbitrate has it.
-  ProviderId PartyOf(ProviderId id) const {
-    for (ProviderId other = 0; other < id; ++other) {
-      if (claims_[other].signer == claims_[id].signer && law_->group(claims_[other]) == law_->group(claims_[id])) return other;
-    }
-    return id;
   }
 
   void MakeOpenings() {

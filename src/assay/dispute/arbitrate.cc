@@ -181,16 +181,6 @@ class Line {
   std::thread thread_;
 };
 
-// Peers that hand out the same claim of the same key lead to the same party: whichever of them can sign for it speaks for it. So nobody takes a provider's place by handing out its receipt.
-std::vector<std::size_t> PartiesBehind(const std::vector<Claim>& claims) {
-  std::map<std::pair<KeyPoint, Digest>, std::size_t> first;
-  std::vector<std::size_t> parties;
-  for (std::size_t i = 0; i < claims.size(); ++i) {
-    parties.push_back(first.try_emplace({claims[i].signer.point(), GroupOf(claims[i])}, i).first->second);
-  }
-  return parties;
-}
-
 // Everybody's receipt, asked for side by side.
 std::vector<FromPeer<std::string>> FetchReceipts(const std::vector<std::unique_ptr<Peer>>& peers, std::int64_t allowance_ms) {
   std::vector<FromPeer<std::string>> receipts(peers.size());
@@ -329,10 +319,10 @@ Result<Arbitration> Arbitrate(std::vector<std::unique_ptr<Peer>> peers, const Ar
   Inbox inbox;
   std::deque<Line> lines;
   const std::vector<Bytes> openings = OpeningsFor(*law, options, result.claims, receipts, referee.record());
-  const std::vector<std::size_t> parties = PartiesBehind(result.claims);
+  const std::vector<ProviderId>& parties = referee.parties();
   for (std::size_t i = 0; i < peers.size(); ++i) {
     const Line::Site site{*law, referee.claims()[parties[i]], referee.claims()[i].receipt_hash, options.key, inbox};
-    lines.emplace_back(static_cast<ProviderId>(parties[i]), *peers[i], openings[parties[i]], site);
+    lines.emplace_back(parties[i], *peers[i], openings[parties[i]], site);
   }
   std::vector<Action> actions = referee.Handle(Started{NowMs()});
   while (true) {

@@ -1,7 +1,7 @@
 #include "assay/dispute/referee.h"
 
 #include <algorithm>
-#include <array>
+#include <numeric>
 
 #include "assay/base/check.h"
 
@@ -35,12 +35,17 @@ std::map<KeyPoint, Digest> Referee::KeptClaims() const {
   return kept;
 }
 
-// Who claims the same under the same key takes part once. Groups and their members stand in the order of what they handed in, so that the order in which they were named decides nothing.
+// Who claims the same under the same key takes part once, with the receipt of the least hash. Groups and their members stand in the order of what they handed in. So the order in which
+// they were named decides nothing.
 void Referee::TakeIn() {
-  std::map<std::array<std::uint8_t, 32>, std::vector<ProviderId>> keys;  // who takes part under it
-  std::map<Digest, std::vector<std::pair<Digest, ProviderId>>> groups;   // by what they claim: their receipts
+  std::map<KeyPoint, std::vector<ProviderId>> keys;  // who takes part under it
+  std::map<Digest, std::vector<ProviderId>> groups;  // by what they claim
   const std::map<KeyPoint, Digest> kept = KeptClaims();
-  for (ProviderId id = 0; id < claims_->size(); ++id) {
+  std::vector<ProviderId> by_receipt(claims_->size());
+  std::iota(by_receipt.begin(), by_receipt.end(), ProviderId{0});
+  parties_ = by_receipt;
+  std::ranges::stable_sort(by_receipt, {}, [&](ProviderId id) { return (*claims_)[id].receipt_hash.bytes; });
+  for (const ProviderId id : by_receipt) {
     const Claim& claim = (*claims_)[id];
     ProviderRecord& provider = record_.providers[id];
     if (const Status good = law_->check(claim); !good) {
@@ -54,27 +59,23 @@ void Referee::TakeIn() {
       provider.why = "another claim of the same key takes part; this one needs a dispute of its own";
       continue;
     }
-    if (std::ranges::find(record_.receipts, claim.receipt_hash) == record_.receipts.end()) {
+    if (record_.receipts.empty() || record_.receipts.back() != claim.receipt_hash)
       record_.receipts.push_back(claim.receipt_hash);
-    }
     std::vector<ProviderId>& before = keys[claim.signer.point()];
     const Digest group = law_->group(claim);
     const auto same = std::ranges::find_if(before, [&](ProviderId other) { return law_->group((*claims_)[other]) == group; });
     if (same != before.end()) {
       provider.standing = Standing::kRepeated;
       provider.why = fmt::format("claims the same as provider {} under the same key", *same);
+      parties_[id] = *same;
       continue;
     }
-    groups[group].emplace_back(claim.receipt_hash, id);
+    groups[group].push_back(id);
     before.push_back(id);
   }
   for (auto& [group, members] : groups) {
-    std::ranges::sort(members);
-    record_.groups.emplace_back();
-    for (const auto& [receipt, id] : members) {
-      record_.providers[id].group = static_cast<std::uint32_t>(record_.groups.size() - 1);
-      record_.groups.back().push_back(id);
-    }
+    for (const ProviderId id : members) record_.providers[id].group = static_cast<std::uint32_t>(record_.groups.size());
+    record_.groups.push_back(std::move(members));
   }
   for (const auto& [key, ids] : keys) {
     for (std::size_t i = 0; i < ids.size(); ++i) {

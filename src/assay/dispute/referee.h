@@ -39,6 +39,9 @@ class Referee {
   bool done() const { return phase_ == Phase::kDone; }
   const Record& record() const { return record_; }
   const std::vector<Claim>& claims() const { return *claims_; }
+  // For each provider the one that takes part for it: itself, or whoever hands out the same claim of the same key. Whichever of them can sign for that key
+  // speaks for it, so that nobody takes a provider's place by handing out its receipt.
+  const std::vector<ProviderId>& parties() const { return parties_; }
   const Progress& progress() const { return progress_; }  // of the bout that is being played
 
   // Everything it knows, apart from the law, the claims and the time of day. Two referees with the same bytes behave the same.
@@ -168,6 +171,7 @@ class Referee {
   Phase phase_ = Phase::kNew;
   std::int64_t now_ms_ = 0;    // of the game: stands still while the referee is down
   std::int64_t shift_ms_ = 0;  // the caller's time less that of the game
+  std::vector<ProviderId> parties_;
   std::vector<Player> players_;
   std::map<Digest, Asked> asked_;
   Bracket bracket_{0};
