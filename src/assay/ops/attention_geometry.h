@@ -15,6 +15,8 @@ struct AttentionGeometry {
   bool causal = false;
   float scale = 0, dropout = 0;
   std::uint32_t stream = 0;
+  std::int64_t first_draw =
+      0;  // of the first pair; that of an op is 0, that of one cut out of it (narrow.h) where the op has it
 
   constexpr std::int64_t group() const { return hq / hkv; }  // query heads per key head
   constexpr std::int64_t KeyHead(std::int64_t h) const { return h / group(); }
@@ -28,11 +30,11 @@ struct AttentionGeometry {
   constexpr std::int64_t Lse(std::int64_t b, std::int64_t h, std::int64_t i) const { return (b * hq + h) * tq + i; }
   // Of the probability of key j for query i, as its random draw counts it.
   constexpr std::int64_t Element(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
-    return Lse(b, h, i) * tk + j;
+    return first_draw + Lse(b, h, i) * tk + j;
   }
 };
 
-// `q` and `k` are the types of inputs 0 and 1 of either op.
+// `q` and `k` are the types of inputs 0 and 1 of either op. Programs have four attributes; the fifth is that of an op that was cut out of another.
 inline AttentionGeometry GeometryOfAttention(const Attrs& attrs, const Shape& q, const Shape& k) {
   return {.batch = q[0],
           .tq = q[1],
@@ -43,7 +45,8 @@ inline AttentionGeometry GeometryOfAttention(const Attrs& attrs, const Shape& q,
           .causal = attrs.Int(0) != 0,
           .scale = attrs.Float(1),
           .dropout = attrs.Float(2),
-          .stream = static_cast<std::uint32_t>(attrs.Int(3))};
+          .stream = static_cast<std::uint32_t>(attrs.Int(3)),
+          .first_draw = attrs.size() > 4 ? attrs.Int(4) : 0};
 }
 
 }  // namespace assay::ops
