@@ -99,13 +99,14 @@ class Examination {
   // examine_output.cc: one element of one output
   Step<void> ExamineOutput(const DisputedStep& step, const NodeRecord& record, std::size_t output, const Both<Digest>& roots);
   Step<std::vector<SparseTensor>> FetchInputs(const DisputedStep& step, const NodeRecord& record, const OpInstance& op,
-                                              std::span<const InputRange> needs, std::size_t most = ref::kMaxNeededLeaves);
+                                              std::span<const InputRange> needs);
   // Of a rounded job, what an element depends on: a few blocks, or a list of words on which the parties agree.
   struct Gathered;  // an op's element, and inputs from which it can be computed
   Step<Gathered> FetchOperands(const DisputedStep& step, const NodeRecord& record, const OpInstance& op, std::size_t output,
                                std::int64_t element);
   Step<void> ExamineOperands(const DisputedStep& step, const NodeRecord& record, const Operands& operands,
                              const PartsQuestion& chunk, const Both<std::vector<ref::Value>>& digests);
+  Step<Gathered> TakeWords(const Operands& operands, const PartsQuestion& element, const std::vector<ref::Value>& digests);
   // examine_rounded.cc: what a bound leaves open
   Step<void> ExamineRounded(const DisputedStep& step, const NodeRecord& record, std::size_t output, std::int64_t element,
                             const Both<float>& said, Finding finding);
@@ -156,11 +157,13 @@ std::string UnprovenReason(const Question& question, std::string_view why);
 // Whether elements lie in at most `most` blocks of the inputs.
 bool LieInBlocks(const OpInstance& op, std::span<const InputRange> needs, std::size_t most);
 
-// An element of an op, and inputs of which all is there that it depends on. The op may be a smaller one with the same element.
+// An element of an op, or of its small form, and inputs of which all is there that it depends on: in a few blocks that were opened, or in words that were told.
 struct Examination::Gathered {
   OpInstance op;
   std::int64_t element = 0;
-  std::vector<SparseTensor> inputs;
+  std::vector<const void*> inputs{};  // in one of the two below
+  std::vector<SparseTensor> opened{};
+  std::vector<ref::Value> told{};
 };
 
 // An element, or a few bytes, as people read them.

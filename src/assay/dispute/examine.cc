@@ -12,8 +12,6 @@ namespace assay::dispute {
 namespace {
 
 constexpr TreeName kLogTree{.kind = TreeKind::kLog};
-// Of rounded runs that end alike, so that the bill stays within 4 MB.
-constexpr std::uint64_t kMaxEntriesCompared = 8192;
 
 // Whether the entries of two runs say the same about what was computed. What their rounding logs say may differ although both are right.
 bool SayTheSame(const LogEntry& a, const LogEntry& b) {
@@ -168,7 +166,7 @@ Step<std::uint64_t> Examination::EntryOfOtherRun(std::uint64_t index) {
 // The last entries agree. Nothing leads to an entry in between that does not, since all differ in their rounding logs: they are opened one after the other.
 Step<std::uint64_t> Examination::EntryInBetween(std::uint64_t index) {
   const EntryRules rules = EntryRules::Of(terms_.job());
-  const std::uint64_t last = terms_.entries() - 1, most = std::min(last, index + kMaxEntriesCompared);
+  const std::uint64_t last = terms_.entries() - 1, most = std::min(last, index + terms_.entries_compared());
   std::vector<Ask> asks;
   for (std::uint64_t begin = index + 1; begin < most; begin += kMaxLeavesAsked) {
     const auto opened = OpenEntries(begin, std::min<std::uint64_t>(begin + kMaxLeavesAsked, most) - 1);

@@ -6,29 +6,12 @@
 #include "assay/dispute/examination.h"
 #include "assay/dispute/squares.h"
 #include "assay/merkle/tree.h"
-#include "assay/ops/matmul_geometry.h"
-#include "assay/ops/table.h"
 
 namespace assay::dispute {
 namespace {
 
-// Sums over so much that not even the words fit are opened block by block, up to 64 MiB.
-constexpr std::size_t kMaxRoundedLeaves = 16384;
-// Words lie where the op has them: each block that holds one takes memory, up to 256 MiB.
-constexpr std::size_t kMaxListedBlocks = 65536;
-
 std::span<const ref::Value> DigestIn(const std::vector<ref::Value>& digests, std::size_t chunk) {
   return std::span(digests).subspan(chunk * Operands::kDigestWords, Operands::kDigestWords);
-}
-
-// The product of one row and one column: an element of a matmul whose operands lie side by side.
-OpInstance RowByColumn(const OpInstance& op) {
-  const std::int64_t k = ops::GeometryOfMatmul(op.attrs, op.in[0].shape, op.in[1].shape).k;
-  OpInstance small = op;
-  small.attrs = {std::int64_t{0}, std::int64_t{0}};
-  small.in = {{DType::kF32, {1, k}}, {DType::kF32, {k, 1}}};
-  small.out = {{DType::kF32, {1, 1}}};
-  return small;
 }
 
 // The words of a chunk, which must have the digest that was told before.
@@ -49,7 +32,7 @@ Step<void> Examination::ExamineOperands(const DisputedStep& step, const NodeReco
                }));
   const auto differs = static_cast<std::size_t>(std::ranges::mismatch(words[0], words[1]).in1 - words[0].begin());
   ASSAY_CHECK(differs < words[0].size());  // their digests differ
-  const Operands::Place& place = operands.At(index, differs);
+  const Operands::Place place = operands.At(index, differs);
   const std::uint64_t leaf[] = {place.word * sizeof(ref::Value) / kLeafBytes};
   const TreeName tree{.kind = TreeKind::kInput, .at = step.step, .node = record.node, .index = place.input};
   ASSAY_ASSIGN(const std::vector<Bytes> opened, OpenAgreed(tree, leaf, record.inputs[place.input]));
@@ -116,72 +99,68 @@ Step<numerics::DoubleDouble> Examination::ExamineSquares(const DisputedStep& ste
   return tl::unexpected(Convict(said, right, std::move(finding)));
 }
 
-Step<Examination::Gathered> Examination::FetchOperands(const DisputedStep& step, const NodeRecord& record, const OpInstance& op,
-                                                       std::size_t output, std::int64_t element) {
-  const std::vector<InputRange> needs = op.def->dependencies(op, static_cast<int>(output), {element, element + 1});
-  const bool product = op.def->index == op::matmul;
-  const bool listed = !LieInBlocks(op, needs, kDirectLeaves) && (product || LieInBlocks(op, needs, kMaxListedBlocks));
-  const auto operands = listed ? Operands::Of(op, needs) : std::nullopt;
-  if (!operands) {
-    ASSAY_ASSIGN(std::vector<SparseTensor> opened, FetchInputs(step, record, op, needs, kMaxRoundedLeaves));
-    return Gathered{op, element, std::move(opened)};
+// The words of all chunks, on whose digests both agree, in the inputs of the small op.
+Step<Examination::Gathered> Examination::TakeWords(const Operands& operands, const PartsQuestion& element,
+                                                   const std::vector<ref::Value>& digests) {
+  Gathered gathered{operands.narrowed().op, operands.narrowed().element};
+  std::size_t size = 0;
+  for (const TensorType& type : gathered.op.in) size += static_cast<std::size_t>(type.elements());
+  gathered.told.resize(size);
+  std::vector<ref::Value*> out;
+  ref::Value* next = gathered.told.data();
+  for (const TensorType& type : gathered.op.in) {
+    out.push_back(next);
+    gathered.inputs.push_back(next);
+    next += type.elements();
   }
-  const OpInstance used = product ? RowByColumn(op) : op;
-  const PartsQuestion all{
-      .step = step.step, .node = record.node, .output = static_cast<std::uint32_t>(output), .element = element};
-  const auto chunk_of = [&](std::size_t chunk) {
-    PartsQuestion question = all;
-    question.path = {static_cast<std::uint32_t>(chunk)};
-    return question;
-  };
-  Show("value", fmt::format("step {}, node {}, element {}, {} operands", step.step, record.node, element,
-                            operands->chunks() * Operands::kChunk));
-  const std::size_t count = operands->chunks() * Operands::kDigestWords;
-  ASSAY_ASSIGN(const auto digests, ReadBoth(all, [&](Party, ByteSpan body) { return ReadValues(body, count); }));
-  const auto differs = static_cast<std::size_t>(std::ranges::mismatch(digests[0], digests[1]).in1 - digests[0].begin());
-  if (differs < count) {
-    ASSAY_TRY(ExamineOperands(step, record, *operands, chunk_of(differs / Operands::kDigestWords), digests));
-  }
-  Gathered gathered{used, product ? 0 : element, {}};
-  std::vector<void*> out;
-  for (const TensorType& type : used.in) {
-    auto tensor = SparseTensor::Make(type);
-    if (!tensor) return tl::unexpected(Halt(Undecided{tensor.error().message}));
-    gathered.inputs.push_back(std::move(*tensor));
-    out.push_back(gathered.inputs.back().data());
-  }
-  std::vector<ref::Value> all_words;  // of a product: its row, then its column
-  // They agree on all digests: either can tell the words.
   std::vector<Ask> asks;
-  for (std::size_t chunk = 0; chunk < operands->chunks(); ++chunk) {
-    const PartsQuestion question = chunk_of(chunk);
-    const auto body = AskOne(question);
+  for (std::size_t chunk = 0; chunk < operands.chunks(); ++chunk) {
+    PartsQuestion question = element;
+    question.path = {static_cast<std::uint32_t>(chunk)};
+    const auto body = AskOne(question);  // either can tell
     if (!body) {
       auto* more = std::get_if<std::vector<Ask>>(body.error().next.get());
       if (more == nullptr) return tl::unexpected(body.error());
       std::ranges::move(*more, std::back_inserter(asks));
       continue;
     }
-    const auto words = ReadChunk(*body, operands->WordsIn(chunk), DigestIn(digests[0], chunk));
+    const auto words = ReadChunk(*body, operands.WordsIn(chunk), DigestIn(digests, chunk));
     if (!words) {
-      Finding finding{.cause = Cause::kUnproven, .step = step.step, .unproven = question};
-      finding.reason = fmt::format("the answer about {} does not hold: {}", Describe(question), words.error().message);
+      Finding finding{.cause = Cause::kUnproven, .step = element.step, .unproven = question};
+      finding.reason = UnprovenReason(question, words.error().message);
       return tl::unexpected(Convict(true, false, std::move(finding)));
     }
-    if (product) {
-      all_words.insert(all_words.end(), words->begin(), words->end());
-    } else {
-      operands->Scatter(chunk, *words, out);
-    }
+    operands.Scatter(chunk, *words, out);
   }
   if (!asks.empty()) return tl::unexpected(Halt(std::move(asks)));
-  if (product) {
-    const std::size_t bytes = used.in[0].bytes();
-    ASSAY_CHECK(all_words.size() * sizeof(ref::Value) == 2 * bytes);
-    std::memcpy(out[0], all_words.data(), bytes);
-    std::memcpy(out[1], reinterpret_cast<const std::uint8_t*>(all_words.data()) + bytes, bytes);
-  }
   return gathered;
+}
+
+Step<Examination::Gathered> Examination::FetchOperands(const DisputedStep& step, const NodeRecord& record, const OpInstance& op,
+                                                       std::size_t output, std::int64_t element) {
+  const std::vector<InputRange> needs = op.def->dependencies(op, static_cast<int>(output), {element, element + 1});
+  const auto operands =
+      LieInBlocks(op, needs, kDirectLeaves) ? std::nullopt : Operands::Of(op, static_cast<int>(output), element);
+  if (!operands) {
+    ASSAY_ASSIGN(std::vector<SparseTensor> opened, FetchInputs(step, record, op, needs));
+    Gathered gathered{op, element};
+    for (const SparseTensor& input : opened) gathered.inputs.push_back(input.data());
+    gathered.opened = std::move(opened);
+    return gathered;
+  }
+  const PartsQuestion all{
+      .step = step.step, .node = record.node, .output = static_cast<std::uint32_t>(output), .element = element};
+  if (operands->words() == 0) return TakeWords(*operands, all, {});
+  Show("value", fmt::format("step {}, node {}, element {}, {} operands", step.step, record.node, element, operands->words()));
+  const std::size_t count = operands->chunks() * Operands::kDigestWords;
+  ASSAY_ASSIGN(const auto digests, ReadBoth(all, [&](Party, ByteSpan body) { return ReadValues(body, count); }));
+  const auto differs = static_cast<std::size_t>(std::ranges::mismatch(digests[0], digests[1]).in1 - digests[0].begin());
+  if (differs < count) {
+    PartsQuestion chunk = all;
+    chunk.path = {static_cast<std::uint32_t>(differs / Operands::kDigestWords)};
+    ASSAY_TRY(ExamineOperands(step, record, *operands, chunk, digests));
+  }
+  return TakeWords(*operands, all, digests[0]);
 }
 
 }  // namespace assay::dispute

@@ -73,12 +73,11 @@ bool LieInBlocks(const OpInstance& op, std::span<const InputRange> needs, std::s
 }
 
 Step<std::vector<SparseTensor>> Examination::FetchInputs(const DisputedStep& step, const NodeRecord& record,
-                                                         const OpInstance& op, std::span<const InputRange> needs,
-                                                         std::size_t most) {
-  const NeededLeaves leaves = LeavesOf(op, needs, most);
-  if (Count(leaves) > most) {
-    return tl::unexpected(
-        Halt(Undecided{fmt::format("an element of {} needs more than {} blocks of its inputs", op.def->name, most)}));
+                                                         const OpInstance& op, std::span<const InputRange> needs) {
+  const NeededLeaves leaves = LeavesOf(op, needs, ref::kMaxNeededLeaves);
+  if (Count(leaves) > ref::kMaxNeededLeaves) {
+    return tl::unexpected(Halt(Undecided{
+        fmt::format("an element of {} needs more than {} blocks of its inputs", op.def->name, ref::kMaxNeededLeaves)}));
   }
   std::vector<SparseTensor> inputs;
   for (const TensorType& type : op.in) {

@@ -72,15 +72,13 @@ Step<Examination::Truth> Examination::TruthOf(const DisputedStep& step, const No
     return truth;
   }
   ASSAY_ASSIGN(const Gathered gathered, FetchOperands(step, record, op, output, element));
-  std::vector<const void*> in;
-  for (const SparseTensor& input : gathered.inputs) in.push_back(input.data());
-  const std::vector<void*> out(op.out.size(), nullptr);
-  const KernelArgs args{&gathered.op, in, out};
+  const std::vector<void*> out(gathered.op.out.size(), nullptr);
+  const KernelArgs args{&gathered.op, gathered.inputs, out};
   const Range range{gathered.element, gathered.element + 1};
   if (truth.exact) {
-    vendor::FormulaOf<double>(op.def->index)(args, static_cast<int>(output), range, &truth.value);
+    vendor::FormulaOf<double>(gathered.op.def->index)(args, static_cast<int>(output), range, &truth.value);
   } else {
-    vendor::FormulaOf<vendor::True>(op.def->index)(args, static_cast<int>(output), range, &truth.truth);
+    vendor::FormulaOf<vendor::True>(gathered.op.def->index)(args, static_cast<int>(output), range, &truth.truth);
     truth.value = numerics::ToDouble(truth.truth.v) + 0.0;
   }
   return truth;

@@ -3,48 +3,69 @@
 #include <algorithm>
 #include <cstring>
 
+#include "assay/base/check.h"
+
 namespace assay::dispute {
 namespace {
 
 constexpr std::size_t kWord = sizeof(ref::Value);
 
-}  // namespace
-
-std::optional<Operands> Operands::Of(const OpInstance& op, std::span<const InputRange> needs) {
-  Operands operands;
-  for (const InputRange& need : needs) {
-    if (need.length <= 0 || need.repeat <= 0) continue;
-    const std::size_t size = SizeOf(op.in[static_cast<std::size_t>(need.input)].dtype);
-    if (size % kWord != 0) return std::nullopt;
-    const auto length = static_cast<std::uint64_t>(need.length) * (size / kWord),
-               repeat = static_cast<std::uint64_t>(need.repeat);
-    const std::uint64_t room = kMaxWords - operands.places_.size();
-    if (length > room || repeat > room / length) return std::nullopt;
-    for (std::uint64_t r = 0; r < repeat; ++r) {
-      const auto begin = static_cast<std::uint64_t>(need.begin + static_cast<std::int64_t>(r) * need.stride) * (size / kWord);
-      for (std::uint64_t i = 0; i < length; ++i)
-        operands.places_.push_back({static_cast<std::uint32_t>(need.input), begin + i});
-    }
-  }
-  return operands;
+std::uint64_t WordOf(const ops::Piece& piece, std::size_t k) {
+  const auto i = static_cast<std::int64_t>(k);
+  return static_cast<std::uint64_t>(piece.from.begin + i / piece.from.length * piece.from.stride + i % piece.from.length);
 }
 
-std::size_t Operands::WordsIn(std::size_t chunk) const { return std::min(kChunk, places_.size() - chunk * kChunk); }
+}  // namespace
+
+Operands::Operands(ops::Narrowed narrowed) : narrowed_(std::move(narrowed)) {
+  std::size_t end = 0;
+  for (const ops::Piece& piece : narrowed_.pieces) {
+    end += static_cast<std::size_t>(piece.from.length * piece.from.repeat);
+    ends_.push_back(end);
+  }
+}
+
+std::optional<Operands> Operands::Of(const OpInstance& op, int output, std::int64_t element) {
+  auto narrowed = ops::Narrow(op, output, element);
+  if (!narrowed) return std::nullopt;
+  for (const TensorType& type : narrowed->op.in) ASSAY_CHECK(SizeOf(type.dtype) == kWord);
+  return Operands(std::move(*narrowed));
+}
+
+std::size_t Operands::WordsIn(std::size_t chunk) const { return std::min(kChunk, words() - chunk * kChunk); }
+
+template <class Visit>
+void Operands::ForEach(std::size_t chunk, const Visit& visit) const {
+  const std::size_t begin = chunk * kChunk, end = begin + WordsIn(chunk);
+  auto piece = static_cast<std::size_t>(std::ranges::upper_bound(ends_, begin) - ends_.begin());
+  for (std::size_t i = begin; i < end; ++i) {
+    while (ends_[piece] == i) ++piece;
+    const std::size_t first = piece == 0 ? 0 : ends_[piece - 1];
+    visit(i - begin, narrowed_.pieces[piece], i - first);
+  }
+}
+
+Operands::Place Operands::At(std::size_t chunk, std::size_t word) const {
+  Place place;
+  ForEach(chunk, [&](std::size_t i, const ops::Piece& piece, std::size_t k) {
+    if (i == word) place = {static_cast<std::uint32_t>(piece.from.input), WordOf(piece, k)};
+  });
+  return place;
+}
 
 std::vector<ref::Value> Operands::Gather(std::size_t chunk, std::span<const void* const> in) const {
   std::vector<ref::Value> words(WordsIn(chunk));
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const Place& place = At(chunk, i);
-    std::memcpy(&words[i], static_cast<const std::uint8_t*>(in[place.input]) + place.word * kWord, kWord);
-  }
+  ForEach(chunk, [&](std::size_t i, const ops::Piece& piece, std::size_t k) {
+    const auto* from = static_cast<const std::uint8_t*>(in[static_cast<std::size_t>(piece.from.input)]);
+    std::memcpy(&words[i], from + WordOf(piece, k) * kWord, kWord);
+  });
   return words;
 }
 
-void Operands::Scatter(std::size_t chunk, std::span<const ref::Value> words, std::span<void* const> out) const {
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const Place& place = At(chunk, i);
-    std::memcpy(static_cast<std::uint8_t*>(out[place.input]) + place.word * kWord, &words[i], kWord);
-  }
+void Operands::Scatter(std::size_t chunk, std::span<const ref::Value> words, std::span<ref::Value* const> out) const {
+  ForEach(chunk, [&](std::size_t i, const ops::Piece& piece, std::size_t k) {
+    out[static_cast<std::size_t>(piece.input)][static_cast<std::size_t>(piece.to) + k] = words[i];
+  });
 }
 
 std::vector<ref::Value> Operands::DigestOf(std::span<const ref::Value> words) {

@@ -7,6 +7,7 @@
 #include "assay/dispute/operands.h"
 #include "assay/dispute/parts.h"
 #include "assay/dispute/squares.h"
+#include "assay/job/rounded_bill.h"
 #include "assay/merkle/tree.h"
 #include "assay/run/weights_root.h"
 
@@ -15,9 +16,9 @@ namespace {
 
 constexpr std::size_t kMaxReceiptBytes = 65536;
 
-// Of answers that one bout can need; tests/dispute/bill.cc shows that it needs less.
+// Of answers that one bout can need; tests/dispute/bill.cc shows that it needs less. Of a rounded job all answers of both parties have less (kMaxRoundedBytes).
 constexpr std::uint64_t kBoutBytes = std::uint64_t{4} << 20;
-constexpr std::uint64_t kRoundedBoutBytes = std::uint64_t{80} << 20;
+static_assert(kMaxRoundedBytes <= kBoutBytes);
 
 bool IsListing(TreeKind kind) {
   switch (kind) {
@@ -97,8 +98,7 @@ Result<Budget> RunAccount::Bill() const {
   steps.push_back(job.steps);
   std::int64_t interval = std::min(job.commit_every, job.steps);
   for (std::size_t i = 1; i < steps.size(); ++i) interval = std::max(interval, steps[i] - steps[i - 1]);
-  return Budget{.work = BillOf(job.commit_every, interval),
-                .bytes = job.precision == Precision::kFp64Rounded ? kRoundedBoutBytes : kBoutBytes};
+  return Budget{.work = BillOf(job.commit_every, interval), .bytes = kBoutBytes};
 }
 
 Work RunAccount::BillOf(std::int64_t commit_every, std::int64_t interval) {
@@ -332,9 +332,9 @@ Result<std::vector<ref::Value>> RunAccount::OperandsAt(const PartsQuestion& ques
     ASSAY_ASSIGN(const Range range, tree.RangeOf(question.path));
     return tree.PartsOf(range, static_cast<const float*>(inputs[0].data()));
   }
-  const auto operands =
-      Operands::Of(op, op.def->dependencies(op, static_cast<int>(question.output), {question.element, question.element + 1}));
-  if (!operands) return Err("{}: it has too many operands", Describe(question));
+  if (op.out[question.output].dtype != DType::kF32) return PartsAt(op, question, inputs);  // integers are not rounded
+  const auto operands = Operands::Of(op, static_cast<int>(question.output), question.element);
+  if (!operands) return Err("{}: it depends on a few words", Describe(question));
   std::vector<const void*> in;
   for (const Tensor& input : inputs) in.push_back(input.data());
   return operands->Answer(question.path, in);

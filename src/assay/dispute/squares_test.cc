@@ -52,7 +52,7 @@ TEST(SquaresTree, WhatIsNotANumberHasOneForm) {
   SquaresTree::Join(SquaresTree::Words(quiet));
 }
 
-TEST(Operands, AreTheWordsOfTheDependenciesInOrder) {
+TEST(Operands, AreTheWordsOfTheSmallOpInOrder) {
   const OpDef& def = Ops()[op::matmul];
   const OpInstance op{.def = &def,
                       .attrs = {std::int64_t{0}, std::int64_t{0}},
@@ -62,7 +62,7 @@ TEST(Operands, AreTheWordsOfTheDependenciesInOrder) {
   for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i);
   for (std::size_t i = 0; i < b.size(); ++i) b[i] = -static_cast<float>(i);
   const void* in[] = {a.data(), b.data()};
-  const auto operands = Operands::Of(op, def.dependencies(op, 0, {9, 10}));  // row 1, column 2
+  const auto operands = Operands::Of(op, 0, 9);  // row 1, column 2
   ASSERT_TRUE(operands);
   ASSERT_EQ(operands->chunks(), 3u);
   std::vector<float> words;
@@ -78,8 +78,18 @@ TEST(Operands, AreTheWordsOfTheDependenciesInOrder) {
   EXPECT_EQ(operands->Answer({}, in)->size(), 3 * Operands::kDigestWords);
   EXPECT_FALSE(operands->Answer({3}, in));
   EXPECT_FALSE(operands->Answer({0, 0}, in));
-  const InputRange huge[] = {{.input = 0, .begin = 0, .length = 1 << 20, .stride = 0, .repeat = std::int64_t{1} << 60}};
-  EXPECT_FALSE(Operands::Of(op, huge)) << "more than can be told";
+  const Operands::Place last = operands->At(2, 10000 - 2 * 4096 - 1);
+  EXPECT_EQ(last.input, 1u);
+  EXPECT_EQ(last.word, 4999u * 7 + 2);
+  std::vector<ref::Value> row(5000), column(5000);
+  ref::Value* const out[] = {row.data(), column.data()};
+  for (std::size_t chunk = 0; chunk < 3; ++chunk) operands->Scatter(chunk, operands->Gather(chunk, in), out);
+  for (std::size_t k = 0; k < 5000; ++k) {
+    ASSERT_EQ(std::bit_cast<float>(row[k]), words[k]);
+    ASSERT_EQ(std::bit_cast<float>(column[k]), words[5000 + k]);
+  }
+  const OpInstance sum{.def = &Ops()[op::add], .attrs = {}, .in = {op.in[0], op.in[0]}, .out = {op.in[0]}};
+  EXPECT_FALSE(Operands::Of(sum, 0, 3)) << "two words, each in a block";
 }
 
 }  // namespace

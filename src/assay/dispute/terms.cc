@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "assay/job/limits.h"
+#include "assay/job/rounded_bill.h"
 #include "assay/merkle/tree.h"
 #include "assay/model/model.h"
 #include "assay/ops/table.h"
@@ -64,6 +65,9 @@ Result<Terms> Terms::Make(Bytes job, Bytes program) {
   terms.job_bytes_ = std::move(job);
   terms.program_bytes_ = std::move(program);
   terms.program_ = std::make_shared<const Program>(std::move(read));
+  if (terms.job_.precision == Precision::kFp64Rounded) {
+    terms.entries_compared_ = RoundedBill(terms.job_, *terms.program_).EntriesCompared();
+  }
   terms.nodes_ = std::make_shared<const StepNodes>(*terms.program_);
   return terms;
 }

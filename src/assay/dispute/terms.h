@@ -47,6 +47,9 @@ class Terms {
   std::int64_t StepBefore(std::int64_t entry) const;
   std::int64_t StepOf(std::int64_t entry) const;
 
+  // Of rounded jobs, how many entries are compared one by one where nothing leads to one that differs (job/rounded_bill.h).
+  std::uint64_t entries_compared() const { return entries_compared_; }
+
   // Batch fields in name order, with the type of the whole batch.
   struct Field {
     std::string name;  // without "batch/"
@@ -82,6 +85,7 @@ class Terms {
   std::vector<Field> fields_;
   std::vector<std::size_t> weights_;
   StartingBytes start_;
+  std::uint64_t entries_compared_ = 0;
 };
 
 }  // namespace assay::dispute

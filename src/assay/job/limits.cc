@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "assay/data/cifar10.h"
+#include "assay/job/rounded_bill.h"
 #include "assay/merkle/tree.h"
+#include "assay/ops/narrow.h"
 #include "assay/ops/table.h"
 
 namespace assay {
@@ -71,6 +73,23 @@ Status CheckBatch(const BatchConfig& batch, const Program& program) {
   return {};
 }
 
+// Whoever disputes an element of a rounded job has to be told all that it depends on.
+Status CheckRoundedBill(const Job& job, const Program& program) {
+  const RoundedBill bill(job, program);
+  for (const Graph* graph : {&program.micro, &program.update}) {
+    for (std::size_t n = 0; n < graph->nodes().size(); ++n) {
+      const OpInstance op = graph->Instance(graph->nodes()[n]);
+      if (const std::uint64_t bytes = bill.Most(op); bytes > kMaxRoundedBytes) {
+        return Err(
+            "program: {} node {} ({}): an element depends on up to {} numbers, and a dispute about it in a job of precision "
+            "fp64-rounded would take {} bytes, at most {} are allowed; take a smaller microbatch or a shorter sequence",
+            graph == &program.micro ? "micro" : "update", n, op.def->name, ops::MaxOperandWords(op), bytes, kMaxRoundedBytes);
+      }
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 std::uint64_t MaxSourceBytes(const Job& job) {
@@ -97,7 +116,8 @@ Status CheckLimits(const Job& job, const Program& program) {
   ASSAY_TRY(CheckGraph("update", program.update));
   ASSAY_TRY(CheckMicroOutputs(program.micro));
   ASSAY_TRY(CheckBatch(job.batch, program));
-  return CheckStepNodes(program);
+  ASSAY_TRY(CheckStepNodes(program));
+  return job.precision == Precision::kFp64Rounded ? CheckRoundedBill(job, program) : Status{};
 }
 
 Status CheckDisputable(const Job& job, const JobInputs& inputs, const Program& program) {

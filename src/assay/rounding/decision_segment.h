@@ -11,8 +11,8 @@
 namespace assay::rounding {
 
 inline constexpr std::size_t kSegment = 4096;  // decisions
-// No segment is longer: a decision has at most 29 bits by models, each of which costs at most 9 bits, and 77 raw ones.
-inline constexpr std::size_t kMaxSegmentBytes = 48 * kSegment;
+// No segment is longer: a decision has at most 29 bits by models, each of which costs at most 9 bits, and 77 raw ones; that is less than 43 bytes.
+inline constexpr std::size_t kMaxSegmentBytes = 43 * kSegment;
 
 // Decisions ascend; the position of the first is not coded.
 Bytes EncodeSegment(std::span<const Decision> decisions);

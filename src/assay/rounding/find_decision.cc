@@ -16,7 +16,11 @@ constexpr std::string_view kWhat = "rounding log";
 class Table {
  public:
   static Result<Table> Open(PartialLog& log, std::uint64_t elements) {
-    if (log.size() < LogHeader::kBytes) return Err("{}: {} bytes are no log", kWhat, log.size());
+    const std::uint64_t segments = elements / kSegment + 1;
+    if (log.size() < LogHeader::kBytes ||
+        (log.size() - LogHeader::kBytes) / (LogHeader::kEntryBytes + kMaxSegmentBytes) > segments) {
+      return Err("{}: {} bytes are no log of {} elements", kWhat, log.size(), elements);
+    }
     ASSAY_ASSIGN(const Bytes head, log.Read(0, LogHeader::kBytes));
     Table table(log);
     ASSAY_ASSIGN(table.header_, LogHeader::Read(head, kWhat));
