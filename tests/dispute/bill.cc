@@ -2,11 +2,11 @@
 //
 // Everything that the referee receives counts: receipts, the job's encoding and all answers; the program it builds itself. The honest provider's bill is printed with it.
 //
-// Usage: dispute_bill gpt2-124m | small. The limits are checked; exit status 1 when one is passed.
+// Usage: dispute_bill gpt2-124m | small | rounded | rounded-small, the last two for rounded jobs (rounded_bill.h). The limits are checked; exit status 1 when one
+// is passed.
 #include <time.h>
 
 #include <bit>
-#include <cstring>
 #include <random>
 #include <set>
 
@@ -20,6 +20,7 @@
 #include "large_jobs.h"
 #include "one_step.h"
 #include "play.h"
+#include "rounded_bill.h"
 
 namespace assay::dispute {
 namespace {
@@ -213,10 +214,11 @@ int Run(bool large) {
 }  // namespace assay::dispute
 
 int main(int argc, char** argv) {
-  const bool large = argc == 2 && std::strcmp(argv[1], "gpt2-124m") == 0;
-  if (!large && !(argc == 2 && std::strcmp(argv[1], "small") == 0)) {
-    fmt::print(stderr, "usage: dispute_bill gpt2-124m|small\n");
+  const std::string_view what = argc == 2 ? argv[1] : "";
+  if (what == "rounded" || what == "rounded-small") return assay::dispute::PlayRoundedBills(what == "rounded") ? 0 : 1;
+  if (what != "gpt2-124m" && what != "small") {
+    fmt::print(stderr, "usage: dispute_bill gpt2-124m|small|rounded|rounded-small\n");
     return 2;
   }
-  return assay::dispute::Run(large);
+  return assay::dispute::Run(what == "gpt2-124m");
 }

@@ -14,8 +14,10 @@ struct LargeJob {
   Terms terms;
 };
 
-inline LargeJob Large(std::string name, const ModelConfig& model, const BatchConfig& batch) {
+inline LargeJob Large(std::string name, const ModelConfig& model, const BatchConfig& batch,
+                      Precision precision = Precision::kFp32) {
   Job job;
+  job.precision = precision;
   job.steps = 4096;
   job.commit_every = 1;
   job.model = model;

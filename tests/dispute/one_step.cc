@@ -5,7 +5,10 @@
 #include <cstring>
 
 #include "assay/base/check.h"
+#include "assay/dispute/parts.h"
+#include "assay/dispute/squares.h"
 #include "assay/merkle/tree.h"
+#include "assay/rounding/rounder.h"
 #include "assay/run/log.h"
 #include "assay/run/receipt.h"
 #include "assay/train/batch.h"
@@ -59,6 +62,7 @@ OneStep::OneStep(const PreparedJob& prepared, Backend& backend, std::int64_t ste
                                                                                  static_cast<std::uint32_t>(job.seed >> 32),
                                                                                  number, static_cast<std::uint32_t>(m)}));
                           }};
+    if (backend.rounder() != nullptr) backend.rounder()->BeginRecord();
     runner.RunTraced(state, input, [&](std::size_t node, std::span<const void* const> outputs) {
       const std::vector<TensorType> types = nodes.OutputTypes(node);
       outputs_[node].clear();
@@ -67,6 +71,7 @@ OneStep::OneStep(const PreparedJob& prepared, Backend& backend, std::int64_t ste
         outputs_[node].emplace_back(bytes, bytes + types[k].bytes());
       }
     });
+    if (backend.rounder() != nullptr) rounding_log_ = backend.rounder()->End().log;
   }
   std::vector<std::vector<Digest>> roots(nodes.size());
   for (std::size_t n = 0; n < nodes.size(); ++n) {
@@ -125,6 +130,11 @@ OneStepAccount::OneStepAccount(const OneStep& content, const SigningKey& key, st
     if (step == content.step() - 1) entry.state_root = content.before_root();
     if (step == content.step()) entry.batch_root = BatchRootOfSteps({&content.batch_root(), 1});
     if (step >= content.step() && lie_) entry.state_root = MadeUp("false state", step);
+    if (content.rounded()) {
+      const RoundingLeaf leaf = RoundingLeafOf(content.rounding_log());
+      entry.rounding_root = step == content.step() ? RoundingRootOfSteps({&leaf, 1}) : MadeUp("roundings", step);
+      if (step == 0) entry.rounding_root = RoundingRootOfSteps({});
+    }
     previous = HashOf(entry);
     hashes.push_back(previous);
     log_.push_back(entry);
@@ -162,6 +172,7 @@ bool OneStepAccount::IsLie(const TreeName& tree) const {
 }
 
 Result<ByteSpan> OneStepAccount::TensorOf(const TreeName& tree) const {
+  if (tree.kind == TreeKind::kRoundingLog) return ByteSpan(content_.rounding_log());
   ASSAY_TRY(content_.terms().TreeSize(tree));
   if (IsLie(tree)) return ByteSpan(false_output_);
   if (tree.kind == TreeKind::kInput) return content_.Input(tree.node, tree.index);
@@ -175,6 +186,8 @@ Result<std::shared_ptr<const HashTree>> OneStepAccount::Tree(const TreeName& tre
   if (tree.kind == TreeKind::kTrace) return trace_tree_;
   if (tree.kind == TreeKind::kBatches)
     return std::make_shared<const HashTree>(std::vector<Digest>{LeafHash(content_.batch_root().bytes)});
+  if (tree.kind == TreeKind::kRoundings)
+    return std::make_shared<const HashTree>(std::vector<Digest>{LeafHash(Encode(RoundingLeafOf(content_.rounding_log())))});
   if (last_ && last_->first == tree) return last_->second;
   ASSAY_ASSIGN(const ByteSpan bytes, TensorOf(tree));
   std::vector<Digest> hashes(CountLeaves(bytes.size()));
@@ -187,14 +200,26 @@ Result<Bytes> OneStepAccount::Leaf(const TreeName& tree, std::uint64_t index) {
   if (tree.kind == TreeKind::kLog) return Encode(log_.at(static_cast<std::size_t>(index)));
   if (tree.kind == TreeKind::kTrace) return Encode(RecordOf(static_cast<std::size_t>(index)));
   if (tree.kind == TreeKind::kBatches) return Bytes(content_.batch_root().bytes.begin(), content_.batch_root().bytes.end());
+  if (tree.kind == TreeKind::kRoundings) return Encode(RoundingLeafOf(content_.rounding_log()));
   ASSAY_ASSIGN(const ByteSpan bytes, TensorOf(tree));
   const ByteSpan leaf = bytes.subspan(static_cast<std::size_t>(index) * kLeafBytes)
                             .first(std::min(kLeafBytes, bytes.size() - static_cast<std::size_t>(index) * kLeafBytes));
   return Bytes(leaf.begin(), leaf.end());
 }
 
+// The dearest is to agree on all words, and on no partial sum.
+Result<std::vector<ref::Value>> OneStepAccount::RoundedParts(const PartsQuestion& question) const {
+  const OpInstance op = content_.terms().nodes().Instance(question.node);
+  std::vector<const void*> in;
+  for (std::size_t k = 0; k < op.in.size(); ++k) in.push_back(content_.Input(question.node, k).data());
+  ASSAY_ASSIGN(std::vector<ref::Value> parts, RoundedPartsAt(op, question, in));
+  if (lie_ && SquaresTree::Applies(op)) parts[question.path.size() * 7 % parts.size()] ^= 1;
+  return parts;
+}
+
 // A liar stays consistent for as long as it can: it lies about one part at every level, so that the dispute goes all the way down.
 Result<std::vector<ref::Value>> OneStepAccount::Parts(const PartsQuestion& question) {
+  if (content_.rounded()) return RoundedParts(question);
   const OpInstance op = content_.terms().nodes().Instance(question.node);
   std::vector<const void*> in;
   for (std::size_t k = 0; k < op.in.size(); ++k) in.push_back(content_.Input(question.node, k).data());

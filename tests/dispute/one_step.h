@@ -1,5 +1,5 @@
 // One step of a job of any size, computed once and kept with all its tensors, in the middle of a log that is made up around it. Two accounts of it, one of which lies about one
-// element of one node, dispute as they would over the whole run; so the bill of a dispute over a large model can be had without training it.
+// element of one node, dispute as they would over the whole run; so the bill of a dispute over a large model can be had without training it. Both have the same rounding log.
 #pragma once
 
 #include <memory>
@@ -31,6 +31,8 @@ class OneStep {
   const NodeRecord& record(std::size_t node) const { return records_[node]; }
   const Digest& before_root() const { return before_root_; }
   const Digest& batch_root() const { return batch_root_; }
+  bool rounded() const { return prepared_.job.precision == Precision::kFp64Rounded; }
+  const Bytes& rounding_log() const { return rounding_log_; }  // of the step of a rounded job
 
  private:
   const PreparedJob& prepared_;
@@ -43,6 +45,7 @@ class OneStep {
   Bytes lr_, number_;
   std::vector<NodeRecord> records_;
   Digest before_root_{}, batch_root_{};
+  Bytes rounding_log_;
 };
 
 struct OneLie {
@@ -66,6 +69,7 @@ class OneStepAccount : public Account {
 
  private:
   Result<ByteSpan> TensorOf(const TreeName& tree) const;
+  Result<std::vector<ref::Value>> RoundedParts(const PartsQuestion& question) const;
   bool IsLie(const TreeName& tree) const;
   NodeRecord RecordOf(std::size_t node) const;
 

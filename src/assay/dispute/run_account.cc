@@ -4,9 +4,7 @@
 #include <utility>
 
 #include "assay/base/file.h"
-#include "assay/dispute/operands.h"
 #include "assay/dispute/parts.h"
-#include "assay/dispute/squares.h"
 #include "assay/job/rounded_bill.h"
 #include "assay/merkle/tree.h"
 #include "assay/run/weights_root.h"
@@ -324,29 +322,15 @@ Result<SamplesAnswer> RunAccount::Samples(const SamplesQuestion& question) {
                        .proof = prover_->Prove(std::span(indices).subspan(static_cast<std::size_t>(question.begin), count))};
 }
 
-// Rounded jobs have no derivations: parties agree on what an element is made of.
-Result<std::vector<ref::Value>> RunAccount::OperandsAt(const PartsQuestion& question, std::span<const Tensor> inputs) const {
-  const OpInstance op = terms_.nodes().Instance(question.node);
-  if (SquaresTree::Applies(op)) {
-    const SquaresTree tree(op.in[0].elements());
-    ASSAY_ASSIGN(const Range range, tree.RangeOf(question.path));
-    return tree.PartsOf(range, static_cast<const float*>(inputs[0].data()));
-  }
-  if (op.out[question.output].dtype != DType::kF32) return PartsAt(op, question, inputs);  // integers are not rounded
-  const auto operands = Operands::Of(op, static_cast<int>(question.output), question.element);
-  if (!operands) return Err("{}: it depends on a few words", Describe(question));
-  std::vector<const void*> in;
-  for (const Tensor& input : inputs) in.push_back(input.data());
-  return operands->Answer(question.path, in);
-}
-
 Result<std::vector<ref::Value>> RunAccount::Parts(const PartsQuestion& question) {
   ASSAY_ASSIGN(const TensorType type, terms_.TensorOf({TreeKind::kOutput, question.step, question.node, question.output}));
   if (question.element < 0 || question.element >= type.elements())
     return Err("element {}: the output is {}", question.element, ToString(type));
   ASSAY_ASSIGN(const auto captured, Captured(question.step, question.node));
-  if (terms_.job().precision == Precision::kFp64Rounded) return OperandsAt(question, captured->inputs);
-  return PartsAt(terms_.nodes().Instance(question.node), question, captured->inputs);
+  std::vector<const void*> in;
+  for (const Tensor& input : captured->inputs) in.push_back(input.data());
+  const OpInstance op = terms_.nodes().Instance(question.node);
+  return terms_.job().precision == Precision::kFp64Rounded ? RoundedPartsAt(op, question, in) : PartsAt(op, question, in);
 }
 
 }  // namespace assay::dispute

@@ -70,7 +70,6 @@ class RunAccount : public Account {
   // Trees over tensors.
   Result<std::vector<Digest>> TensorLeaves(const TreeName& tree);
   Result<Bytes> RoundingLog(const TreeName& tree);
-  Result<std::vector<ref::Value>> OperandsAt(const PartsQuestion& question, std::span<const Tensor> inputs) const;
   Result<const Tensor*> Content(const TreeName& tree);  // until the next call
 
   Result<std::shared_ptr<const TracedStep>> Traced(std::int64_t step);
