@@ -200,5 +200,65 @@ TEST(Limits, JobsWhoseAnswersWouldNotFitAreNotPrepared) {
             "program: a step has 919540425 nodes (14031 in each of 65536 microbatches), at most 134217728 can be disputed");
 }
 
+// Whether a rounded job of such a model is one that can be disputed.
+Status Rounded(const ModelConfig& model, const BatchConfig& batch) {
+  Job job;
+  job.precision = Precision::kFp64Rounded;
+  job.steps = 4096;
+  job.commit_every = 1;
+  job.model = model;
+  job.batch = batch;
+  job.optimizer.clip_norm = 1;
+  const bool language = std::holds_alternative<Gpt2Config>(model) || std::holds_alternative<LlamaConfig>(model);
+  job.data.kind = language ? DataKind::kTokens : DataKind::kCifar10;
+  const auto terms = Terms::Rebuild(Encode(job, {}));
+  if (!terms) return tl::unexpected(terms.error());
+  return {};
+}
+
+ResNetConfig ResNet(std::int64_t image) { return {.depth = 50, .cifar_stem = false, .classes = 1000, .image = image}; }
+
+TEST(Limits, RoundedJobsOfTheUsualSizesAreAccepted) {
+  const auto accepted = [](const ModelConfig& model, const BatchConfig& batch) {
+    const Status status = Rounded(model, batch);
+    EXPECT_TRUE(status) << status.error().message;
+  };
+  accepted(ResNet(224), {.microbatch = 32, .microbatches = 64});
+  accepted(ResNetConfig{.depth = 50, .cifar_stem = true, .image = 32}, {.microbatch = 256});
+  accepted(Gpt2Config{}, {.microbatch = 64, .microbatches = 8, .sequence = 1024});
+  accepted(Gpt2Config{.context = 4096}, {.microbatch = 8, .sequence = 4096});
+  accepted(LlamaConfig{.context = 2048, .layers = 32, .heads = 32, .kv_heads = 32, .width = 4096, .hidden = 11008},
+           {.microbatch = 4, .sequence = 2048});
+  accepted(LlamaConfig{.context = 1024, .layers = 2, .heads = 8, .kv_heads = 2, .width = 512, .hidden = 1024},
+           {.microbatch = 4, .sequence = 1024});
+}
+
+TEST(Limits, RoundedJobsWithElementsOfTooManyWordsAreRefused) {
+  const auto refused = [](const ModelConfig& model, const BatchConfig& batch, std::string_view op, std::uint64_t words) {
+    const Status status = Rounded(model, batch);
+    ASSERT_FALSE(status) << op;
+    const std::string& why = status.error().message;
+    EXPECT_NE(why.find(fmt::format("({}): an element depends on up to {} numbers", op, words)), std::string::npos) << why;
+    EXPECT_NE(why.find("at most 4000000 are allowed; take a smaller microbatch or a shorter sequence"), std::string::npos)
+        << why;
+  };
+  refused(ResNet(224), {.microbatch = 64}, "batchnorm_grad", 2 * 64 * 112 * 112 + 3);
+  refused(MlpConfig{.inputs = 2, .classes = 2, .hidden = {2}}, {.microbatch = 450'000}, "matmul", 900'000);
+  refused(Gpt2Config{}, {.microbatch = 256, .sequence = 1024}, "layernorm_grad_params", 4 * 256 * 1024);
+  refused(Gpt2Config{.context = 8192}, {.microbatch = 1, .sequence = 8192}, "attention_grad", 8192 * (3 * 64 + 1) + 2 * 64 + 4);
+  refused(LlamaConfig{.context = 4096, .layers = 1, .heads = 64, .kv_heads = 8, .width = 8192, .hidden = 28672},
+          {.microbatch = 1, .sequence = 4096}, "attention_grad", 8 * 4096 * (3 * 128 + 1) + 2 * 128);
+}
+
+// What the bill takes for granted about records of other layers.
+TEST(Limits, EntriesAndRecordsAreAsShortAsTheBillOfRoundedJobsTakesThemToBe) {
+  LogEntry entry;
+  entry.rounding_root.emplace();
+  for (const std::size_t bytes : {Encode(entry).size(), Encode(StepRecord{}).size(), Encode(RoundingLeaf{}).size()}) {
+    EXPECT_LE(bytes, 168u);
+  }
+  EXPECT_LE(Encode(Answer{}).size(), 128u);
+}
+
 }  // namespace
 }  // namespace assay::dispute

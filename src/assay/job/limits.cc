@@ -73,21 +73,24 @@ Status CheckBatch(const BatchConfig& batch, const Program& program) {
   return {};
 }
 
-// Whoever disputes an element of a rounded job has to be told all that it depends on.
+// Whoever disputes an element of a rounded job has to be told all that it depends on. Names the dearest node.
 Status CheckRoundedBill(const Job& job, const Program& program) {
   const RoundedBill bill(job, program);
+  std::uint64_t most = kMaxRoundedBytes;
+  Status status;
   for (const Graph* graph : {&program.micro, &program.update}) {
     for (std::size_t n = 0; n < graph->nodes().size(); ++n) {
       const OpInstance op = graph->Instance(graph->nodes()[n]);
-      if (const std::uint64_t bytes = bill.Most(op); bytes > kMaxRoundedBytes) {
-        return Err(
-            "program: {} node {} ({}): an element depends on up to {} numbers, and a dispute about it in a job of precision "
-            "fp64-rounded would take {} bytes, at most {} are allowed; take a smaller microbatch or a shorter sequence",
-            graph == &program.micro ? "micro" : "update", n, op.def->name, ops::MaxOperandWords(op), bytes, kMaxRoundedBytes);
-      }
+      const std::uint64_t bytes = bill.Most(op);
+      if (bytes <= most) continue;
+      most = bytes;
+      status =
+          Err("program: {} node {} ({}): an element depends on up to {} numbers, and a dispute about it in a job of precision "
+              "fp64-rounded would take {} bytes, at most {} are allowed; take a smaller microbatch or a shorter sequence",
+              graph == &program.micro ? "micro" : "update", n, op.def->name, ops::MaxOperandWords(op), bytes, kMaxRoundedBytes);
     }
   }
-  return {};
+  return status;
 }
 
 }  // namespace
