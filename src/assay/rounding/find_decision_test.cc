@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <random>
+#include <set>
 
 #include "assay/rounding/decision_log.h"
 #include "assay/rounding/decision_segment.h"
+#include "assay/rounding/log_header.h"
 #include "assay/rounding/paper_log.h"
 
 namespace assay::rounding {
@@ -39,6 +42,56 @@ std::vector<Decision> RandomDecisions(std::mt19937_64& random, std::size_t count
     next += 1 + random() % most_apart;
   }
   return decisions;
+}
+
+// A log that nobody can hold: every element of a huge step is decided, and segments are as long as they can be. Counts the blocks of 4 KiB that are asked for, those of one question
+// once.
+class Huge : public PartialLog {
+ public:
+  explicit Huge(std::uint64_t elements) : header_{.elements = elements, .decisions = elements} {}
+  std::uint64_t size() const override {
+    return LogHeader::kBytes + header_.segments() * (LogHeader::kEntryBytes + kMaxSegmentBytes);
+  }
+  Result<Bytes> Read(std::uint64_t begin, std::uint64_t end) override {
+    const std::uint64_t first = begin / 4096, last = (end - 1) / 4096;
+    if (asked_.insert({first, last}).second) blocks_ += last - first + 1;
+    if (begin == 0) return header_.Encoded();
+    ByteWriter out;
+    if (const std::uint64_t segment = (begin - LogHeader::kBytes) / LogHeader::kEntryBytes; segment < header_.segments()) {
+      out.U64((segment + 1) * kMaxSegmentBytes);
+      out.U64(segment * kSegment);
+    } else {
+      out.Raw(Bytes(end - begin));
+    }
+    return out.Take();
+  }
+  std::uint64_t blocks() const { return blocks_; }
+  std::uint64_t table_blocks() const { return header_.segments() * LogHeader::kEntryBytes / 4096 + 1; }
+
+ private:
+  LogHeader header_;
+  std::set<std::pair<std::uint64_t, std::uint64_t>> asked_;
+  std::uint64_t blocks_ = 0;
+};
+
+// As job/rounded_bill.cc counts on.
+TEST(FindDecision, AsksForFewBlocksOfAHugeLog) {
+  std::mt19937_64 random(3);
+  for (int bits = 14; bits <= 52; ++bits) {
+    for (int i = 0; i < 40; ++i) {
+      const std::uint64_t elements = (std::uint64_t{1} << bits) + random() % (std::uint64_t{1} << bits);
+      Huge log(elements);
+      EXPECT_FALSE(FindDecision(log, elements, random() % elements)) << "segments of zeros";
+      const auto depth = static_cast<std::uint64_t>(std::bit_width(log.table_blocks() - 1));
+      ASSERT_LE(log.blocks(), depth + 8 + kMaxSegmentBytes / 4096 + 1) << elements;
+    }
+  }
+}
+
+TEST(FindDecision, DoesNotLookIntoALogThatIsTooLongForItsStep) {
+  Huge log(std::uint64_t{1} << 40);
+  EXPECT_FALSE(FindDecision(log, std::uint64_t{1} << 30, 5));
+  EXPECT_EQ(log.blocks(), 0u);
 }
 
 TEST(FindDecision, SaysWhatTheWholeLogSays) {
