@@ -80,7 +80,8 @@ void Referee::TakeIn() {
   for (const auto& [key, ids] : keys) {
     for (std::size_t i = 0; i < ids.size(); ++i) {
       for (std::size_t j = 0; j < i; ++j) {
-        if (law_->contradict((*claims_)[ids[j]], (*claims_)[ids[i]])) Equivocal(ids[j], ids[i]);
+        if (law_->contradict((*claims_)[ids[j]], (*claims_)[ids[i]]))
+          Equivocal(std::min(ids[i], ids[j]), std::max(ids[i], ids[j]));
       }
     }
   }
