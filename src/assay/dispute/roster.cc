@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <optional>
+#include <utility>
 
 namespace assay::dispute {
 namespace {
@@ -33,7 +33,7 @@ std::map<KeyPoint, Digest> KeptClaims(const Law& law, const std::vector<Claim>& 
 std::vector<ProviderId> ByReceipt(const std::vector<Claim>& claims) {
   std::vector<ProviderId> order(claims.size());
   std::iota(order.begin(), order.end(), ProviderId{0});
-  std::ranges::stable_sort(order, {}, [&](ProviderId id) { return claims[id].receipt_hash.bytes; });
+  std::ranges::sort(order, {}, [&](ProviderId id) { return std::pair(claims[id].receipt_hash.bytes, id); });
   return order;
 }
 
