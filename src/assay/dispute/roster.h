@@ -1,0 +1,22 @@
+// Who takes part in a dispute, from the claims that were handed in: refused are claims about another job; the same claim under the same key takes part once; claims that
+// promise the same form a group; keys that contradict themselves have fallen before anything is asked.
+//
+// Nothing depends on the order in which the claims were named. Pure.
+#pragma once
+
+#include <vector>
+
+#include "assay/dispute/law.h"
+#include "assay/dispute/record.h"
+
+namespace assay::dispute {
+
+struct Roster {
+  Record record;
+  // For each provider the one that takes part for it: itself, or whoever hands out the same claim of the same key.
+  std::vector<ProviderId> parties;
+};
+
+Roster Enlist(const Law& law, const std::vector<Claim>& claims);
+
+}  // namespace assay::dispute
