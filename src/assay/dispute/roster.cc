@@ -29,14 +29,6 @@ std::map<KeyPoint, Digest> KeptClaims(const Law& law, const std::vector<Claim>& 
   return kept;
 }
 
-// In the order of what was handed in, not of the list.
-std::vector<ProviderId> ByReceipt(const std::vector<Claim>& claims) {
-  std::vector<ProviderId> order(claims.size());
-  std::iota(order.begin(), order.end(), ProviderId{0});
-  std::ranges::sort(order, {}, [&](ProviderId id) { return std::pair(claims[id].receipt_hash.bytes, id); });
-  return order;
-}
-
 void Equivocal(Record& record, ProviderId first, ProviderId second) {
   const auto stands = [&](ProviderId id) { return record.providers[id].standing == Standing::kStanding; };
   if (!stands(first) && !stands(second)) return;  // both are out already
@@ -60,8 +52,9 @@ Roster Enlist(const Law& law, const std::vector<Claim>& claims) {
   std::iota(roster.parties.begin(), roster.parties.end(), ProviderId{0});
   std::map<KeyPoint, std::vector<ProviderId>> keys;  // who takes part under it
   std::map<Digest, std::vector<ProviderId>> groups;  // by what they claim
+  std::vector<Digest> least(claims.size());          // of the receipts that were handed in for it
   const std::map<KeyPoint, Digest> kept = KeptClaims(law, claims);
-  for (const ProviderId id : ByReceipt(claims)) {
+  for (ProviderId id = 0; id < claims.size(); ++id) {
     const Claim& claim = claims[id];
     ProviderRecord& provider = record.providers[id];
     const auto leave_out = [&](Standing standing, std::string why) {
@@ -77,26 +70,30 @@ Roster Enlist(const Law& law, const std::vector<Claim>& claims) {
       leave_out(Standing::kRefused, "another claim of the same key takes part; this one needs a dispute of its own");
       continue;
     }
-    if (record.receipts.empty() || record.receipts.back() != claim.receipt_hash) record.receipts.push_back(claim.receipt_hash);
+    record.receipts.push_back(claim.receipt_hash);
+    least[id] = claim.receipt_hash;
     std::vector<ProviderId>& before = keys[claim.signer.point()];
     const auto same = std::ranges::find_if(before, [&](ProviderId other) { return law.group(claims[other]) == group; });
     if (same != before.end()) {
       leave_out(Standing::kRepeated, fmt::format("claims the same as provider {} under the same key", *same));
       roster.parties[id] = *same;
+      least[*same] = std::min(least[*same], claim.receipt_hash);
       continue;
     }
     groups[group].push_back(id);
     before.push_back(id);
   }
+  std::ranges::sort(record.receipts);
+  record.receipts.erase(std::ranges::unique(record.receipts).begin(), record.receipts.end());
   for (auto& [group, members] : groups) {
+    std::ranges::sort(members, {}, [&](ProviderId id) { return least[id]; });
     for (const ProviderId id : members) record.providers[id].group = static_cast<std::uint32_t>(record.groups.size());
     record.groups.push_back(std::move(members));
   }
   for (const auto& [key, ids] : keys) {
     for (std::size_t i = 0; i < ids.size(); ++i) {
       for (std::size_t j = 0; j < i; ++j) {
-        if (law.contradict(claims[ids[j]], claims[ids[i]]))
-          Equivocal(record, std::min(ids[i], ids[j]), std::max(ids[i], ids[j]));
+        if (law.contradict(claims[ids[j]], claims[ids[i]])) Equivocal(record, ids[j], ids[i]);
       }
     }
   }
