@@ -4,13 +4,14 @@
 #include <bit>
 
 #include "assay/base/check.h"
+#include "assay/rounding/holds_all.h"
 #include "assay/run/commit_schedule.h"
 
 namespace assay {
 namespace {
 
 constexpr std::size_t kMaxPendingBytes = std::size_t{16} << 20;
-constexpr std::size_t kMaxOwnBytes = std::size_t{256} << 20;
+constexpr std::size_t kMaxFollowedBytes = std::size_t{256} << 20;
 
 }  // namespace
 
@@ -39,6 +40,7 @@ Status Committer::Resume(std::int64_t step, Stepper& stepper) {
   if (rounding_) {
     ASSAY_ASSIGN(rounding_logs_, rounding_->Leaves(log_.entries()[next_ - 1].step, step));
   }
+  begun_ = step;
   FindParting();
   // Of steps that nothing commits to, what an interrupted process left goes.
   if (rounding_) ASSAY_TRY(rounding_->RemoveAfter(std::max(step, log_.entries().back().step)));
@@ -83,11 +85,11 @@ Status Committer::Step(std::int64_t step, const State& state, const StepOutcome&
   if (rounding_) {
     const rounding::StepReport& report = outcome.rounding->report;
     const bool amended = follows_another_ && report.own && *report.own != report.log;
-    const bool refused = amended && report.inadmissible;
-    const Bytes& log = refused ? *report.own : report.log;
-    if (amended && !refused && own_bytes_ < kMaxOwnBytes) {
-      own_bytes_ += report.own->size();
-      own_logs_[step] = *report.own;
+    const Bytes& log = amended ? *report.own : report.log;
+    if (amended) {
+      const bool room = followed_bytes_ < kMaxFollowedBytes;
+      followed_logs_[step] = room ? std::optional(report.log) : std::nullopt;
+      if (room) followed_bytes_ += report.log.size();
     }
     rounding_logs_.push_back(RoundingLeafOf(log));
     if (next_ >= log_.entries().size() || step > log_.entries().back().step) rounding_->Add(step, log);
@@ -97,24 +99,42 @@ Status Committer::Step(std::int64_t step, const State& state, const StepOutcome&
   return Commit(step, state, std::bit_cast<std::uint32_t>(outcome.loss));
 }
 
-// If an entry is not what the followed run says, the logs of its steps are those of what was done here.
 Status Committer::CompareWithFollowed(const LogEntry& entry) {
-  if (followed_->Says(next_, entry)) return {};
-  parted_ = next_;
-  return next_ == 0 ? Status() : AmendLogs(log_.entries()[next_ - 1].step, entry.step);
+  if (!followed_->Says(next_, entry)) {
+    parted_ = next_;
+    return {};
+  }
+  return next_ == 0 ? Status() : TakeFollowedLogs(log_.entries()[next_ - 1].step, entry.step);
 }
 
-Status Committer::AmendLogs(std::int64_t from, std::int64_t to) {
-  if (own_logs_.empty()) return {};
-  std::vector<Bytes> logs;
-  for (std::int64_t step = from + 1; step <= to; ++step) {
-    if (const auto own = own_logs_.find(step); own != own_logs_.end()) {
-      logs.push_back(std::move(own->second));
-      continue;
-    }
-    ASSAY_ASSIGN(Bytes followed, rounding_->Read(step));
-    logs.push_back(std::move(followed));
+// The log of a step that was followed; none if it is the one that this run has already, or says what this run did not do.
+Result<std::optional<Bytes>> Committer::FollowedLog(std::int64_t step) {
+  const auto kept = followed_logs_.find(step);
+  if (kept == followed_logs_.end() && step > begun_) return std::nullopt;
+  Bytes followed;
+  if (kept != followed_logs_.end() && kept->second) {
+    followed = std::move(*kept->second);
+  } else {
+    ASSAY_ASSIGN(followed, followed_->Read(step));
   }
+  ASSAY_ASSIGN(const Bytes own, rounding_->Read(step));
+  const auto rule = prepared_.job.round_rule == RoundRule::kPaper ? rounding::Rule::kPaper : rounding::Rule::kBound;
+  if (followed == own || !rounding::HoldsAll(own, followed, rule)) return std::nullopt;
+  return followed;
+}
+
+Status Committer::TakeFollowedLogs(std::int64_t from, std::int64_t to) {
+  std::vector<Bytes> logs;
+  bool changed = false;
+  for (std::int64_t step = from + 1; step <= to; ++step) {
+    ASSAY_ASSIGN(std::optional<Bytes> log, FollowedLog(step));
+    changed = changed || log;
+    if (!log) {
+      ASSAY_ASSIGN(log, rounding_->Read(step));
+    }
+    logs.push_back(std::move(*log));
+  }
+  if (!changed) return {};
   if (retract_) ASSAY_TRY(retract_(from));
   ASSAY_TRY(rounding_->RemoveAfter(from));
   rounding_logs_.resize(rounding_logs_.size() - logs.size());
@@ -142,8 +162,8 @@ Status Committer::Commit(std::int64_t step, const State& state, std::uint32_t lo
   }
   ++next_;
   batch_roots_.clear();
-  own_logs_.clear();
-  own_bytes_ = 0;
+  followed_logs_.clear();
+  followed_bytes_ = 0;
   // The last entry may lie between: its snapshot is still one of a longer job.
   if (step % prepared_.job.commit_every == 0) rounding_logs_.clear();
   return {};

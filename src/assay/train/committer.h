@@ -3,9 +3,9 @@
 // A run that is taken up again comes with the entries that it had committed before; where it passes them once more, the committer insists that
 // the same come out, so a log only ever grows. Not synchronised.
 //
-// A run that follows another takes its decisions as long as both say the same after each entry, and commits to the very logs that it follows. Where a
-// decision is none that a correct evaluation takes, the step's log becomes the run's own, with what it decided itself; where an entry differs, those of all its
-// steps do, and from the next entry on it follows nobody. So what it commits to is what it did, whatever the other did.
+// A run that follows another takes its decisions and writes logs of its own, with everything that is close here. As long as both say the same after an entry, and
+// the other's logs decide nothing that no correct evaluation decides, it commits to the very logs that it follows, so that the two agree; otherwise to its own. After
+// the first entry that differs it follows nobody. So what it commits to is what it did, whatever the other did.
 #pragma once
 
 #include <cstdint>
@@ -64,7 +64,8 @@ class Committer {
   Status Commit(std::int64_t step, const State& state, std::uint32_t loss_bits);
   void FindParting();
   Status CompareWithFollowed(const LogEntry& entry);
-  Status AmendLogs(std::int64_t from, std::int64_t to);
+  Result<std::optional<Bytes>> FollowedLog(std::int64_t step);
+  Status TakeFollowedLogs(std::int64_t from, std::int64_t to);
 
   const PreparedJob& prepared_;
   Backend& backend_;
@@ -77,10 +78,10 @@ class Committer {
   std::string following_;
   bool follows_another_ = false;
   std::optional<std::size_t> parted_;
-  // Of the steps since the last entry: logs of what was done here, where they are not the ones that were followed. Those of steps that an interrupted process
-  // ran are not known: these steps keep the logs that were followed.
-  std::map<std::int64_t, Bytes> own_logs_;
-  std::size_t own_bytes_ = 0;
+  std::int64_t begun_ = 0;  // steps that an earlier process ran
+  // Of the steps since the last entry: the logs that were followed, where the run's own are others; none where there was no room for one.
+  std::map<std::int64_t, std::optional<Bytes>> followed_logs_;
+  std::size_t followed_bytes_ = 0;
   std::vector<RoundingLeaf> rounding_logs_;  // of the steps after the last multiple of the commitment interval
 };
 
