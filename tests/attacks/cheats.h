@@ -7,6 +7,7 @@ namespace assay::attacks {
 
 Result<Hooks> AdmittedOrder(const Setting& setting);
 Result<Hooks> Backdoor(const Setting& setting);
+Result<Hooks> CloseCall(const Setting& setting);
 Result<Hooks> DroppedSamples(const Setting& setting);
 Result<Hooks> FlippedBit(const Setting& setting);
 Result<Hooks> FlippedLabels(const Setting& setting);

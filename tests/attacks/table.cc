@@ -121,8 +121,16 @@ constexpr Cheat kCheats[] = {
      OtherData},
 };
 
+constexpr Cheat kRoundedCheats[] = {
+    {"close-call",
+     "takes one close call the other way before it trains with ten times the job's learning rate",
+     {Where::kAt, Locating::kNamed, "gives another state"},
+     CloseCall},
+};
+
 }  // namespace
 
 std::span<const Cheat> Cheats() { return kCheats; }
+std::span<const Cheat> RoundedCheats() { return kRoundedCheats; }
 
 }  // namespace assay::attacks

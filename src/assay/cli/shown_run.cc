@@ -10,7 +10,7 @@
 namespace assay::cli {
 namespace {
 
-constexpr std::string_view kLog = "/v1/log/", kLeaves = "/v1/roundings/", kRoundingLog = "/v1/rounding-log/";
+constexpr std::string_view kLogPath = "/v1/log/", kLeavesPath = "/v1/roundings/", kRoundingLogPath = "/v1/rounding-log/";
 // How many numbers follow.
 constexpr std::size_t kLogNumbers = 1, kLeavesNumbers = 2, kRoundingLogNumbers = 2;
 
@@ -36,10 +36,12 @@ HttpResponse Failed(const Error& error) {
 
 }  // namespace
 
-std::string ShownPaths::Log(std::uint64_t part) { return fmt::format("{}{}", kLog, part); }
-std::string ShownPaths::Leaves(std::int64_t entry, std::uint64_t part) { return fmt::format("{}{}/{}", kLeaves, entry, part); }
+std::string ShownPaths::Log(std::uint64_t part) { return fmt::format("{}{}", kLogPath, part); }
+std::string ShownPaths::Leaves(std::int64_t entry, std::uint64_t part) {
+  return fmt::format("{}{}/{}", kLeavesPath, entry, part);
+}
 std::string ShownPaths::RoundingLog(std::int64_t step, std::uint64_t part) {
-  return fmt::format("{}{}/{}", kRoundingLog, step, part);
+  return fmt::format("{}{}/{}", kRoundingLogPath, step, part);
 }
 
 Result<std::unique_ptr<ShownRun>> ShownRun::Open(const std::string& rounding_path, const RunLog& log) {
@@ -50,15 +52,15 @@ Result<std::unique_ptr<ShownRun>> ShownRun::Open(const std::string& rounding_pat
 std::optional<HttpResponse> ShownRun::Respond(const HttpRequest& request) {
   const std::string_view target = request.target;
   const auto asked = [&](std::string_view prefix) { return target.starts_with(prefix); };
-  if (!asked(kLog) && !asked(kLeaves) && !asked(kRoundingLog)) return std::nullopt;
+  if (!asked(kLogPath) && !asked(kLeavesPath) && !asked(kRoundingLogPath)) return std::nullopt;
   if (request.method != "GET") return TextResponse(405, "expected GET");
-  if (asked(kLog)) {
-    if (const auto numbers = NumbersIn(target.substr(kLog.size()), kLogNumbers)) return LogPart((*numbers)[0]);
-  } else if (asked(kLeaves)) {
-    if (const auto numbers = NumbersIn(target.substr(kLeaves.size()), kLeavesNumbers)) {
+  if (asked(kLogPath)) {
+    if (const auto numbers = NumbersIn(target.substr(kLogPath.size()), kLogNumbers)) return LogPart((*numbers)[0]);
+  } else if (asked(kLeavesPath)) {
+    if (const auto numbers = NumbersIn(target.substr(kLeavesPath.size()), kLeavesNumbers)) {
       return LeavesPart((*numbers)[0], (*numbers)[1]);
     }
-  } else if (const auto numbers = NumbersIn(target.substr(kRoundingLog.size()), kRoundingLogNumbers)) {
+  } else if (const auto numbers = NumbersIn(target.substr(kRoundingLogPath.size()), kRoundingLogNumbers)) {
     return RoundingPart((*numbers)[0], (*numbers)[1]);
   }
   return TextResponse(404, "expected numbers: /v1/log/PART, /v1/roundings/ENTRY/PART or /v1/rounding-log/STEP/PART");
