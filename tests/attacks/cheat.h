@@ -81,7 +81,7 @@ struct Cheat {
 };
 
 std::span<const Cheat> Cheats();
-std::span<const Cheat> RoundedCheats();  // of fp64-rounded jobs alone
+std::span<const Cheat> RoundedCheats();         // of fp64-rounded jobs alone
 const Cheat* FindCheat(std::string_view name);  // in either
 
 struct CheatRequest {

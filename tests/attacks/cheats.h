@@ -17,6 +17,7 @@ Result<Hooks> ForgedReceipt(const Setting& setting);
 Result<Hooks> ForgedStart(const Setting& setting);
 Result<Hooks> FrozenLayer(const Setting& setting);
 Result<Hooks> Impostor(const Setting& setting);
+Result<Hooks> OnlyCloseCall(const Setting& setting);
 Result<Hooks> OtherData(const Setting& setting);
 Result<Hooks> OtherJob(const Setting& setting);
 Result<Hooks> OtherOrder(const Setting& setting);

@@ -50,12 +50,13 @@ Result<std::optional<StepOutcome>> Flip(const Setting& setting, Stepper& stepper
 
 }  // namespace
 
-Result<Hooks> CloseCall(const Setting& setting) {
+// Before the step at which others begin to cheat.
+Result<Hooks> OnlyCloseCall(const Setting& setting) {
   if (setting.prepared.job.precision != Precision::kFp64Rounded || setting.prepared.job.round_rule == RoundRule::kPaper) {
-    return Err("close-call: expected an fp64-rounded job with bounds");
+    return Err("expected an fp64-rounded job with bounds");
   }
   const auto flipped = std::make_shared<bool>(false);
-  ASSAY_ASSIGN(Hooks hooks, WrongLearningRate(setting));
+  Hooks hooks;
   hooks.run = [&setting, flipped](Stepper& stepper, State& state, const StepPlan& plan) -> Result<StepOutcome> {
     // Who answers for the run later follows its log, which has the flip.
     if (*flipped || stepper.follows_next()) return stepper.Run(state, plan);
@@ -64,6 +65,13 @@ Result<Hooks> CloseCall(const Setting& setting) {
     *flipped = outcome.has_value();
     return outcome ? *outcome : stepper.Run(state, plan);
   };
+  return hooks;
+}
+
+Result<Hooks> CloseCall(const Setting& setting) {
+  ASSAY_ASSIGN(Hooks hooks, OnlyCloseCall(setting));
+  ASSAY_ASSIGN(const Hooks lie, WrongLearningRate(setting));
+  hooks.plan = lie.plan;
   return hooks;
 }
 
