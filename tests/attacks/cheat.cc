@@ -119,8 +119,10 @@ std::optional<std::int64_t> StepOf(Where where, std::int64_t at, const Job& job)
 }  // namespace
 
 const Cheat* FindCheat(std::string_view name) {
-  const auto found = std::ranges::find(Cheats(), name, &Cheat::name);
-  return found == Cheats().end() ? nullptr : &*found;
+  for (const std::span<const Cheat> cheats : {Cheats(), RoundedCheats()}) {
+    if (const auto found = std::ranges::find(cheats, name, &Cheat::name); found != cheats.end()) return &*found;
+  }
+  return nullptr;
 }
 
 Status RunHooks(const Hooks& hooks, const Setting& setting, const std::string& out) {

@@ -81,7 +81,8 @@ struct Cheat {
 };
 
 std::span<const Cheat> Cheats();
-const Cheat* FindCheat(std::string_view name);
+std::span<const Cheat> RoundedCheats();         // of fp64-rounded jobs alone
+const Cheat* FindCheat(std::string_view name);  // in either
 
 struct CheatRequest {
   const Job& job;

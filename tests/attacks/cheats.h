@@ -7,6 +7,7 @@ namespace assay::attacks {
 
 Result<Hooks> AdmittedOrder(const Setting& setting);
 Result<Hooks> Backdoor(const Setting& setting);
+Result<Hooks> CloseCall(const Setting& setting);
 Result<Hooks> DroppedSamples(const Setting& setting);
 Result<Hooks> FlippedBit(const Setting& setting);
 Result<Hooks> FlippedLabels(const Setting& setting);
@@ -16,6 +17,7 @@ Result<Hooks> ForgedReceipt(const Setting& setting);
 Result<Hooks> ForgedStart(const Setting& setting);
 Result<Hooks> FrozenLayer(const Setting& setting);
 Result<Hooks> Impostor(const Setting& setting);
+Result<Hooks> OnlyCloseCall(const Setting& setting);
 Result<Hooks> OtherData(const Setting& setting);
 Result<Hooks> OtherJob(const Setting& setting);
 Result<Hooks> OtherOrder(const Setting& setting);

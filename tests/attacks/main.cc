@@ -45,8 +45,11 @@ std::string Words(const Finding& finding) {
 }
 
 void PrintList() {
-  for (const Cheat& cheat : Cheats())
-    fmt::print("{:<24} {}\n{:<24} audit: {}\n", cheat.name, cheat.what, "", Words(cheat.finding));
+  const auto print = [](const Cheat& cheat, std::string_view where) {
+    fmt::print("{:<24} {}{}\n{:<24} audit: {}\n", cheat.name, where, cheat.what, "", Words(cheat.finding));
+  };
+  for (const Cheat& cheat : Cheats()) print(cheat, "");
+  for (const Cheat& cheat : RoundedCheats()) print(cheat, "of rounded jobs: ");
 }
 
 Result<int> Provide(const Options& options, const Cheat& cheat, const CheatRequest& request, const SigningKey& key,

@@ -121,8 +121,20 @@ constexpr Cheat kCheats[] = {
      OtherData},
 };
 
+constexpr Cheat kRoundedCheats[] = {
+    {"close-call",
+     "takes one close call the other way before it trains with ten times the job's learning rate",
+     {Where::kAt, Locating::kNamed, "gives another state"},
+     CloseCall},
+    {"only-close-call",
+     "takes one close call the other way, which is no lie: what another machine could do",
+     {Where::kClaims, Locating::kAny, "verified"},
+     OnlyCloseCall},
+};
+
 }  // namespace
 
 std::span<const Cheat> Cheats() { return kCheats; }
+std::span<const Cheat> RoundedCheats() { return kRoundedCheats; }
 
 }  // namespace assay::attacks

@@ -194,7 +194,11 @@ inline Result<TrainOutcome> TrainIn(const std::string& path, const PreparedJob& 
   const TrainHooks hooks{.on_start = [&](std::int64_t first) { done = first; },
                          .on_step = [&](const StepReport& report) { done = report.step; },
                          .should_stop = [&] { return done >= until; }};
-  return Train(prepared, run, key, *machine.backend, machine.pool, hooks, follow);
+  std::optional<FollowedRun> followed;
+  if (follow != nullptr) {
+    ASSAY_ASSIGN(followed, FollowedRun::Open(*follow, prepared));
+  }
+  return Train(prepared, run, key, *machine.backend, machine.pool, hooks, std::move(followed));
 }
 
 inline AuditReport AuditOf(const std::string& path, const PreparedJob& prepared, Machine& machine,

@@ -152,6 +152,24 @@ Result<Bytes> ReadFile(const std::string& path, std::uint64_t max_bytes) {
   return ReadAll(file.get(), path, max_bytes);
 }
 
+Result<Bytes> ReadFilePart(const std::string& path, std::uint64_t begin, std::uint64_t size) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) return CannotRead(path, "open");
+  ASSAY_ASSIGN(const std::uint64_t whole, PlainSize(file.get(), path));
+  if (begin > whole || size > whole - begin) {
+    return Err("{}: has {} bytes, expected {} from {} on", path, whole, size, begin);
+  }
+  Bytes bytes(size);
+  for (std::uint64_t done = 0; done < size;) {
+    const ssize_t got = ::pread(file.get(), bytes.data() + done, size - done, static_cast<off_t>(begin + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return CannotRead(path, "read");
+    if (got == 0) return Err("{}: is being truncated", path);
+    done += static_cast<std::uint64_t>(got);
+  }
+  return bytes;
+}
+
 Result<std::uint64_t> ReadThrough(const std::string& path) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) return CannotRead(path, "open");

@@ -20,6 +20,8 @@ namespace assay {
 
 // The whole file; an error when it is larger than `max_bytes` or is not a plain file.
 Result<Bytes> ReadFile(const std::string& path, std::uint64_t max_bytes);
+// Bytes [begin, begin + size) of a plain file; an error when it ends before.
+Result<Bytes> ReadFilePart(const std::string& path, std::uint64_t begin, std::uint64_t size);
 // Reads the whole plain file and keeps nothing of it: its size, or an error where it cannot be read to its end.
 Result<std::uint64_t> ReadThrough(const std::string& path);
 // ReadFile for secrets: an error also when anyone but the owner may read or write the file.

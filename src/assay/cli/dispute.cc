@@ -83,6 +83,12 @@ std::size_t FirstOf(const dispute::Arbitration& result, std::size_t party) {
   return static_cast<std::size_t>(same - result.claims.begin());
 }
 
+// For commands that are to be typed: the file that was named, or the one that a run directory has.
+std::string JobFileOf(const DisputeOptions& options) {
+  if (!options.job.empty() && Exists(options.job)) return options.job;
+  return options.job.empty() && !options.runs.empty() ? JoinPath(options.runs[0], "job.toml") : "";
+}
+
 // The judgement's view of those who took part, and those who did not.
 VerdictView Viewed(const DisputeOptions& options, const dispute::Arbitration& result, const dispute::Judgement& judgement) {
   using dispute::Standing;
@@ -125,6 +131,9 @@ VerdictView Viewed(const DisputeOptions& options, const dispute::Arbitration& re
       view.reason = match.drawn;
       view.decided_by = match.decided_by;
     }
+    std::vector<std::string> labels;
+    for (std::size_t i = 0; i < result.names.size(); ++i) labels.push_back(LabelOf(result, i));
+    view.next = NextSteps(result, labels, {.job = JobFileOf(options), .pair = result.evidence.pair});
   }
   if (options.job.empty()) view.assumed.push_back("that the job is the one that was asked for: --job JOB insists on it");
   view.assumed.push_back("that the keys belong to those you think they do");

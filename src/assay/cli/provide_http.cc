@@ -60,10 +60,14 @@ std::optional<HttpResponse> RespondWithDocument(const HttpRequest& request, cons
   return std::nullopt;
 }
 
-HttpResponse RespondAsProvider(const HttpRequest& request, const dispute::Account& account, dispute::Answerer& answerer) {
+HttpResponse RespondAsProvider(const HttpRequest& request, const dispute::Account& account, dispute::Answerer& answerer,
+                               ShownRun* shown) {
   if (auto document = RespondWithDocument(request, account)) return *std::move(document);
   if (request.target == "/v1/dispute") return Opened(request, answerer);
   if (request.target == "/v1/answer") return Answered(request, answerer);
+  if (shown != nullptr) {
+    if (auto part = shown->Respond(request)) return *std::move(part);
+  }
   return TextResponse(404, "expected /v1/receipt, /v1/job, /v1/program, /v1/dispute or /v1/answer");
 }
 
@@ -73,6 +77,10 @@ Status ServeAccount(dispute::RunAccount& account, const SigningKey& key, const P
                dispute::DocketOf(
                    account, {.pinned = terms.referees, .bout = bout, .open_to_all = dispute::Times(terms.open_to_all, bout)}));
   dispute::Answerer answerer(account, key, std::move(docket));
+  std::unique_ptr<ShownRun> shown;
+  if (account.terms().job().precision == Precision::kFp64Rounded) {
+    ASSAY_ASSIGN(shown, ShownRun::Open(account.run().rounding_path(), account.log()));
+  }
   ServerOptions options;
   options.listen = terms.listen;
   options.workers = kWorkers;
@@ -80,14 +88,18 @@ Status ServeAccount(dispute::RunAccount& account, const SigningKey& key, const P
   options.certificate_file = terms.tls_cert;
   options.key_file = terms.tls_key;
   const InterruptGuard interrupt;
-  ASSAY_ASSIGN(const auto server,
-               HttpServer::Start(
-                   options, [&](const HttpRequest& request) { return RespondAsProvider(request, account, answerer); },
-                   [&](const HttpRequest& request) { return RespondWithDocument(request, account); }));
+  ASSAY_ASSIGN(
+      const auto server,
+      HttpServer::Start(
+          options, [&](const HttpRequest& request) { return RespondAsProvider(request, account, answerer, shown.get()); },
+          [&](const HttpRequest& request) { return RespondWithDocument(request, account); }));
   if (terms.referees.empty()) {
     fmt::print(stderr,
                "open to any referee, for {} bouts in all; --referee KEY.pub names who may ask and is never used up by others\n",
                terms.open_to_all);
+  }
+  if (shown != nullptr) {
+    fmt::print(stderr, "open to all: the log of states and rounding logs, so that anybody can follow this run\n");
   }
   fmt::print(stderr, "a bout costs at most {} steps run again, {} of them node by node, and {} bytes of answers\n",
              bout.work.steps_run, bout.work.steps_traced, bout.bytes);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "assay/cli/shown_run.h"
 #include "assay/dispute/answerer.h"
 #include "assay/dispute/run_account.h"
 #include "assay/net/http.h"
@@ -14,8 +15,10 @@ namespace assay::cli {
 // The receipt, the job or the program, where that is asked for: nothing that takes work or has to wait. Thread safe.
 std::optional<HttpResponse> RespondWithDocument(const HttpRequest& request, const dispute::Account& account);
 
-// Thread safe. Receipt, job and program do not wait for the account; a response may refer to the account's, which must outlive it.
-HttpResponse RespondAsProvider(const HttpRequest& request, const dispute::Account& account, dispute::Answerer& answerer);
+// Thread safe. Receipt, job and program do not wait for the account; a response may refer to the account's, which must outlive it. `shown`: of a rounded run,
+// what others follow it by; null where there is none.
+HttpResponse RespondAsProvider(const HttpRequest& request, const dispute::Account& account, dispute::Answerer& answerer,
+                               ShownRun* shown = nullptr);
 
 struct ProvideTerms {
   std::string listen;                         // HOST:PORT

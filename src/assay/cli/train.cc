@@ -5,6 +5,7 @@
 #include "assay/cli/command.h"
 #include "assay/cli/json.h"
 #include "assay/cli/progress.h"
+#include "assay/cli/remote_run.h"
 #include "assay/cli/signer.h"
 #include "assay/cli/text.h"
 #include "assay/train/fit.h"
@@ -20,7 +21,9 @@ struct TrainOptions {
   std::string out;
   std::string data;
   std::string key;         // empty: the user's own
-  std::string follow;      // a run whose rounding log is followed
+  std::string follow;      // a run whose rounding log is followed: a directory or a URL
+  std::string ca_file;     // for a URL
+  float patience_s = 300;  // with it
   std::int64_t steps = 0;  // 0: the job's
   ComputeOptions compute;
   bool json = false;
@@ -36,8 +39,41 @@ Result<PreparedJob> PrepareFrom(const TrainOptions& options, ThreadPool& pool) {
   return Prepare(std::move(job), &pool);
 }
 
+Result<FollowedRun> OpenFollowed(const TrainOptions& options, const PreparedJob& prepared) {
+  if (IsUrl(options.follow)) {
+    return OpenRemoteRun(options.follow, prepared, {.ca_file = options.ca_file, .patience_s = double{options.patience_s}});
+  }
+  ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(options.follow));
+  return FollowedRun::Open(run, prepared);
+}
+
+OrderedJson FollowsJson(const TrainOptions& options, const std::optional<Follows>& follows, const TrainOutcome& outcome) {
+  if (!follows) return nullptr;
+  const auto& parting = outcome.parting;
+  return {{"run", options.follow},
+          {"signer", follows->signer},
+          {"log", follows->log_root.hex()},
+          {"agrees", !parting},
+          {"differs_from", parting ? OrderedJson(parting->first) : OrderedJson(nullptr)},
+          {"differs_to", parting ? OrderedJson(parting->last) : OrderedJson(nullptr)}};
+}
+
+// What came of following another, and what to do with it.
+std::string FollowsText(const TrainOptions& options, const std::optional<Follows>& follows, const TrainOutcome& outcome) {
+  if (!follows) return "";
+  std::string text = fmt::format("follows     {} ({})\n", options.follow, follows->signer);
+  if (!outcome.parting) {
+    if (outcome.interrupted) return text;
+    return text + "            says the same to the end: a dispute with it ends in agreement\n";
+  }
+  const Parting& parting = *outcome.parting;
+  return text + fmt::format(
+                    "            up to step {}; it says otherwise after step {}, which a dispute of this run with it decides\n",
+                    std::max<std::int64_t>(0, parting.first - 1), parting.last);
+}
+
 void PrintResult(const TrainOptions& options, const PreparedJob& prepared, const RunDirectory& run, const Compute& compute,
-                 const TrainOutcome& outcome, double seconds) {
+                 const std::optional<Follows>& follows, const TrainOutcome& outcome, double seconds) {
   if (options.json) {
     const OrderedJson json = {{"job", prepared.job.name},
                               {"job_id", prepared.identity.job.hex()},
@@ -52,7 +88,8 @@ void PrintResult(const TrainOptions& options, const PreparedJob& prepared, const
                               {"device", compute.device},
                               {"simd", compute.kernels},
                               {"threads", compute.pool->threads()},
-                              {"interrupted", outcome.interrupted}};
+                              {"interrupted", outcome.interrupted},
+                              {"follows", FollowsJson(options, follows, outcome)}};
     fmt::print("{}\n", Dump(json));
     return;
   }
@@ -60,15 +97,15 @@ void PrintResult(const TrainOptions& options, const PreparedJob& prepared, const
   fmt::print("steps       {}\nloss        {:.6f}\n", outcome.step, outcome.loss);
   if (outcome.validation_loss) fmt::print("val loss    {:.6f}\n", *outcome.validation_loss);
   fmt::print("time        {}\nstate root  {}\n", Duration(seconds), outcome.state_root.hex());
-  fmt::print("signed by   {}\n", run.signer().id());
+  fmt::print("signed by   {}\n{}", run.signer().id(), FollowsText(options, follows, outcome));
   if (!outcome.interrupted) fmt::print("weights     {}\nreceipt     {}\n", run.weights_path(), run.receipt_path());
 }
 
 // Says what would fit where a device turns out to have too little memory for what kernels take beside the plan.
 Result<TrainOutcome> TrainWithin(const PreparedJob& prepared, RunDirectory& run, const SigningKey& key, const Compute& compute,
-                                 const TrainHooks& hooks, const RunDirectory* follow) {
+                                 const TrainHooks& hooks, std::optional<FollowedRun> follow) {
   try {
-    return Train(prepared, run, key, *compute.backend, *compute.pool, hooks, follow);
+    return Train(prepared, run, key, *compute.backend, *compute.pool, hooks, std::move(follow));
   } catch (const OutOfMemory& error) {
     const auto free = compute.backend->free_bytes();
     if (!free) throw;
@@ -83,16 +120,18 @@ Result<int> RunTrain(const TrainOptions& options) {
   ASSAY_TRY(ComputeFor(prepared.job, compute));
   ASSAY_TRY(CheckFits(prepared, *compute.backend));
   ASSAY_ASSIGN(const SigningKey key, OpenSigner(options.key));
-  std::optional<RunDirectory> follow;
+  std::optional<FollowedRun> follow;
+  std::optional<Follows> follows;
   if (!options.follow.empty()) {
-    ASSAY_ASSIGN(follow, RunDirectory::Open(options.follow));
-    ASSAY_TRY(FollowedRun::Open(*follow, prepared));  // before anything is written
+    ASSAY_ASSIGN(follow, OpenFollowed(options, prepared));  // before anything is written
+    follows = follow->follows();
   }
   ASSAY_ASSIGN(RunDirectory run,
                RunDirectory::OpenForTraining(options.out, ContentOf(prepared, options.out), key.verify_key()));
 
   Progress progress(stderr, ProgressModeFor(stderr, options.quiet), prepared.job.steps, ThroughputOf(prepared.job));
   const InterruptGuard interrupt;
+  if (follow) follow->StopWhen([&] { return interrupt.signal() != 0; });
   const TrainHooks hooks{
       .on_start = [&](std::int64_t first) { progress.Start(first, Now()); },
       .on_step = [&](const StepReport& report) { progress.Step(report, Now()); },
@@ -100,10 +139,10 @@ Result<int> RunTrain(const TrainOptions& options) {
       .on_note = [&](const std::string& text) { progress.Note(text); },
       .should_stop = [&] { return interrupt.signal() != 0; },
   };
-  const auto outcome = TrainWithin(prepared, run, key, compute, hooks, follow ? &*follow : nullptr);
+  const auto outcome = TrainWithin(prepared, run, key, compute, hooks, std::move(follow));
   progress.Finish();
   if (!outcome) return tl::unexpected(outcome.error());
-  PrintResult(options, prepared, run, compute, *outcome, Now() - begin);
+  PrintResult(options, prepared, run, compute, follows, *outcome, Now() - begin);
   if (!outcome->interrupted) return kExitOk;
   std::fflush(stdout);
   progress.Note(
@@ -123,7 +162,14 @@ void AddTrain(Arguments& app, Command& command) {
       "kernels\n"
       "it runs, the job ends in the same bytes: compare the state root.\n"
       "\n"
-      "Example: assay train examples/shakespeare-char.toml --data shakespeare.txt --out runs/shakespeare");
+      "Two honest runs of an fp64-rounded job may differ, and a dispute between them is undecided. --follow tells whether "
+      "another\n"
+      "run is honest: this one takes its decisions, and is the same to the end, or up to its first lie, from which this one "
+      "goes\n"
+      "by itself; a dispute of the two then decides. Its logs are checked against its receipt before they are used.\n"
+      "\n"
+      "Example: assay train examples/shakespeare-char.toml --data shakespeare.txt --out runs/shakespeare\n"
+      "         assay train examples/gpt2-tiny-rounded.toml --out runs/theirs-followed --follow http://theirs:8417");
   sub.Option("job", options->job, "Job file (TOML; docs/JOBS.md)").Required().Type("JOB");
   sub.Option("--out", options->out, "Run directory; created if it does not exist").Required().Type("DIR");
   sub.Option("--steps", options->steps, "Train so many steps instead of the job's number")
@@ -132,8 +178,15 @@ void AddTrain(Arguments& app, Command& command) {
   sub.Option("--data", options->data, "Data file or folder instead of the job's").Type("PATH");
   sub.Option("--key", options->key, "Signing key (assay keygen); otherwise $ASSAY_KEY, or your own, made at first use")
       .Type("FILE");
-  sub.Option("--follow", options->follow, "For fp64-rounded jobs: take the decisions of this run's rounding log, to dispute it")
-      .Type("RUN");
+  sub.Option("--follow", options->follow,
+             "For fp64-rounded jobs: take the decisions of this run's rounding logs, to dispute it. A directory, or a URL of "
+             "`assay provide`")
+      .Type("RUN|URL");
+  sub.Option("--patience", options->patience_s, "With --follow URL: seconds to wait for each thing that is asked for")
+      .Range(0.1f, 1e6f)
+      .ShowDefault()
+      .Type("S");
+  sub.Option("--ca", options->ca_file, "With --follow URL: PEM certificates to trust instead of the system's").Type("FILE");
   AddComputeOptions(sub, options->compute);
   sub.Flag("--json", options->json, "Print the result as one JSON object on the last line of standard output");
   sub.Flag("--quiet", options->quiet, "No progress");

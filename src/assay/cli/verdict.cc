@@ -127,6 +127,7 @@ std::string VerdictText(const VerdictView& view) {
                                                           : "");
   text += fmt::format("reason      {}\n", view.reason);
   if (!view.decided_by.empty()) text += fmt::format("decided by  {}\n", view.decided_by);
+  text += NextText(view.next);
   text += fmt::format("job         {}\n", view.job_id);
   AddLines(text, "stands", view.standing);
   AddLines(text, "convicted", view.convicted);
@@ -151,6 +152,7 @@ void AddVerdict(OrderedJson& json, const VerdictView& view) {
   json["verdict"] = view.verdict;
   json["reason"] = view.reason;
   json["decided_by"] = text(view.decided_by);
+  json["next"] = NextJson(view.next);
   json["job_id"] = view.job_id;
   json["convicted"] = ToJson(view.convicted);
   json["accused"] = ToJson(view.accused);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "assay/cli/json.h"
+#include "assay/cli/next_steps.h"
 #include "assay/dispute/evidence.h"
 
 namespace assay::cli {
@@ -19,9 +20,10 @@ struct NamedParty {
 };
 
 struct VerdictView {
-  std::string verdict;       // a, b, both, none, undecided or a number
-  std::string reason{};      // one line
-  std::string decided_by{};  // of what is undecided: what would decide it
+  std::string verdict;           // a, b, both, none, undecided or a number
+  std::string reason{};          // one line
+  std::string decided_by{};      // of what is undecided: what would decide it
+  std::vector<NextStep> next{};  // and by which commands
   std::string job_id{};
   // Everybody is in one of these lists. The accused are charged by answers that nobody signed.
   std::vector<NamedParty> convicted{}, accused{}, standing{}, misled{}, refused{}, absent{};

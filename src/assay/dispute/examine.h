@@ -77,6 +77,9 @@ struct Undecided {
   std::string why;
   std::string decided_by{};  // what would decide it; empty: nothing that we know of
 };
+// Of a close call that both took as they may: what comes after it can be told only from a run that takes the same decisions.
+inline constexpr std::string_view kDecidedByFollowing =
+    "a run that follows the log of each (assay train --follow) and is disputed with it, or an audit of each";
 
 struct Ask {
   Party to{};

@@ -236,7 +236,7 @@ Step<void> Examination::ExamineRounded(const DisputedStep& step, const NodeRecor
       fmt::format(
           "step {}: element {} of output {} of node {} can be rounded either way, and each rounding log says how its run did",
           step.step, element, output, record.node),
-      "an audit of each run, or a run that follows the log of the other (assay train --follow)"}));
+      std::string(kDecidedByFollowing)}));
 }
 
 }  // namespace assay::dispute

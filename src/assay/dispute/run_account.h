@@ -42,6 +42,11 @@ class RunAccount : public Account {
   Result<std::vector<ref::Value>> Parts(const PartsQuestion& question) override;
   Work work() const override { return rerun_.work(); }
 
+  // What it answers from.
+  const RunDirectory& run() const { return site_.run; }
+  const RunLog& log() const { return log_; }
+  const Terms& terms() const { return terms_; }
+
   // What one bout takes at most, by the snapshots that the run has.
   Result<Budget> Bill() const;
   // The work of it for any run, from the steps between its entries and the most steps between its snapshots or entries.

@@ -24,6 +24,10 @@ void Rounder::Begin(Mode mode) {
   expected_ = 0;
   results_.clear();
   symbols_.clear();
+  amends_ = false;
+  unreadable_.clear();
+  own_symbols_.clear();
+  own_.clear();
   log_.clear();
   decisions_.clear();
   followed_ = 0;
@@ -58,17 +62,30 @@ Status Rounder::BeginFollow(ByteSpan log, std::string_view what) {
   return {};
 }
 
+Status Rounder::BeginAmend(ByteSpan log, std::string_view what) {
+  const Status begun = BeginFollow(log, what);
+  if (elsewhere_ != nullptr) return begun;
+  if (!begun) {
+    Begin(Mode::kFollow);
+    unreadable_ = begun.error().message;
+    log_.assign(log.begin(), log.end());
+  }
+  amends_ = true;
+  return {};
+}
+
 std::uint64_t Rounder::Next(std::uint64_t elements) {
   const std::uint64_t first = next_;
   results_.push_back(first);
   next_ += elements;
   if (rule_ == Rule::kPaper && mode_ == Mode::kRecord) symbols_.resize(next_, kNotClose);
+  if (rule_ == Rule::kPaper && amends_) own_symbols_.resize(next_, kNotClose);
   return first;
 }
 
 bool Rounder::WantsBounds(std::uint64_t begin, std::uint64_t end) const {
   if (mode_ == Mode::kPlain) return false;
-  if (rule_ == Rule::kBound) return mode_ == Mode::kRecord || !DecisionsIn(begin, end).empty();
+  if (rule_ == Rule::kBound) return mode_ == Mode::kRecord || amends_ || !DecisionsIn(begin, end).empty();
   // Symbols are written without a bound, but what can have led to them cannot be told without one.
   if (mode_ == Mode::kRecord || begin >= symbols_.size()) return false;
   const auto at = [&](std::uint64_t i) { return symbols_.begin() + static_cast<std::ptrdiff_t>(i); };
@@ -78,6 +95,7 @@ bool Rounder::WantsBounds(std::uint64_t begin, std::uint64_t end) const {
 
 void Rounder::Round(const double* y, const double* e, std::int64_t n, std::uint64_t position, float* out) {
   if (mode_ == Mode::kRecord && rule_ == Rule::kBound) return Record(y, e, n, position, out);
+  if (amends_ && rule_ == Rule::kBound) return Amend(y, e, n, position, out);
   RoundValues(grid_, y, n, out);
   if (mode_ == Mode::kPlain) return;
   if (rule_ == Rule::kBound) {
@@ -91,7 +109,8 @@ void Rounder::Round(const double* y, const double* e, std::int64_t n, std::uint6
 
 void Rounder::RoundExact(const double* y, std::int64_t n, float* out) const { RoundValues(grid_, y, n, out); }
 
-void Rounder::Record(const double* y, const double* e, std::int64_t n, std::uint64_t position, float* out) {
+std::vector<Decision> Rounder::RoundAndDecide(const double* y, const double* e, std::int64_t n, std::uint64_t position,
+                                              float* out) const {
   ASSAY_CHECK(e != nullptr || n == 0);
   constexpr std::int64_t kBlock = 64;
   std::vector<Decision> found;
@@ -103,6 +122,11 @@ void Rounder::Record(const double* y, const double* e, std::int64_t n, std::uint
       if (decision) found.push_back(*decision);
     }
   }
+  return found;
+}
+
+void Rounder::Record(const double* y, const double* e, std::int64_t n, std::uint64_t position, float* out) {
+  const std::vector<Decision> found = RoundAndDecide(y, e, n, position, out);
   if (found.empty()) return;
   const std::lock_guard lock(mutex_);
   decisions_.insert(decisions_.end(), found.begin(), found.end());
@@ -134,7 +158,10 @@ void Rounder::FollowDecisions(const double* y, const double* e, std::int64_t n, 
     const Followed followed = Follow(grid_, decision, y[i], Reach(e[i]));
     if (followed.admissible) {
       out[i] = followed.value;
-      if (followed.corrected) corrected.push_back({.result = ResultAt(decision.position), .y = y[i]});
+      if (followed.corrected) {
+        corrected.push_back(
+            {.result = ResultAt(decision.position), .y = y[i], .reach = Reach(e[i]), .position = decision.position});
+      }
     } else if (refused == nullptr) {
       refused = &decision;
     }
@@ -144,6 +171,30 @@ void Rounder::FollowDecisions(const double* y, const double* e, std::int64_t n, 
   corrections_ += corrected.size();
   corrected_.insert(corrected_.end(), corrected.begin(), corrected.end());
   if (refused != nullptr) Refuse(*refused);
+}
+
+// As FollowDecisions, with what has to be written down about it.
+void Rounder::Amend(const double* y, const double* e, std::int64_t n, std::uint64_t position, float* out) {
+  const std::vector<Decision> close = RoundAndDecide(y, e, n, position, out);
+  const auto decisions = DecisionsIn(position, position + static_cast<std::uint64_t>(n));
+  if (close.empty() && decisions.empty()) return;
+  FollowDecisions(y, e, n, position, out);
+  std::vector<Decision> own;
+  auto next = close.begin();
+  for (const Decision& decision : decisions) {
+    const auto i = static_cast<std::int64_t>(decision.position - position);
+    for (; next != close.end() && next->position < decision.position; ++next) own.push_back(*next);
+    const bool here = next != close.end() && next->position == decision.position;
+    if (Follow(grid_, decision, y[i], Reach(e[i])).admissible) {
+      own.push_back(decision);
+    } else if (here) {
+      own.push_back(*next);
+    }
+    if (here) ++next;
+  }
+  own.insert(own.end(), next, close.end());
+  const std::lock_guard lock(mutex_);
+  own_.insert(own_.end(), own.begin(), own.end());
 }
 
 void Rounder::Refuse(const Decision& decision) {
@@ -160,8 +211,8 @@ void Rounder::FollowSymbols(const double* y, const double* e, std::int64_t n, st
   std::optional<Decision> refused;
   for (std::int64_t i = 0; i < n; ++i) {
     const std::uint64_t at = position + static_cast<std::uint64_t>(i);
-    if (at >= symbols_.size()) break;  // End says so
-    if (symbols_[at] == kNotClose) continue;
+    if (amends_) own_symbols_[at] = PaperSymbol(grid_, y[i], tau_);
+    if (at >= symbols_.size() || symbols_[at] == kNotClose) continue;  // End says so if there are too few
     ASSAY_CHECK(e != nullptr);
     const double reach = Reach(e[i]);
     const float value = PaperFollow(grid_, y[i], symbols_[at]);
@@ -171,6 +222,7 @@ void Rounder::FollowSymbols(const double* y, const double* e, std::int64_t n, st
     }
     corrections += value != out[i] ? 1 : 0;
     out[i] = value;
+    if (amends_) own_symbols_[at] = symbols_[at];
   }
   const std::lock_guard lock(mutex_);
   corrections_ += corrections;
@@ -188,6 +240,8 @@ void Rounder::CheckLog(StepReport& report) const {
                                        .element = inadmissible_->position - results_[result],
                                        .decision = *inadmissible_,
                                        .reason = "no correct evaluation rounds so"};
+  } else if (!unreadable_.empty()) {
+    report.inadmissible = Inadmissible{.result = results_.size(), .reason = unreadable_};
   } else if (expected_ != next_) {
     report.inadmissible = Inadmissible{
         .result = results_.size(), .reason = fmt::format("the log is about {} elements, the step has {}", expected_, next_)};
@@ -195,6 +249,17 @@ void Rounder::CheckLog(StepReport& report) const {
     report.inadmissible = Inadmissible{
         .result = results_.size(),
         .reason = fmt::format("{} of {} decisions are about no result", decisions_.size() - followed_, decisions_.size())};
+  }
+}
+
+void Rounder::FinishAmended(StepReport& report) {
+  const bool paper = rule_ == Rule::kPaper;
+  if (!paper) SortByPosition(own_, scratch_, pool_);
+  // A list of symbols has many forms, so that only what differs is written anew.
+  if (!report.inadmissible && (paper ? own_symbols_ == symbols_ : own_ == decisions_)) {
+    report.own = report.log;
+  } else {
+    report.own = paper ? EncodePaperLog(own_symbols_) : EncodeDecisions(own_, next_, pool_);
   }
 }
 
@@ -222,6 +287,7 @@ StepReport Rounder::End() {
     report.decisions = followed_;
     report.log = log_.empty() ? EncodeDecisions(decisions_, expected_, pool_) : std::move(log_);
   }
+  if (amends_) FinishAmended(report);
   Begin(Mode::kPlain);
   return report;
 }

@@ -30,8 +30,10 @@ std::string Describe(const Inadmissible& inadmissible);
 
 // A decision that was followed and is not what was rounded to here.
 struct Correction {
-  std::uint64_t result = 0;  // as in Inadmissible
-  double y = 0;              // what was computed here
+  std::uint64_t result = 0;    // as in Inadmissible
+  double y = 0;                // what was computed here
+  double reach = 0;            // its D
+  std::uint64_t position = 0;  // as in Decision
 };
 
 struct StepReport {
@@ -41,6 +43,9 @@ struct StepReport {
   std::uint64_t corrections = 0;             // followed, and different from what was rounded to here
   std::vector<Correction> corrected;         // kBound: these, in no order
   std::optional<Inadmissible> inadmissible;  // the first
+  // Of a step that was amended: the log of what was done here. Decisions of the log that was followed, as far as they were; of everything else that is close by
+  // its own bounds, what it was rounded to.
+  std::optional<Bytes> own{};
 };
 
 class Rounder;
@@ -72,6 +77,9 @@ class Rounder {
   void BeginFollow(DecisionLog log);  // kBound; decisions ascend by position
   // What End of a recorded step gave, by the rule. An error leaves the rounder as it was.
   Status BeginFollow(ByteSpan log, std::string_view what);
+  // The same, of somebody whose log may be false: where it is, values are rounded as they are here, and the report has a log that says so beside the one that was
+  // followed. A log that cannot be read is one without decisions. Where results are rounded elsewhere it is BeginFollow.
+  Status BeginAmend(ByteSpan log, std::string_view what);
   StepReport End();
 
   // A result of so many elements with bounds comes next. Returns the position of its first.
@@ -110,12 +118,16 @@ class Rounder {
   enum class Mode { kPlain, kRecord, kFollow };
 
   void Begin(Mode mode);
+  std::vector<Decision> RoundAndDecide(const double* y, const double* e, std::int64_t n, std::uint64_t position,
+                                       float* out) const;
   void Record(const double* y, const double* e, std::int64_t n, std::uint64_t position, float* out);
   void FollowDecisions(const double* y, const double* e, std::int64_t n, std::uint64_t position, float* out);
+  void Amend(const double* y, const double* e, std::int64_t n, std::uint64_t position, float* out);
   void RecordSymbols(const double* y, std::int64_t n, std::uint64_t position);
   void FollowSymbols(const double* y, const double* e, std::int64_t n, std::uint64_t position, float* out);
   void Refuse(const Decision& decision);  // with the mutex held
   void CheckLog(StepReport& report) const;
+  void FinishAmended(StepReport& report);
   std::uint64_t ResultAt(std::uint64_t position) const;
 
   numerics::Grid grid_;
@@ -129,10 +141,14 @@ class Rounder {
   std::uint64_t expected_ = 0;          // elements of the step, by the log that is followed
   std::vector<std::uint64_t> results_;  // first positions
   std::vector<std::uint8_t> symbols_;   // kPaper
-  Bytes log_;                           // that is followed, where it was given as bytes
+  bool amends_ = false;                 // while a log is followed: it may be false
+  std::string unreadable_;              // why it could not be read
+  std::vector<std::uint8_t> own_symbols_;
+  Bytes log_;  // that is followed, where it was given as bytes
 
   std::mutex mutex_;                 // of what follows while a step is recorded or followed
   std::vector<Decision> decisions_;  // only read while they are followed
+  std::vector<Decision> own_;        // amended: what was decided here, with what was followed
   std::vector<Decision> scratch_;
   std::optional<DecisionLogWriter> elsewhere_decided_;
   std::uint64_t followed_ = 0;

@@ -21,6 +21,18 @@ std::optional<std::int64_t> NumberIn(std::string_view digits) {
   return number;
 }
 
+// Up to the first step's log; how many steps there are.
+Result<std::uint32_t> ReadHead(ByteReader& in, const std::string& path, const RoundingLogs::Steps& steps) {
+  ASSAY_ASSIGN(const std::string tag, in.String());
+  if (tag != kTag) return Err("{}: expected rounding logs ({})", path, kTag);
+  ASSAY_ASSIGN(const std::int64_t first, in.I64());
+  ASSAY_ASSIGN(const std::uint32_t count, in.U32());
+  if (first != steps.first || count != static_cast<std::uint64_t>(steps.last - steps.first) + 1) {
+    return Err("{}: holds {} steps from {} on, its name says otherwise", path, count, first);
+  }
+  return count;
+}
+
 }  // namespace
 
 std::optional<RoundingLogs::Steps> RoundingLogs::StepsIn(std::string_view name) {
@@ -82,17 +94,26 @@ Status RoundingLogs::WriteBundle(const std::map<std::int64_t, Bytes>& logs) {
   return {};
 }
 
+Result<std::vector<std::uint64_t>> RoundingLogs::PlacesIn(const std::string& path, const Steps& steps) {
+  ASSAY_ASSIGN(const MappedFile file, MappedFile::Open(path));
+  ByteReader in(file.bytes(), path);
+  ASSAY_ASSIGN(const std::uint32_t count, ReadHead(in, path, steps));
+  std::vector<std::uint64_t> places;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    places.push_back(file.bytes().size() - in.remaining());
+    ASSAY_ASSIGN(const std::uint32_t size, in.U32());
+    ASSAY_TRY(in.Raw(size));
+  }
+  ASSAY_TRY(in.End());
+  places.push_back(file.bytes().size());
+  return places;
+}
+
 Result<std::map<std::int64_t, Bytes>> RoundingLogs::ReadBundle(const Steps& steps) const {
   const std::string path = PathOf(steps);
   ASSAY_ASSIGN(const Bytes bytes, ReadFile(path, kMaxBundleBytes));
   ByteReader in(bytes, path);
-  ASSAY_ASSIGN(const std::string tag, in.String());
-  if (tag != kTag) return Err("{}: expected rounding logs ({})", path, kTag);
-  ASSAY_ASSIGN(const std::int64_t first, in.I64());
-  ASSAY_ASSIGN(const std::uint32_t count, in.U32());
-  if (first != steps.first || count != static_cast<std::uint64_t>(steps.last - steps.first) + 1) {
-    return Err("{}: holds {} steps from {} on, its name says otherwise", path, count, first);
-  }
+  ASSAY_TRY(ReadHead(in, path, steps));
   std::map<std::int64_t, Bytes> logs;
   for (std::int64_t step = steps.first; step <= steps.last; ++step) {
     ASSAY_ASSIGN(const std::uint32_t size, in.U32());

@@ -39,6 +39,8 @@ class RoundingLogs {
     std::int64_t first = 0, last = 0;
   };
   static std::optional<Steps> StepsIn(std::string_view name);
+  // Where in a bundle the lengths before its steps' logs stand, and where it ends. An error: it is not the bundle of these steps.
+  static Result<std::vector<std::uint64_t>> PlacesIn(const std::string& path, const Steps& steps);
 
  private:
   explicit RoundingLogs(std::string directory) : directory_(std::move(directory)) {}

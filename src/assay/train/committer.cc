@@ -4,16 +4,26 @@
 #include <bit>
 
 #include "assay/base/check.h"
+#include "assay/rounding/holds_all.h"
 #include "assay/run/commit_schedule.h"
 
 namespace assay {
 namespace {
 
 constexpr std::size_t kMaxPendingBytes = std::size_t{16} << 20;
+constexpr std::size_t kMaxFollowedBytes = std::size_t{256} << 20;
 
 }  // namespace
 
+// By the entries that an earlier process left.
+void Committer::FindParting() {
+  for (std::size_t i = 0; followed_ && !parted_ && i < log_.entries().size(); ++i) {
+    if (!followed_->Says(i, log_.entries()[i])) parted_ = i;
+  }
+}
+
 Status Committer::Begin(const State& state) {
+  FindParting();
   if (rounding_) ASSAY_TRY(rounding_->RemoveAfter(log_.entries().empty() ? 0 : log_.entries().back().step));
   return Commit(0, state, 0);
 }
@@ -30,6 +40,8 @@ Status Committer::Resume(std::int64_t step, Stepper& stepper) {
   if (rounding_) {
     ASSAY_ASSIGN(rounding_logs_, rounding_->Leaves(log_.entries()[next_ - 1].step, step));
   }
+  begun_ = step;
+  FindParting();
   // Of steps that nothing commits to, what an interrupted process left goes.
   if (rounding_) ASSAY_TRY(rounding_->RemoveAfter(std::max(step, log_.entries().back().step)));
   return {};
@@ -50,11 +62,17 @@ Status Committer::CheckRoundings(const SnapshotInfo& info) {
 
 Status Committer::Prepare(std::int64_t step, Stepper& stepper) {
   const bool passed = !log_.entries().empty() && step < log_.entries().back().step;
-  if (!rounding_ || (!passed && !followed_)) return {};
-  ASSAY_ASSIGN(const Bytes log, passed ? rounding_->Read(step + 1) : followed_->Read(step + 1));
-  following_ = passed ? "the run's own rounding log, which was altered or not made by this program,"
-                      : fmt::format("the rounding log of {}", followed_->path());
-  return stepper.FollowRoundings(log, fmt::format("rounding log of step {}", step + 1));
+  const std::string what = fmt::format("rounding log of step {}", step + 1);
+  follows_another_ = rounding_ && followed_ && !passed && !parted_;
+  if (follows_another_) {
+    ASSAY_ASSIGN(const Bytes log, followed_->Read(step + 1));
+    following_ = fmt::format("the rounding log of {}", followed_->name());
+    return stepper.AmendRoundings(log, what);
+  }
+  if (!rounding_ || !passed) return {};
+  ASSAY_ASSIGN(const Bytes log, rounding_->Read(step + 1));
+  following_ = "the run's own rounding log, which was altered or not made by this program,";
+  return stepper.FollowRoundings(log, what);
 }
 
 Status Committer::WriteLog(const std::string& path, const std::string& origin, const SigningKey& key) {
@@ -65,7 +83,14 @@ Status Committer::WriteLog(const std::string& path, const std::string& origin, c
 Status Committer::Step(std::int64_t step, const State& state, const StepOutcome& outcome) {
   batch_roots_.push_back(outcome.batch_root);
   if (rounding_) {
-    const Bytes& log = outcome.rounding->report.log;
+    const rounding::StepReport& report = outcome.rounding->report;
+    const bool amended = follows_another_ && report.own && *report.own != report.log;
+    const Bytes& log = amended ? *report.own : report.log;
+    if (amended) {
+      const bool room = followed_bytes_ < kMaxFollowedBytes;
+      followed_logs_[step] = room ? std::optional(report.log) : std::nullopt;
+      if (room) followed_bytes_ += report.log.size();
+    }
     rounding_logs_.push_back(RoundingLeafOf(log));
     if (next_ >= log_.entries().size() || step > log_.entries().back().step) rounding_->Add(step, log);
     if (rounding_->pending_bytes() > kMaxPendingBytes) ASSAY_TRY(rounding_->Write());
@@ -74,9 +99,56 @@ Status Committer::Step(std::int64_t step, const State& state, const StepOutcome&
   return Commit(step, state, std::bit_cast<std::uint32_t>(outcome.loss));
 }
 
+Status Committer::CompareWithFollowed(const LogEntry& entry) {
+  if (!followed_->Says(next_, entry)) {
+    parted_ = next_;
+    return {};
+  }
+  return next_ == 0 ? Status() : TakeFollowedLogs(log_.entries()[next_ - 1].step, entry.step);
+}
+
+// The log of a step that was followed; none if it is the one that this run has already, or says what this run did not do.
+Result<std::optional<Bytes>> Committer::FollowedLog(std::int64_t step) {
+  const auto kept = followed_logs_.find(step);
+  if (kept == followed_logs_.end() && step > begun_) return std::nullopt;
+  Bytes followed;
+  if (kept != followed_logs_.end() && kept->second) {
+    followed = std::move(*kept->second);
+  } else {
+    ASSAY_ASSIGN(followed, followed_->Read(step));
+  }
+  ASSAY_ASSIGN(const Bytes own, rounding_->Read(step));
+  const auto rule = prepared_.job.round_rule == RoundRule::kPaper ? rounding::Rule::kPaper : rounding::Rule::kBound;
+  if (followed == own || !rounding::HoldsAll(own, followed, rule)) return std::nullopt;
+  return followed;
+}
+
+Status Committer::TakeFollowedLogs(std::int64_t from, std::int64_t to) {
+  std::vector<Bytes> logs;
+  bool changed = false;
+  for (std::int64_t step = from + 1; step <= to; ++step) {
+    ASSAY_ASSIGN(std::optional<Bytes> log, FollowedLog(step));
+    changed = changed || log;
+    if (!log) {
+      ASSAY_ASSIGN(log, rounding_->Read(step));
+    }
+    logs.push_back(std::move(*log));
+  }
+  if (!changed) return {};
+  if (retract_) ASSAY_TRY(retract_(from));
+  ASSAY_TRY(rounding_->RemoveAfter(from));
+  rounding_logs_.resize(rounding_logs_.size() - logs.size());
+  for (std::size_t i = 0; i < logs.size(); ++i) {
+    rounding_logs_.push_back(RoundingLeafOf(logs[i]));
+    rounding_->Add(from + 1 + static_cast<std::int64_t>(i), std::move(logs[i]));
+  }
+  return {};
+}
+
 Status Committer::Commit(std::int64_t step, const State& state, std::uint32_t loss_bits) {
   LogEntry entry =
       log_.Next(step, StateRootOf(prepared_.program.state, state, backend_), BatchRootOfSteps(batch_roots_), loss_bits);
+  if (rounding_ && followed_ && !parted_ && next_ >= log_.entries().size()) ASSAY_TRY(CompareWithFollowed(entry));
   if (rounding_) entry.rounding_root = RoundingRootOfSteps(rounding_logs_);
   if (next_ < log_.entries().size()) {
     const LogEntry& before = log_.entries()[next_];
@@ -90,6 +162,8 @@ Status Committer::Commit(std::int64_t step, const State& state, std::uint32_t lo
   }
   ++next_;
   batch_roots_.clear();
+  followed_logs_.clear();
+  followed_bytes_ = 0;
   // The last entry may lie between: its snapshot is still one of a longer job.
   if (step % prepared_.job.commit_every == 0) rounding_logs_.clear();
   return {};

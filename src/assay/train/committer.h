@@ -2,9 +2,15 @@
 //
 // A run that is taken up again comes with the entries that it had committed before; where it passes them once more, the committer insists that
 // the same come out, so a log only ever grows. Not synchronised.
+//
+// A run that follows another takes its decisions and writes logs of its own, with everything that is close here. As long as both say the same after an entry, and
+// the other's logs decide nothing that no correct evaluation decides, it commits to the very logs that it follows, so that the two agree; otherwise to its own. After
+// the first entry that differs it follows nobody. So what it commits to is what it did, whatever the other did.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,14 +25,16 @@ namespace assay {
 class Committer {
  public:
   // `log`: what the run has committed so far, empty for a new one; `rounding`: the rounding logs of its steps, if its job rounds.
-  // `followed`: a run whose decisions it takes.
+  // `followed`: a run whose decisions it takes; `retract` is called before rounding logs of steps after `step` are replaced, with what was signed for them.
+  using Retract = std::function<Status(std::int64_t step)>;
   Committer(const PreparedJob& prepared, RunLog log, std::optional<RoundingLogs> rounding, std::optional<FollowedRun> followed,
-            Backend& backend)
+            Backend& backend, Retract retract = {})
       : prepared_(prepared),
         backend_(backend),
         log_(std::move(log)),
         rounding_(std::move(rounding)),
-        followed_(std::move(followed)) {}
+        followed_(std::move(followed)),
+        retract_(std::move(retract)) {}
 
   // Starts from the state before the first step. States are in the backend's memory.
   Status Begin(const State& state);
@@ -39,8 +47,12 @@ class Committer {
   Status CheckRoundings(const SnapshotInfo& info);
   // Before the step after `step` steps: where the run has committed to it already, it will take the same decisions; where it follows another run, that one's.
   Status Prepare(std::int64_t step, Stepper& stepper);
-  // Whose decisions the step takes that was prepared last.
+  // Whose decisions the step takes that was prepared last, and whether that may be false without harm.
   const std::string& following() const { return following_; }
+  bool follows_another() const { return follows_another_; }
+  const std::optional<FollowedRun>& followed() const { return followed_; }
+  // The first entry that is not what the followed run says.
+  const std::optional<std::size_t>& parted() const { return parted_; }
   // After a step: `step` are done.
   Status Step(std::int64_t step, const State& state, const StepOutcome& outcome);
 
@@ -50,6 +62,10 @@ class Committer {
 
  private:
   Status Commit(std::int64_t step, const State& state, std::uint32_t loss_bits);
+  void FindParting();
+  Status CompareWithFollowed(const LogEntry& entry);
+  Result<std::optional<Bytes>> FollowedLog(std::int64_t step);
+  Status TakeFollowedLogs(std::int64_t from, std::int64_t to);
 
   const PreparedJob& prepared_;
   Backend& backend_;
@@ -58,7 +74,14 @@ class Committer {
   std::vector<Digest> batch_roots_;  // of the steps since the last entry
   std::optional<RoundingLogs> rounding_;
   std::optional<FollowedRun> followed_;
+  Retract retract_;
   std::string following_;
+  bool follows_another_ = false;
+  std::optional<std::size_t> parted_;
+  std::int64_t begun_ = 0;  // steps that an earlier process ran
+  // Of the steps since the last entry: the logs that were followed, where the run's own are others; none where there was no room for one.
+  std::map<std::int64_t, std::optional<Bytes>> followed_logs_;
+  std::size_t followed_bytes_ = 0;
   std::vector<RoundingLeaf> rounding_logs_;  // of the steps after the last multiple of the commitment interval
 };
 

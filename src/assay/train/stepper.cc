@@ -66,6 +66,13 @@ Status Stepper::FollowRoundings(ByteSpan log, std::string_view what) {
   return {};
 }
 
+Status Stepper::AmendRoundings(ByteSpan log, std::string_view what) {
+  if (backend_.rounder() == nullptr) return Err("{}: this backend does not round", what);
+  ASSAY_TRY(backend_.rounder()->BeginAmend(log, what));
+  following_ = true;
+  return {};
+}
+
 // Op by op, so that results come in the order in which their decisions are numbered.
 StepOutcome Stepper::RunRounded(State& state, const StepInput& input, const TraceSink* sink) {
   rounding::Rounder& rounder = *backend_.rounder();

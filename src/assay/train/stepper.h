@@ -63,6 +63,9 @@ class Stepper {
   // follow a log.
   void IgnoreRoundings() { ignore_roundings_ = true; }
   Status FollowRoundings(ByteSpan log, std::string_view what);
+  // A log that may be false: see Rounder::BeginAmend.
+  Status AmendRoundings(ByteSpan log, std::string_view what);
+  bool follows_next() const { return following_; }  // whether the next step follows a log
   // The batch root of a plan, without running it.
   Digest BatchRootOf(const StepPlan& plan);
   // Its batch: all microbatches one after the other along the first axis, parallel to batch_fields().

@@ -114,7 +114,8 @@ class Session {
                         .interrupted = interrupted,
                         .loss = info_.loss,
                         .validation_loss = info_.validation_loss,
-                        .state_root = info_.state_root};
+                        .state_root = info_.state_root,
+                        .parting = PartingHere()};
   }
 
  private:
@@ -159,6 +160,8 @@ class Session {
         ASSAY_TRY(Save());
         return true;
       }
+      ASSAY_ASSIGN(const bool ready, Prepare());
+      if (!ready) return true;
       ASSAY_TRY(Step());
       const bool last = info_.step == job_.steps;
       if (job_.eval.every > 0 && info_.step % job_.eval.every == 0 && !last) ASSAY_TRY(EvaluateNow());
@@ -168,17 +171,56 @@ class Session {
     return false;
   }
 
+  // Waits for what another run has decided. False when it was asked to stop meanwhile. What has been trained is kept in any case: the other may be there again
+  // tomorrow.
+  Result<bool> Prepare() {
+    const Status prepared = committer_.Prepare(info_.step, stepper_);
+    if (prepared) return true;
+    ASSAY_TRY(Save());
+    if (hooks_.should_stop && hooks_.should_stop()) return false;
+    return tl::unexpected(prepared.error());
+  }
+
+  std::optional<Parting> PartingHere() const {
+    const std::vector<LogEntry>& entries = committer_.log().entries();
+    const auto& parted = committer_.parted();
+    if (!parted) return std::nullopt;
+    return Parting{*parted == 0 ? 0 : entries[*parted - 1].step + 1, entries[*parted].step};
+  }
+
+  void Note(const std::string& text) const {
+    if (hooks_.on_note) hooks_.on_note(text);
+  }
+
+  // Whoever follows its own log signs for nothing that an audit refutes; whoever follows another's decides for itself instead.
+  Status CheckDecisions(const StepOutcome& outcome) const {
+    if (!outcome.rounding || !outcome.rounding->report.inadmissible) return {};
+    const std::string what =
+        fmt::format("step {}: {} {}", info_.step, committer_.following(), Describe(*outcome.rounding->report.inadmissible));
+    if (!committer_.follows_another()) return Err("{}", what);
+    if (!outcome.rounding->report.own) return Err("{}; with --device cpu this run can go on by itself", what);
+    Note(what + "; decided here instead");
+    return {};
+  }
+
+  void NoteParting() const {
+    const auto parting = PartingHere();
+    if (!parting || parting->last != info_.step) return;
+    Note(fmt::format("{} {}: {} says otherwise than its decisions lead to here; from here on this run goes by itself",
+                     parting->first == parting->last ? "step" : "one of the steps",
+                     parting->first == parting->last ? std::to_string(parting->last)
+                                                     : fmt::format("{} to {}", parting->first, parting->last),
+                     committer_.followed()->name()));
+  }
+
   Status Step() {
     const auto begin = Clock::now();
     const StepPlan plan = stepper_.Plan(info_.step);
-    ASSAY_TRY(committer_.Prepare(info_.step, stepper_));
     const StepOutcome outcome = stepper_.Run(state_, plan);
     ++info_.step;
-    // Whoever went on would sign for what an audit refutes.
-    if (outcome.rounding && outcome.rounding->report.inadmissible) {
-      return Err("step {}: {} {}", info_.step, committer_.following(), Describe(*outcome.rounding->report.inadmissible));
-    }
+    ASSAY_TRY(CheckDecisions(outcome));
     ASSAY_TRY(committer_.Step(info_.step, state_, outcome));
+    NoteParting();
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     info_.loss = outcome.loss;
     info_.validation_loss.reset();
@@ -310,7 +352,7 @@ class Session {
 }  // namespace
 
 Result<TrainOutcome> Train(const PreparedJob& prepared, RunDirectory& run, const SigningKey& key, Backend& backend,
-                           ThreadPool& pool, const TrainHooks& hooks, const RunDirectory* follow) {
+                           ThreadPool& pool, const TrainHooks& hooks, std::optional<FollowedRun> follow) {
   ASSAY_CHECK(key.verify_key() == run.signer());
   ASSAY_ASSIGN(RunLog log, OpenLog(prepared, run, key));
   std::optional<RoundingLogs> rounding;
@@ -318,12 +360,9 @@ Result<TrainOutcome> Train(const PreparedJob& prepared, RunDirectory& run, const
     ASSAY_ASSIGN(rounding, RoundingLogs::Open(run.rounding_path()));
     ASSAY_TRY(CheckRoundings(log, *rounding, run.rounding_path()));
   }
-  std::optional<FollowedRun> followed;
-  if (follow != nullptr) {
-    ASSAY_ASSIGN(followed, FollowedRun::Open(*follow, prepared));
-  }
-  ASSAY_ASSIGN(const std::optional<Follows> follows, SettleFollows(run, log, followed));
-  Committer committer(prepared, std::move(log), std::move(rounding), std::move(followed), backend);
+  ASSAY_ASSIGN(const std::optional<Follows> follows, SettleFollows(run, log, follow));
+  Committer committer(prepared, std::move(log), std::move(rounding), std::move(follow), backend,
+                      [&run](std::int64_t step) { return run.RemoveSnapshotsAfter(step); });
   return Session(prepared, run, key, std::move(committer), follows, backend, pool, hooks).Run();
 }
 

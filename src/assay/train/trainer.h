@@ -12,6 +12,7 @@
 
 #include "assay/backend/kernel.h"
 #include "assay/base/thread_pool.h"
+#include "assay/train/followed_run.h"
 #include "assay/train/prepare.h"
 
 namespace assay {
@@ -31,6 +32,11 @@ struct TrainHooks {
   std::function<bool()> should_stop{};                // asked before each step
 };
 
+// Of a run that follows another: the steps of the first entry that is not what the other says, if there is one. After it this run followed nobody.
+struct Parting {
+  std::int64_t first = 0, last = 0;
+};
+
 struct TrainOutcome {
   std::int64_t step = 0;        // steps completed
   std::int64_t first_step = 0;  // steps that an earlier call had completed
@@ -38,12 +44,13 @@ struct TrainOutcome {
   float loss = 0;
   std::optional<float> validation_loss;
   Digest state_root{};
+  std::optional<Parting> parting{};
 };
 
 // `key` is that of the run's signer. `pool` is for what the host does between steps; it may be the backend's. `follow`: of a job that rounds, a finished run
-// of the same job whose decisions are to be taken, and which the receipt then names. Training ends with an error where its logs are not those that it
-// committed to, or decide what no correct evaluation can.
+// of the same job whose decisions are to be taken, and which the receipt then names. Training ends with an error, after a snapshot, where a log of it is not
+// shown or not the one that it committed to. Where it has lied training goes on by what the job gives; `on_note` is told.
 Result<TrainOutcome> Train(const PreparedJob& prepared, RunDirectory& run, const SigningKey& key, Backend& backend,
-                           ThreadPool& pool, const TrainHooks& hooks, const RunDirectory* follow = nullptr);
+                           ThreadPool& pool, const TrainHooks& hooks, std::optional<FollowedRun> follow = {});
 
 }  // namespace assay

@@ -39,6 +39,8 @@ struct ProxyOptions {
   int delay_ms = 0;                            // before each request is passed on
   std::string only;                            // the path that `busy` and `delay_ms` are about; empty: all
   std::map<std::string, std::string> instead;  // files that are answered with, by path, whatever the provider would say
+  std::string withhold;                        // paths that begin so are answered by 404,
+  std::string alter;                           // and these with a bit changed in the middle
   std::string record;                          // folder for what is posted and answered: 0000.question, 0000.answer, ...
 };
 Status Proxy(const ProxyOptions& options);

@@ -3,6 +3,7 @@
 //   hostile_peer hold URL [--words HOW] [--count N] [--hosts N] [--seconds S]    holds connections that do nothing useful
 //   hostile_peer post URL PATH FILE [--out FILE]                                 posts any bytes, prints the status
 //   hostile_peer proxy URL [--busy N] [--busy-seconds S] [--delay MS] [--only PATH] [--instead PATH=FILE] [--record DIR]
+//                    [--withhold PREFIX] [--alter PREFIX]
 //   hostile_peer relay URL [--drop N] [--drop-seconds S]                         cuts connections
 //
 // Exit status: 0 done, 2 bad input, usage, or nobody to talk to. `proxy` and `relay` run until they are ended.
@@ -64,6 +65,8 @@ int Main(int argc, char** argv) {
   proxy->add_option("--delay", proxy_options.delay_ms);
   proxy->add_option("--only", proxy_options.only);
   proxy->add_option("--instead", instead);
+  proxy->add_option("--withhold", proxy_options.withhold);
+  proxy->add_option("--alter", proxy_options.alter);
   proxy->add_option("--record", proxy_options.record);
   RelayOptions relay_options;
   CLI::App* relay = app.add_subcommand("relay", "Stand before a provider and cut connections");

@@ -31,7 +31,10 @@ class Proxying {
       auto bytes = ReadFile(file->second, kMaxBytes);
       return bytes ? HttpResponse{.body = std::move(*bytes)} : TextResponse(500, bytes.error().message);
     }
+    const auto begins = [&](const std::string& with) { return !with.empty() && request.target.starts_with(with); };
+    if (begins(options_.withhold)) return TextResponse(404, "nothing here");
     HttpResponse response = Pass(request);
+    if (begins(options_.alter) && !response.body.empty()) response.body[response.body.size() / 2] ^= 1;
     if (request.method == "POST" && !options_.record.empty()) Record(request.body, response.body);
     return response;
   }

@@ -1,0 +1,165 @@
+# Cross-examination between processes: a liar that first takes a close call otherwise is undecided against an honest run, and loses to a run that follows it over
+# HTTP, by the commands that the dispute names. Who withholds its log, or hands out another than it signed for, is not followed, and told so.
+. "$(dirname "$0")/../e2e/lib.sh"
+cheat=$2 hostile=$3
+job=$work/job.toml
+sed -e 's/^steps = .*/steps = 12/' examples/gpt2-tiny-rounded.toml >"$job"
+sed -i -e '/^\[commit\]/,/^every/s/^every = .*/every = 2/' -e '/^\[snapshot\]/,/^every/s/^every = .*/every = 4/' "$job"
+for who in honest liar third fourth other; do "$assay" keygen --out "$work/$who.key" --name "$who" >"$work/out" || fail "keygen"; done
+
+servers=
+stop() { [ -z "$servers" ] || kill $servers 2>/dev/null; wait 2>/dev/null; servers=; }
+trap 'stop; rm -rf "$scratch"' EXIT
+# serve NAME COMMAND...: its address is in $url.
+serve() {
+  local name=$1 try
+  shift
+  : >"$work/$name.said"
+  "$@" >"$work/$name.said" 2>"$work/$name.err" </dev/null &
+  servers="$servers $!"
+  for try in $(seq 400); do
+    url=$(sed -n 's/^listening on //p' "$work/$name.said")
+    [ -n "$url" ] && return
+    sleep 0.05
+  done
+  fail "$name does not listen: $(cat "$work/$name.err")"
+}
+last() { tail -n1 "$work/out"; }
+expect() { [ "$(last | field "$1")" = "$2" ] || fail "$what: expected $1 $2: $(last) $(cat "$work/err")"; }
+has() { last | grep -qF -- "$1" || fail "$what: expected $1: $(last) $(cat "$work/err")"; }
+# dispute STATUS URL...: between these providers.
+dispute() {
+  local status=$1 url
+  shift
+  set -- $(for url in "$@"; do echo --provider "$url"; done)
+  "$assay" dispute --job "$job" "$@" --evidence "$work/evidence" --json --quiet >"$work/out" 2>"$work/err"
+  [ $? -eq "$status" ] || fail "$what: expected status $status: $(cat "$work/out" "$work/err")"
+}
+# convicted NAME: it alone is.
+convicted() { [ "$(last | grep -o '"convicted":\[[^]]*\]' | grep -o '"label"' | wc -l)" -eq 1 ] && last | grep -q "\"convicted\":\[{[^]]*\"key\":\"$1+" || fail "$what: expected $1 convicted: $(last)"; }
+nobody() { has '"convicted":[],"accused":[]'; }
+# cannot WHY URL: following it ends with these words.
+cannot() {
+  "$assay" train "$job" --out "$work/refused" --follow "$2" --patience 2 --quiet >"$work/out" 2>"$work/err" </dev/null
+  [ $? -eq 2 ] || fail "expected that $2 cannot be followed: $(cat "$work/out" "$work/err")"
+  tail -n1 "$work/err" | grep -Eq "^assay: $2: .*($1)" || fail "expected /$1/: $(cat "$work/err")"
+  [ ! -e "$work/refused/receipt.json" ] || fail "a receipt for what was refused"
+}
+
+export ASSAY_KEY=$work/honest.key
+"$assay" train "$job" --out "$work/honest" --quiet --threads 1 >"$work/out" 2>"$work/err" </dev/null || {
+  grep -qi openblas "$work/err" && skip "OpenBLAS is not installed"
+  fail "train: $(cat "$work/err")"
+}
+ASSAY_KEY=$work/liar.key "$cheat" close-call "$job" --out "$work/liar" --at 8 >"$work/out" 2>"$work/err" || fail "cheat: $(cat "$work/err")"
+serve honest "$assay" provide "$work/honest"
+honest=$url
+ASSAY_KEY=$work/liar.key serve liar "$cheat" close-call "$job" --out "$work/liar" --at 8 --provide 127.0.0.1:0
+liar=$url
+
+what="an honest run and a liar"
+dispute 3 "$honest" "$liar"
+expect verdict undecided
+nobody
+has '"next":[{"follow":"0"'
+has "\"commands\":[\"assay train $job --follow $liar --out followed-1\""
+has "\"assay dispute --job $job --provider $liar --provider http://HOST:PORT"
+"$assay" dispute --job "$job" --provider "$honest" --provider "$liar" --quiet >"$work/out" 2>"$work/err"
+grep -q '^next        0, or whoever doubts 1, follows 1 and disputes it again:$' "$work/out" || fail "$what: $(cat "$work/out")"
+train=$(sed -n "s/^ *assay \(train .* --follow .* --out followed-1\)$/\1/p" "$work/out")
+[ -n "$train" ] || fail "$what: no command to follow 1: $(cat "$work/out")"
+
+# Interrupted on the way, from a liar that is slow, busy, and not always there, and taken up again by the command that was named.
+what="following the liar"
+serve slow "$hostile" proxy "$liar" --delay 40 --busy 3
+slow=$url
+ASSAY_KEY=$work/third.key "$assay" train "$job" --out "$work/third" --follow "$slow" --quiet >"$work/out" 2>"$work/err" </dev/null &
+follower=$!
+for try in $(seq 400); do
+  [ -e "$work/third/snapshots/step-0000000004.safetensors" ] && break
+  sleep 0.02
+done
+kill -INT $follower
+wait $follower
+[ $? -eq 130 ] || fail "$what: not interrupted: $(cat "$work/out" "$work/err")"
+[ ! -e "$work/third/receipt.json" ] || fail "$what: finished before it was interrupted"
+(
+  cd "$work" && ln -s third followed-1 &&
+    ASSAY_KEY=$work/third.key "$assay" $train --json 2>"$work/err" </dev/null >"$work/out"
+) || fail "$what: $(cat "$work/out" "$work/err")"
+[ "$(last | field resumed_from)" -ge 4 ] || fail "$what: $(last)"
+has "\"follows\":{\"run\":\"$liar\",\"signer\":\"liar+"
+expect agrees false
+expect differs_from 7
+expect differs_to 8
+grep -q 'one of the steps 7 to 8: .* says otherwise' "$work/err" || fail "$what: $(cat "$work/err")"
+"$assay" audit "$work/third" --json --quiet >"$work/out" 2>"$work/err" || fail "$what: $(cat "$work/out" "$work/err")"
+"$assay" fsck "$work/third" >"$work/out" 2>"$work/err" || fail "$what: $(cat "$work/out" "$work/err")"
+ASSAY_KEY=$work/third.key serve third "$assay" provide "$work/third"
+third=$url
+
+what="a follower and the liar"
+for order in "$third $liar" "$liar $third"; do
+  dispute 0 $order
+  convicted liar
+  expect step 8
+  expect cause input
+  "$assay" judge "$work/evidence" --signer "$work/liar.key.pub" --job "$job" --json >"$work/out" 2>"$work/err" || fail "$what: judge: $(cat "$work/out" "$work/err")"
+  expect convicts true
+done
+what="all three"
+dispute 3 "$honest" "$third" "$liar"
+convicted liar
+expect verdict undecided
+"$assay" judge "$work/evidence" --signer "$work/liar.key.pub" --json >"$work/out" 2>"$work/err"
+has "\"key\":\"liar+"
+what="an honest run and the follower of a liar"
+dispute 3 "$honest" "$third"
+nobody
+
+# Two honest runs, as of machines that differ. Each is followed and agrees with who followed it to the end; nobody is guilty of what they decided otherwise.
+what="honest runs that follow each other"
+ASSAY_KEY=$work/other.key "$cheat" only-close-call "$job" --out "$work/other" --at 8 >"$work/out" 2>"$work/err" || fail "$what: $(cat "$work/err")"
+"$assay" audit "$work/other" --json --quiet >"$work/out" 2>"$work/err" || fail "$what: $(cat "$work/out" "$work/err")"
+ASSAY_KEY=$work/other.key serve other "$assay" provide "$work/other"
+other=$url
+for pair in "third other $other" "fourth honest $honest"; do
+  set -- $pair
+  ASSAY_KEY=$work/$1.key "$assay" train "$job" --out "$work/follows-$2" --follow "$3" --json --quiet >"$work/out" 2>"$work/err" </dev/null || fail "$what: $(cat "$work/err")"
+  expect agrees true
+  ASSAY_KEY=$work/$1.key serve "follows-$2" "$assay" provide "$work/follows-$2"
+  dispute 0 "$3" "$url"
+  expect verdict both
+  eval "follows_$2=\$url"
+done
+dispute 3 "$honest" "$other" "$follows_other" "$follows_honest"
+expect verdict undecided
+nobody
+has '"follow":"0"'
+has '"followed_by":"2"'
+has '"followed_by":"3"'
+
+# A liar that does not show what it signed for.
+serve withholding "$hostile" proxy "$liar" --withhold /v1/rounding-log/5/
+cannot 'does not show the rounding log of step 5 \(status 404: nothing here\): it cannot be followed' "$url"
+[ -e "$work/refused/snapshots/step-0000000004.safetensors" ] || fail "what was trained before a log was withheld is lost"
+serve altering "$hostile" proxy "$liar" --alter /v1/rounding-log/5/
+cannot 'what it hands out as the rounding log of step 5 is not the one that its signed log commits to: it cannot be followed, and does not show what its receipt commits to' "$url"
+serve leaves "$hostile" proxy "$liar" --alter /v1/roundings/4/
+cannot 'the rounding logs of steps 7 to 8 are not the ones that its signed log commits to' "$url"
+serve log "$hostile" proxy "$liar" --alter /v1/log/
+cannot 'log' "$url"
+serve none "$hostile" proxy "$liar" --withhold /v1/log/
+cannot 'does not show its log' "$url"
+serve receipt "$hostile" proxy "$liar" --alter /v1/receipt
+cannot 'receipt' "$url"
+serve gone "$hostile" proxy "$liar" --busy-seconds 60
+cannot 'does not show its receipt \(status 503: busy\)' "$url"
+cannot 'cannot connect' http://127.0.0.1:1
+# The run that was refused so often ends well once its liar shows its log, since nothing that was refused was used.
+"$assay" train "$job" --out "$work/refused" --follow "$liar" --json --quiet >"$work/out" 2>"$work/err" </dev/null || fail "after refusals: $(cat "$work/err")"
+what="after refusals"
+expect differs_to 8
+
+stop
+echo "follow: a liar that hides behind a close call loses to whoever follows it"
