@@ -84,9 +84,6 @@ TEST_F(Disputes, ATrainerWhoseDecisionIsInadmissibleLosesToAnHonestRun) {
 // A tie that is taken the other way and left out of the log: whoever rounds so has written it down.
 TEST_F(Disputes, ATieThatIsLeftOutConvicts) {
   Forgery forgery = OpenTakenOtherwise();
-  forgery.liking = [](const numerics::Grid& grid, double y, double e) {
-    return HasNarrowDecisions(grid, y, e) && ClosenessOf(grid, y, e).distance < 0.45 ? -std::fabs(y) : kNever;
-  };
   forgery.decision = [](const numerics::Grid&, double, double) -> std::optional<rounding::Decision> { return std::nullopt; };
   int cases = 0;
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
@@ -145,19 +142,15 @@ TEST_F(Disputes, AFalseLearningRateAndAFalseBatchLoseToAnyHonestRun) {
   }
 }
 
-// A decision farther from the truth than an evaluation can be, but not farther than a follower can tell. Its writer is guilty; who followed it is not, and
-// its claim falls with it.
+// A decision farther from the truth than an evaluation can be, but not farther from a follower's own value than it can be. Its writer is guilty; who followed it
+// without looking twice is not, and its claim falls with it.
 TEST_F(Disputes, WhoFollowsAFalseLogIsMisled) {
-  Forgery forgery = OpenTakenOtherwise();
-  forgery.liking = [](const numerics::Grid& grid, double y, double e) {
-    const double distance = ClosenessOf(grid, y, e).distance;  // in units of D = 2E
-    return HasNarrowDecisions(grid, y, e) && distance > 0.6 && distance < 0.9 ? -std::fabs(y) : kNever;
-  };
+  const Forgery forgery = TakenOtherwise(0.6, 0.9);
   int cases = 0;
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     const PreparedJob prepared = Reseeded(JobOf(kLargerGpt2, 32), seed);
     const Scratch place;
-    Machine other(32, 2), crooked(32), follower(32);
+    Machine other(32, 2), crooked(32), follower(32, 1, 0, 0, true);
     ASSERT_TRUE(TrainIn(place / "honest", prepared, other));
     Forger forger(prepared, crooked, 2, forgery);
     if (!forger.Train(place / "liar", KeyOf(8))) continue;

@@ -46,11 +46,6 @@ class Disputes : public testing::Test {
     }
     return found;
   }
-  static PreparedJob Reseeded(const PreparedJob& prepared, std::uint64_t seed) {
-    Job job = prepared.job;
-    job.seed = seed;
-    return Prepare(std::move(job)).value();
-  }
   static Played PlayThem(const PreparedJob& prepared, RunAccount& a, RunAccount& b) {
     const dispute::Terms terms = dispute::Terms::Make(ContentOf(prepared).job, ContentOf(prepared).program).value();
     const auto claim = [](RunAccount& account) { return dispute::OpenClaim(account.receipt(), "receipt").value(); };

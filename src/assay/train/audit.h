@@ -48,7 +48,8 @@ struct AuditRoundings {
   std::uint64_t decisions = 0;
   std::uint64_t corrections = 0;
   std::uint64_t elements = 0;  // that have a bound
-  bool symbols = false;        // by the published rule: the decisions are its symbols, and the run is verified only up to them
+  bool examined = true;  // what was followed has been held against the truth where it is not what would have been written here
+  bool symbols = false;  // by the published rule: the decisions are its symbols, and the run is verified only up to them
 };
 
 struct AuditReport {

@@ -54,7 +54,9 @@ Status Committer::Prepare(std::int64_t step, Stepper& stepper) {
   ASSAY_ASSIGN(const Bytes log, passed ? rounding_->Read(step + 1) : followed_->Read(step + 1));
   following_ = passed ? "the run's own rounding log, which was altered or not made by this program,"
                       : fmt::format("the rounding log of {}", followed_->path());
-  return stepper.FollowRoundings(log, fmt::format("rounding log of step {}", step + 1));
+  // Of somebody else's log whoever follows it signs for nothing that an audit refutes.
+  return stepper.FollowRoundings(log, fmt::format("rounding log of step {}", step + 1),
+                                 passed ? rounding::Scrutiny::kFollow : rounding::Scrutiny::kExamine);
 }
 
 Status Committer::WriteLog(const std::string& path, const std::string& origin, const SigningKey& key) {

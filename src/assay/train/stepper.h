@@ -62,7 +62,7 @@ class Stepper {
   // On a backend that rounds, a step writes its decisions down, unless it is told otherwise: to take none down, for all steps from here on, or, for the next one, to
   // follow a log.
   void IgnoreRoundings() { ignore_roundings_ = true; }
-  Status FollowRoundings(ByteSpan log, std::string_view what);
+  Status FollowRoundings(ByteSpan log, std::string_view what, rounding::Scrutiny scrutiny = rounding::Scrutiny::kFollow);
   // The batch root of a plan, without running it.
   Digest BatchRootOf(const StepPlan& plan);
   // Its batch: all microbatches one after the other along the first axis, parallel to batch_fields().
