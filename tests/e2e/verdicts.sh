@@ -43,6 +43,17 @@ cp "$run/model.safetensors" "$work/copy"
 echo '# other words' >>"$work/copy/job.toml"
 audits 4 damaged 'job.toml: is not the file' "$work/copy"
 cp "$run/job.toml" "$work/copy"
+# A signature that does not fit proves nothing about the signer: audit, verify and fsck say the same.
+sed 's/"sig":"./"sig":"A/;t' "$run/receipt.json" >"$work/copy/receipt.json"
+cmp -s "$run/receipt.json" "$work/copy/receipt.json" && sed 's/"sig":"./"sig":"B/' "$run/receipt.json" >"$work/copy/receipt.json"
+audits 4 damaged 'the copy is damaged or was not made by that key' "$work/copy" --signer "$ASSAY_KEY.pub"
+for command in fsck verify; do
+  target=$work/copy
+  [ $command = fsck ] || target=$work/copy/receipt.json
+  "$assay" $command "$target" >"$work/out" 2>&1
+  [ $? -eq 4 ] && grep -q 'the copy is damaged or was not made by that key' "$work/out" || fail "$command of a receipt with a bad signature: $(cat "$work/out")"
+done
+cp "$run/receipt.json" "$work/copy"
 echo junk >"$work/copy/id"
 audits 4 damaged '/id: ' "$work/copy"
 

@@ -151,7 +151,7 @@ Result<int> ShowFile(const ShowOptions& options) {
   ASSAY_ASSIGN(const Safetensors file, Safetensors::Open(options.target));
   const std::optional<Digest> root = RootOf(file);
   const std::optional<bool> holds = RootHolds(file, root);
-  const int status = holds.value_or(true) ? kExitOk : kExitRefuted;
+  const int status = holds.value_or(true) ? kExitOk : kExitDamaged;
   std::vector<std::vector<std::string>> rows = {{"tensor", "type", "bytes"}};
   std::int64_t bytes = 0;
   std::int64_t elements = 0;

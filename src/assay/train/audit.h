@@ -22,7 +22,7 @@ enum class Verdict {
   kVerified,
   kRefuted,    // what was signed contradicts itself, the job that was asked for, or a value that was computed again
   kUnchecked,  // this machine cannot tell
-  kDamaged,    // the signed parts hold, but a file is not the one that they commit to: a bad copy, which speaks against nobody
+  kDamaged,    // a file is not the one that was signed for, or a signature does not fit: a bad copy, which speaks against nobody
 };
 std::string_view Name(Verdict verdict);  // "verified"
 
