@@ -141,9 +141,4 @@ Result<Checkpoint> OpenCheckpoint(std::string_view note, const VerifyKey& key, s
   return parsed.checkpoint;
 }
 
-Result<Checkpoint> ReadCheckpoint(std::string_view note, std::string_view what) {
-  ASSAY_ASSIGN(Note parsed, ParseNote(note, what));
-  return std::move(parsed.checkpoint);
-}
-
 }  // namespace assay

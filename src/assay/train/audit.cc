@@ -252,7 +252,9 @@ std::vector<std::string> AssumedBy(const AuditOptions& options, const RunDirecto
     assumed.push_back(
         fmt::format("{} of {} segments were not drawn and not replayed", report.segments - drawn, report.segments));
   }
-  if (report.roundings && !report.roundings->examined) {
+  if (report.roundings && options.ignore_roundings) {
+    assumed.push_back("the rounding log: close calls were decided here, and nothing that it says was looked at (--rule none)");
+  } else if (report.roundings && !report.roundings->examined) {
     assumed.push_back(
         "the rounding log's decisions within twice the bound, and that none is left out: this device does not hold them "
         "against "

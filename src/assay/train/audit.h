@@ -22,7 +22,7 @@ enum class Verdict {
   kVerified,
   kRefuted,    // what was signed contradicts itself, the job that was asked for, or a value that was computed again
   kUnchecked,  // this machine cannot tell
-  kDamaged,    // a file is not the one that was signed for, or a signature does not fit: a bad copy, which speaks against nobody
+  kDamaged,  // a file is not the one that was signed for, or a signature does not fit: a bad copy, which speaks against nobody
 };
 std::string_view Name(Verdict verdict);  // "verified"
 
@@ -42,7 +42,8 @@ struct AuditHooks {
   std::function<bool()> should_stop{};                     // asked before each step
 };
 
-// Of jobs that round: bytes of the logs that were followed, the decisions in them, and how many were taken otherwise here.
+// Of jobs that round: bytes of the logs that were followed, the decisions in them, and how many were taken otherwise here. Where logs are ignored all of that is 0
+// and says nothing about them.
 struct AuditRoundings {
   std::uint64_t log_bytes = 0;
   std::uint64_t decisions = 0;
