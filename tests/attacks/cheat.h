@@ -71,6 +71,7 @@ struct Finding {
   Where where = Where::kAt;
   Locating node = Locating::kAny;
   std::string_view reason{};  // phrases, one of which the reason contains, separated by '|'
+  bool damage = false;        // damaged, not refuted: nothing that was signed is left to speak against anybody
 };
 
 struct Cheat {

@@ -1,4 +1,4 @@
-// Every cheat is refuted by a full audit, which names what the table says: with every step committed, with one in five, at
+// No cheat passes a full audit, which names what the table says: with every step committed, with one in five, at
 // different steps of two jobs.
 #include <algorithm>
 #include <set>
@@ -144,8 +144,8 @@ class CheatTest : public testing::TestWithParam<Trial> {
   Refutation refutation_;
 };
 
-TEST_P(CheatTest, IsRefuted) {
-  ASSERT_EQ(Name(report_.verdict), "refuted") << report_.reason;
+TEST_P(CheatTest, IsFoundOut) {
+  ASSERT_EQ(Name(report_.verdict), GetParam().cheat->finding.damage ? "damaged" : "refuted") << report_.reason;
   CheckStep();
   CheckReason();
   CheckNode();

@@ -55,7 +55,9 @@ done
 run_cheat replaced-weights 8
 refutes replaced-weights 12 'model.safetensors: .* is not what the training ended with'
 run_cheat forged-receipt 8
-refutes forged-receipt null 'does not fit the payload'
+json=$("$assay" audit "$work/forged-receipt" --job "$work/job.toml" --signer "$key.pub" --json --quiet 2>"$work/err")
+[ $? -eq 4 ] || fail "forged-receipt: $json $(cat "$work/err")"
+echo "$json" | grep -q 'does not fit the payload: the copy is damaged or was not made by that key' || fail "forged-receipt: $json"
 run_cheat impostor 8
 refutes impostor null 'is signed by'
 "$assay" audit "$work/impostor" --job "$work/job.toml" --quiet >"$work/out" ||

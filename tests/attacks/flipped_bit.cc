@@ -60,6 +60,12 @@ class Tampering {
   const Program& program() const { return setting_.prepared.program; }
   Digest RootOf(const State& state) const { return StateRootOf(program().state, state, setting_.pool); }
 
+  // Of the values that a gradient can have: what is changed below the job's grid is rounded away.
+  std::uint32_t LowestBit() const {
+    const Job& job = setting_.prepared.job;
+    return job.precision == Precision::kFp64Rounded ? 1u << (32 - job.round_bits) : 1u;
+  }
+
   // Elements of the gradient's second half, the largest first.
   std::vector<std::size_t> Candidates() {
     std::vector<float> gradient;
@@ -84,7 +90,7 @@ class Tampering {
     StepOutcome outcome = stepper_.RunTraced(state, plan_, [&](std::size_t node, std::span<const void* const> outputs) {
       if (node == target_.node) {
         float& value = const_cast<float*>(static_cast<const float*>(outputs[target_.output]))[element];
-        value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) ^ 1);
+        value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) ^ LowestBit());
       }
       record(node, outputs);
     });

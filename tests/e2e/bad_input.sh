@@ -87,7 +87,8 @@ refuses 'no such run' "$assay" show "$work/nowhere"
 refuses 'is not a run directory' "$assay" show "$work/full"
 refuses 'is not a run directory' "$assay" fsck "$work/full"
 refuses 'no such run directory' "$assay" fsck "$work/nowhere"
-refuses 'no such run directory' "$assay" fsck $job
+for command in fsck audit provide log; do refuses 'is a file, expected a run directory' "$assay" $command $job; done
+refuses 'is a public key, expected the private one' "$assay" train $job --out "$work/none" --key "$ASSAY_KEY.pub"
 refuses 'run is required' "$assay" fsck
 refuses 'garbage.safetensors' "$assay" show "$work/garbage.safetensors"
 refuses 'No such file' "$assay" eval "$work/nowhere"

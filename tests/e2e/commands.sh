@@ -56,11 +56,11 @@ for line in 'traces/step-0000000003.trace: ' 'model.safetensors: ' 'receipt.json
 done
 [ "$("$assay" fsck "$work/damaged" --json | tail -n1 | field verdict)" = damaged ] || fail "fsck --json of a damaged run"
 
-# A snapshot that was tampered with fails verification: status 1.
+# A snapshot that was tampered with is a damaged copy: status 4.
 cp "$snapshot" "$work/tampered.safetensors"
 printf 'X' | dd of="$work/tampered.safetensors" bs=1 seek=$(($(stat -c %s "$snapshot") - 1)) conv=notrunc status=none
 "$assay" show "$work/tampered.safetensors" >"$work/out"
-[ $? -eq 1 ] || fail "show of a tampered snapshot did not exit with 1"
+[ $? -eq 4 ] || fail "show of a tampered snapshot did not exit with 4"
 grep -q WRONG "$work/out" || fail "show of a tampered snapshot: $(cat "$work/out")"
 
 "$assay" bench $job --steps 2 | grep -q '^matmul ' || fail "bench"

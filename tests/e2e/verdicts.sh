@@ -43,6 +43,17 @@ cp "$run/model.safetensors" "$work/copy"
 echo '# other words' >>"$work/copy/job.toml"
 audits 4 damaged 'job.toml: is not the file' "$work/copy"
 cp "$run/job.toml" "$work/copy"
+# A signature that does not fit proves nothing about the signer: audit, verify and fsck say the same.
+sed 's/"sig":"./"sig":"A/;t' "$run/receipt.json" >"$work/copy/receipt.json"
+cmp -s "$run/receipt.json" "$work/copy/receipt.json" && sed 's/"sig":"./"sig":"B/' "$run/receipt.json" >"$work/copy/receipt.json"
+audits 4 damaged 'the copy is damaged or was not made by that key' "$work/copy" --signer "$ASSAY_KEY.pub"
+for command in fsck verify; do
+  target=$work/copy
+  [ $command = fsck ] || target=$work/copy/receipt.json
+  "$assay" $command "$target" >"$work/out" 2>&1
+  [ $? -eq 4 ] && grep -q 'the copy is damaged or was not made by that key' "$work/out" || fail "$command of a receipt with a bad signature: $(cat "$work/out")"
+done
+cp "$run/receipt.json" "$work/copy"
 echo junk >"$work/copy/id"
 audits 4 damaged '/id: ' "$work/copy"
 
@@ -55,7 +66,8 @@ cat examples/*.toml >"$work/text.txt"
 train "$work/text" "$work/text.toml" --data "$work/text.txt" >/dev/null || fail "$(cat "$work/stderr")"
 audits 0 verified null "$work/text"
 mv "$work/text.txt" "$work/elsewhere.txt"
-audits 3 unchecked 'text.txt' "$work/text"
+audits 3 unchecked 'its data is not at [^ ]*text.txt, .*; say where it is with --data PATH' "$work/text"
+refuses 'its data is not at .*--data PATH' "$assay" eval "$work/text"
 audits 0 verified null "$work/text" --data "$work/elsewhere.txt"
 audits 3 unchecked 'another data set than the one here' "$work/text" --data "$job"
 

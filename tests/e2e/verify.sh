@@ -38,17 +38,28 @@ for with in "" "--signer $signer"; do
   says 0 snapshot true "$snapshot" --receipt "$receipt" $with
   echo "$json" | grep -q 'does not show that the training was done' || fail "a snapshot claims more than it shows: $json"
 done
-# Whose signature it is must be said where nothing is insisted on.
+# What is taken on trust must be said where nothing is insisted on.
 says 0 receipt true "$receipt"
-echo "$json" | grep -q 'the signer is whoever the receipt names' || fail "verify of a receipt does not say what it takes on trust: $json"
+echo "$json" | grep -q '"assumed":\["the signer is whoever the receipt names' || fail "verify of a receipt does not say what it takes on trust: $json"
+grep -q '^assumed     the signer is whoever' "$work/out" || fail "nor does it as text: $(cat "$work/out")"
+says 0 receipt true "$receipt" --signer "$signer"
+echo "$json" | grep -q '"assumed":\[\]' || fail "verify of a receipt assumes what it was told: $json"
+says 0 snapshot true "$snapshot"
+echo "$json" | grep -q '"assumed":\["that somebody signed for it' || fail "verify of a snapshot does not say that nobody's signature was checked: $json"
 
-# Another signer, or another run's receipt.
-for file in "$receipt" "$run/log/checkpoint" "$work/proof.json" "$snapshot"; do
+# Another signer: a receipt names its own and is well signed by it; of the others nothing is known but that they are not of the key that was named.
+says 1 receipt false "$receipt" --signer "$work/other.key.pub"
+for file in "$run/log/checkpoint" "$work/proof.json" "$snapshot"; do
   kind=$("$assay" verify "$file" --json | field kind)
-  says 1 "$kind" false "$file" --signer "$work/other.key.pub"
+  says 4 "$kind" false "$file" --signer "$work/other.key.pub"
+  [ "$(echo "$json" | field damaged)" = true ] || fail "verify $file under another key: $json"
 done
 says 1 model false "$run/model.safetensors" --receipt "$receipt" --signer "$work/other.key.pub"
-says 1 proof false "$work/proof.json" --receipt "$work/theirs/receipt.json"
+says 4 proof false "$work/proof.json" --receipt "$work/theirs/receipt.json"
+# The same key signed for another run: its receipt says something else.
+train "$work/shorter" examples/mlp.toml --steps 10 >/dev/null || fail "$(cat "$work/stderr")"
+says 1 proof false "$work/proof.json" --receipt "$work/shorter/receipt.json"
+says 1 checkpoint false "$run/log/checkpoint" --receipt "$work/shorter/receipt.json"
 # Both ran the same job honestly, so the weights are what the other signed for, too; the metadata is the same.
 says 0 model true "$run/model.safetensors" --receipt "$work/theirs/receipt.json"
 
@@ -57,25 +68,35 @@ cp "$run/log/checkpoint" "$work/checkpoint"
 says 3 checkpoint null "$work/checkpoint"
 says 3 model null "$run/model.safetensors"
 
-# One bit, anywhere.
+# One bit, anywhere: a bad copy, which speaks against nobody.
 for at in 20 200 400 700; do
   flipped "$receipt" $at
-  says 1 receipt false "$work/flipped"
+  says 4 receipt false "$work/flipped"
 done
 for at in 10 60 150; do
   flipped "$run/log/checkpoint" $at
-  says 1 checkpoint false "$work/flipped" --signer "$signer"
+  says 4 checkpoint false "$work/flipped" --signer "$signer"
 done
+flipped "$run/log/checkpoint" 60
+grep -q 'the copy is damaged or was not made by that key\|is not signed by\|expected' "$work/out" || fail "verify of an altered checkpoint: $(cat "$work/out")"
 for at in 40 300; do
   flipped "$work/proof.json" $at
-  says 1 proof false "$work/flipped"
+  says 4 proof false "$work/flipped"
 done
 size=$(stat -c %s "$run/model.safetensors")
 flipped "$run/model.safetensors" $((size - 3))
-says 1 model false "$work/flipped" --receipt "$receipt"
+says 4 model false "$work/flipped" --receipt "$receipt"
 size=$(stat -c %s "$snapshot")
 flipped "$snapshot" $((size - 3))
-says 1 snapshot false "$work/flipped"
+says 4 snapshot false "$work/flipped"
+
+# Keys of a proof that are not its own, or stand there twice.
+sed 's/}$/,"step":3}/' "$work/proof.json" >"$work/twice.json"
+says 4 proof false "$work/twice.json"
+echo "$json" | grep -q 'stands there twice' || fail "verify of a proof with two steps: $json"
+sed 's/}$/,"comment":"trust me"}/' "$work/proof.json" >"$work/more.json"
+says 4 proof false "$work/more.json"
+echo "$json" | grep -q 'a proof has no' || fail "verify of a proof with a comment: $json"
 
 # Weights are weights whatever the file says about itself: one that somebody wrote again is told from the delivered one, and is as good.
 python3 - "$run/model.safetensors" "$work/again.safetensors" <<'PYTHON' || skip "python3"
@@ -96,7 +117,7 @@ says 0 evidence true tests/golden/dispute.evidence
 echo "$json" | grep -q '"convicts ' || fail "evidence convicts nobody by name: $json"
 says 1 evidence false tests/golden/dispute.evidence --signer "$signer"
 flipped tests/golden/dispute.evidence $(($(stat -c %s tests/golden/dispute.evidence) / 2))
-says 1 evidence false "$work/flipped"
+for command in verify judge; do refuses 'flipped: ' "$assay" $command "$work/flipped"; done
 
 refuses 'is no receipt' "$assay" verify examples/mlp.toml
 refuses 'is a directory' "$assay" verify "$run"

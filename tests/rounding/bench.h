@@ -47,9 +47,11 @@ inline bool HasBlas() {
 
 // Somebody's machine. Its hooks may be changed between runs.
 struct Machine {
-  explicit Machine(std::int64_t bits, int threads = 1, double perturbation = 0, std::uint32_t seed = 0) : pool(threads) {
+  explicit Machine(std::int64_t bits, int threads = 1, double perturbation = 0, std::uint32_t seed = 0, bool credulous = false)
+      : pool(threads) {
     hooks.perturbation = perturbation;
     hooks.seed = seed;
+    hooks.credulous = credulous;
     vendor::Options options;
     options.bits = static_cast<int>(bits);
     options.hooks = &hooks;
@@ -183,6 +185,12 @@ inline PreparedJob JobOf(const char* text, std::int64_t bits, std::int64_t commi
   if (!job) fmt::print(stderr, "{}\n", job.error().message);
   job.value().commit_every = commit_every;
   return Prepare(std::move(*job)).value();
+}
+
+inline PreparedJob Reseeded(const PreparedJob& prepared, std::uint64_t seed) {
+  Job job = prepared.job;
+  job.seed = seed;
+  return Prepare(std::move(job)).value();
 }
 
 // Trains until `until` steps are done, or to the end.

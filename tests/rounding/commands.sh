@@ -26,7 +26,10 @@ expect verdict verified
 # The same machine rounds alike without the log.
 "$assay" audit "$work/honest" --rule none --json --quiet --threads 2 >"$work/out" 2>"$work/err" || fail "audit --rule none: $(cat "$work/out" "$work/err")"
 expect verdict verified
-expect decisions 0
+for what in decisions corrections log_bytes; do expect $what null; done
+last | grep -q '"the rounding log: close calls were decided here' || fail "audit --rule none does not say what it leaves out: $(last)"
+"$assay" audit "$work/honest" --rule none --quiet >"$work/out" 2>"$work/err" || fail "audit --rule none: $(cat "$work/out" "$work/err")"
+grep -q "^roundings   .* elements rounded here; the run's rounding log was left alone" "$work/out" || fail "audit --rule none: $(cat "$work/out")"
 
 "$assay" fsck "$work/honest" >"$work/out" 2>"$work/err" || fail "fsck: $(cat "$work/out" "$work/err")"
 "$assay" roundings "$work/honest" --step 3 >"$work/out" 2>"$work/err" || fail "roundings: $(cat "$work/err")"
@@ -51,6 +54,16 @@ ASSAY_KEY=$work/liar.key "$cheat" rewritten-log "$job" --steps 6 --at 3 --out "$
 expect step 3
 grep -q 'gives loss' "$work/out" || fail "audit of a rewritten log: $(last)"
 
+# On a coarse grid too, where the lowest bit of a binary32 is rounded away.
+sed 's/^round_bits = .*/round_bits = 24/' "$job" >"$work/coarse.toml"
+{ printf 'precision = "fp64-rounded"\nround_bits = 24\n' && cat examples/mlp.toml; } >"$work/mlp.toml"
+for coarse in coarse mlp; do
+  ASSAY_KEY=$work/liar.key "$cheat" flipped-bit "$work/$coarse.toml" --steps 4 --at 2 --out "$work/lie-$coarse" >"$work/out" 2>"$work/err" || fail "cheat: $(cat "$work/err")"
+  "$assay" audit "$work/lie-$coarse" --json --quiet >"$work/out" 2>"$work/err"
+  [ $? -eq 1 ] || fail "audit of a cheat on a coarse grid: $(cat "$work/out" "$work/err")"
+  expect step 2
+done
+
 # A cheat. Whoever was trained after it follows its rounding log; what then differs, the cheat has to answer for.
 ASSAY_KEY=$work/liar.key "$cheat" flipped-bit "$job" --out "$work/liar" --at 7 >"$work/out" 2>"$work/err" || fail "cheat: $(cat "$work/err")"
 "$assay" audit "$work/liar" --json --quiet >"$work/out" 2>"$work/err"
@@ -58,6 +71,12 @@ ASSAY_KEY=$work/liar.key "$cheat" flipped-bit "$job" --out "$work/liar" --at 7 >
 expect verdict refuted
 expect step 7
 "$assay" train "$job" --out "$work/follower" --follow "$work/liar" --quiet >"$work/out" 2>"$work/err" </dev/null || fail "train --follow: $(cat "$work/err")"
+"$assay" show "$work/follower" >"$work/out" || fail "show: $(cat "$work/out")"
+grep -q '^precision    fp64-rounded, [0-9]* bits' "$work/out" && grep -q '^follows      the rounding log of liar+' "$work/out" || fail "show of a follower: $(cat "$work/out")"
+"$assay" show "$work/follower" --json >"$work/out" || fail "show --json: $(cat "$work/out")"
+expect precision fp64-rounded
+[ "$(last | field round_bits)" = "$(sed -n 's/^round_bits = //p' "$job")" ] || fail "show --json: $(last)"
+last | grep -q '"follows":{"signer":"liar+' || fail "show --json: $(last)"
 for order in "follower liar a" "liar follower b"; do
   set -- $order
   first=honest second=liar

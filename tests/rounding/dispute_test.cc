@@ -7,79 +7,14 @@
 #include "assay/backend/vendor/formula.h"
 #include "assay/base/file.h"
 #include "assay/dispute/examination.h"
-#include "assay/dispute/run_account.h"
 #include "conduct.h"
-#include "dispute/play.h"
+#include "disputes.h"
 #include "forger.h"
 #include "forgeries.h"
 #include "tools.h"
 
 namespace assay::roundtest {
 namespace {
-
-using dispute::Claim;
-using dispute::Played;
-using dispute::RunAccount;
-
-class Disputes : public testing::Test {
- protected:
-  void SetUp() override {
-    if (!HasBlas()) GTEST_SKIP() << "OpenBLAS is not installed";
-  }
-  RunDirectory Run(const std::string& name) { return RunDirectory::Open(scratch_ / name).value(); }
-
-  // What is found of who is guilty (0: the first), on either side of the table. None where both claim the same.
-  std::optional<dispute::Finding> Try(const PreparedJob& prepared, RunAccount& first, RunAccount& second, std::size_t guilty) {
-    const dispute::Terms terms = dispute::Terms::Make(ContentOf(prepared).job, ContentOf(prepared).program).value();
-    RunAccount* const parties[] = {&first, &second};
-    dispute::Finding found;
-    for (const std::size_t a : {std::size_t{0}, std::size_t{1}}) {
-      const std::size_t b = 1 - a;
-      const auto claim = [&](std::size_t p) { return dispute::OpenClaim(parties[p]->receipt(), "receipt").value(); };
-      const auto say = [&](std::size_t p) {
-        return [account = parties[p]](const dispute::Question& question) { return dispute::AnswerFrom(*account, question); };
-      };
-      const Played played = dispute::Play(terms, claim(a), claim(b), say(a), say(b));
-      if (std::holds_alternative<dispute::Agreement>(played.outcome.next) && Same(first, second)) return std::nullopt;
-      const dispute::Finding* finding = played.finding();
-      const auto* undecided = std::get_if<dispute::Undecided>(&played.outcome.next);
-      EXPECT_NE(finding, nullptr) << (undecided != nullptr ? undecided->why : "no verdict");
-      if (finding == nullptr) return found;
-      EXPECT_EQ(finding->strikes(dispute::Party::kA), a == guilty) << finding->reason;
-      EXPECT_EQ(finding->strikes(dispute::Party::kB), b == guilty) << finding->reason;
-      found = *finding;
-    }
-    return found;
-  }
-  static PreparedJob Reseeded(const PreparedJob& prepared, std::uint64_t seed) {
-    Job job = prepared.job;
-    job.seed = seed;
-    return Prepare(std::move(job)).value();
-  }
-  static Played PlayThem(const PreparedJob& prepared, RunAccount& a, RunAccount& b) {
-    const dispute::Terms terms = dispute::Terms::Make(ContentOf(prepared).job, ContentOf(prepared).program).value();
-    const auto claim = [](RunAccount& account) { return dispute::OpenClaim(account.receipt(), "receipt").value(); };
-    const auto say = [](RunAccount& account) {
-      return [&account](const dispute::Question& question) { return dispute::AnswerFrom(account, question); };
-    };
-    return dispute::Play(terms, claim(a), claim(b), say(a), say(b));
-  }
-  static bool Same(const RunAccount& first, const RunAccount& second) {
-    const auto end = [](const RunAccount& account) {
-      return dispute::OpenClaim(account.receipt(), "receipt").value().receipt.final_state_root;
-    };
-    return end(first) == end(second);
-  }
-  static void ExpectAt(const dispute::Finding& finding, const Place& place) {
-    EXPECT_EQ(finding.cause, dispute::Cause::kOutput) << finding.reason;
-    EXPECT_EQ(finding.step, 2) << finding.reason;
-    EXPECT_EQ(finding.node, static_cast<std::uint32_t>(place.node)) << finding.reason;
-    EXPECT_EQ(finding.element, place.element) << finding.reason;
-    EXPECT_FALSE(finding.truth.empty());
-  }
-
-  Scratch scratch_;
-};
 
 // The challenger commits to the trainer's log and takes one value otherwise: anywhere, or where the log has a decision.
 TEST_F(Disputes, WhoFollowsALogAndLiesLoses) {
@@ -150,9 +85,6 @@ TEST_F(Disputes, ATrainerWhoseDecisionIsInadmissibleLosesToHonestRuns) {
 // A tie that is taken the other way and left out of the log: whoever rounds so has written it down.
 TEST_F(Disputes, ATieThatIsLeftOutConvicts) {
   Forgery forgery = OpenTakenOtherwise();
-  forgery.liking = [](const numerics::Grid& grid, double y, double e) {
-    return HasNarrowDecisions(grid, y, e) && ClosenessOf(grid, y, e).distance < 0.45 ? -std::fabs(y) : kNever;
-  };
   forgery.decision = [](const numerics::Grid&, double, double) -> std::optional<rounding::Decision> { return std::nullopt; };
   int cases = 0;
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
@@ -211,19 +143,15 @@ TEST_F(Disputes, AFalseLearningRateAndAFalseBatchLoseToAnyHonestRun) {
   }
 }
 
-// A decision farther from the truth than an evaluation can be, but not farther than a follower can tell. Its writer is guilty; who followed it is not, and
-// its claim falls with it.
+// A decision farther from the truth than an evaluation can be, but not farther from a follower's own value than it can be. Its writer is guilty; who followed it
+// without looking twice is not, and its claim falls with it.
 TEST_F(Disputes, WhoFollowsAFalseLogIsMisled) {
-  Forgery forgery = OpenTakenOtherwise();
-  forgery.liking = [](const numerics::Grid& grid, double y, double e) {
-    const double distance = ClosenessOf(grid, y, e).distance;  // in units of D = 2E
-    return HasNarrowDecisions(grid, y, e) && distance > 0.6 && distance < 0.9 ? -std::fabs(y) : kNever;
-  };
+  const Forgery forgery = TakenOtherwise(0.6, 0.9);
   int cases = 0;
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     const PreparedJob prepared = Reseeded(JobOf(kLargerGpt2, 32), seed);
     const Scratch place;
-    Machine other(32, 2), crooked(32), follower(32);
+    Machine other(32, 2), crooked(32), follower(32, 1, 0, 0, true);
     ASSERT_TRUE(TrainIn(place / "honest", prepared, other));
     Forger forger(prepared, crooked, 2, forgery);
     if (!forger.Train(place / "liar", KeyOf(8))) continue;

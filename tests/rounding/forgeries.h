@@ -93,15 +93,18 @@ inline Forgery OffTheGrid() {
   return forgery;
 }
 
-// The largest product near a boundary takes the value beyond it, which the bound leaves open, and says so.
-inline Forgery OpenTakenOtherwise() {
+// The largest product whose distance from a boundary lies between these, in units of D = 2E, takes the value beyond it and says so. Up to a half no correct
+// evaluation tells the two values apart; up to one an evaluation of a follower's own may not.
+inline Forgery TakenOtherwise(double from, double to) {
   return {.among = Products,
           .liking =
-              [](const numerics::Grid& grid, double y, double e) {
-                return HasNarrowDecisions(grid, y, e) && ClosenessOf(grid, y, e).distance < 0.9 ? -std::fabs(y) : kNever;
+              [=](const numerics::Grid& grid, double y, double e) {
+                const double distance = ClosenessOf(grid, y, e).distance;
+                return HasNarrowDecisions(grid, y, e) && distance >= from && distance < to ? -std::fabs(y) : kNever;
               },
           .value = OtherValue,
           .decision = FlippedDecision};
 }
+inline Forgery OpenTakenOtherwise() { return TakenOtherwise(0, 0.45); }
 
 }  // namespace assay::roundtest

@@ -15,15 +15,19 @@ class Lies : public testing::Test {
   void SetUp() override {
     if (!HasBlas()) GTEST_SKIP() << "OpenBLAS is not installed";
   }
-  // Forges step `at` and audits.
-  AuditReport Tell(const PreparedJob& prepared, Forgery forgery, Machine& auditor, std::int64_t at = 2) {
+  // Forges step `at` and audits. Nothing: that step has no element to the forger's liking.
+  std::optional<AuditReport> TryToTell(const PreparedJob& prepared, Forgery forgery, Machine& auditor, std::int64_t at = 2) {
     Machine machine(prepared.job.round_bits);
     Forger forger(prepared, machine, at, std::move(forgery));
     const std::string path = scratch_ / std::to_string(runs_++);
-    const Status trained = forger.Train(path);
-    EXPECT_TRUE(trained) << trained.error().message;
+    if (!forger.Train(path)) return std::nullopt;
     place_ = forger.place().value_or(Place{});
     return AuditOf(path, prepared, auditor);
+  }
+  AuditReport Tell(const PreparedJob& prepared, Forgery forgery, Machine& auditor, std::int64_t at = 2) {
+    const auto report = TryToTell(prepared, std::move(forgery), auditor, at);
+    EXPECT_TRUE(report) << "there was nothing to forge";
+    return report.value_or(AuditReport{});
   }
   // At exactly that step and node, for being inadmissible.
   void ExpectInadmissible(const AuditReport& report, const std::string& what, std::int64_t at = 2) {
@@ -70,21 +74,58 @@ TEST_F(Lies, AFalseDecisionOfTheFirstOrLastStepIsRefutedThere) {
 
 // A trainer is free where the bound leaves the value open, if it says so. An audit counts how often it took a decision otherwise.
 TEST_F(Lies, OpenDecisionsMayBeTakenEitherWay) {
-  const PreparedJob prepared = JobOf(kLargerGpt2, 32);
-  Machine plain(32);
-  const AuditReport report = Tell(prepared, OpenTakenOtherwise(), plain);
-  EXPECT_EQ(report.verdict, Verdict::kVerified) << Said(report);
-  EXPECT_EQ(report.roundings.value_or(AuditRoundings{}).corrections, 1u);
+  int taken = 0;
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    const PreparedJob prepared = Reseeded(JobOf(kLargerGpt2, 32), seed);
+    Machine plain(32);
+    const auto report = TryToTell(prepared, OpenTakenOtherwise(), plain);
+    if (!report) continue;  // no such element in that step
+    ++taken;
+    EXPECT_EQ(report->verdict, Verdict::kVerified) << Said(*report);
+    EXPECT_EQ(report->roundings.value_or(AuditRoundings{}).corrections, 1u);
+  }
+  EXPECT_GT(taken, 0);
 }
 
-// A trainer that takes open decisions as its machine has them and writes none down is found out at the first step whose state an auditor's own decisions change.
-TEST_F(Lies, OmittedDecisionsAreFoundByAnAuditorWhoTakesThemOtherwise) {
+// Within D of what an auditor computes, but farther than E from the truth: a dispute would convict, and an audit does not call it verified.
+TEST_F(Lies, WhatADisputeConvictsIsNotVerified) {
+  int taken = 0;
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    const PreparedJob prepared = Reseeded(JobOf(kLargerGpt2, 32), seed);
+    Machine plain(32), perturbed(32, 2, 0.99, 9);
+    for (Machine* auditor : {&plain, &perturbed}) {
+      const auto report = TryToTell(prepared, TakenOtherwise(0.6, 0.9), *auditor);
+      if (!report) continue;
+      ++taken;
+      ExpectInadmissible(*report, "between E and D");
+    }
+  }
+  EXPECT_GT(taken, 0);
+}
+
+// Who cannot look twice says so.
+TEST_F(Lies, AnAuditThatTakesDecisionsOnTrustSaysSo) {
+  const PreparedJob prepared = JobOf(kMlp, 32);
+  Machine trainer(32), plain(32), credulous(32, 1, 0, 0, true);
+  const std::string path = scratch_ / "honest";
+  ASSERT_TRUE(TrainIn(path, prepared, trainer));
+  const RunDirectory run = RunDirectory::Open(path).value();
+  for (Machine* auditor : {&plain, &credulous}) {
+    const AuditReport report = AuditOf(path, prepared, *auditor);
+    EXPECT_EQ(report.verdict, Verdict::kVerified) << Said(report);
+    bool said = false;
+    for (const std::string& line : AssumedBy({}, run, report)) said = said || line.find("rounding log") != std::string::npos;
+    EXPECT_EQ(said, auditor == &credulous);
+  }
+}
+
+// A trainer that takes open decisions as its machine has them and writes none down is found out by every auditor, also one whose machine takes them alike: every
+// correct evaluation writes them down.
+TEST_F(Lies, OmittedDecisionsAreFound) {
   const PreparedJob prepared = JobOf(kLargerGpt2, 32);
-  int refuted = 0;
-  for (std::uint32_t seed = 1; seed <= 6; ++seed) {
+  for (std::uint32_t seed = 1; seed <= 3; ++seed) {
     Machine trainer(32, 1, 0.99, seed), plain(32);
-    const std::string honest = scratch_ / std::to_string(runs_++), silent = scratch_ / std::to_string(runs_++);
-    ASSERT_TRUE(TrainIn(honest, prepared, trainer));
+    const std::string silent = scratch_ / std::to_string(runs_++);
     attacks::Hooks hooks;
     hooks.run = [](Stepper& stepper, State& state, const StepPlan& plan) -> Result<StepOutcome> {
       StepOutcome outcome = stepper.Run(state, plan);
@@ -96,17 +137,13 @@ TEST_F(Lies, OmittedDecisionsAreFoundByAnAuditorWhoTakesThemOtherwise) {
     ASSERT_TRUE(attacks::RunHooks(
         hooks, {.prepared = prepared, .key = key, .backend = *trainer.backend, .pool = trainer.pool, .at = 1, .lie = lie},
         silent));
-    EXPECT_EQ(AuditOf(silent, prepared, trainer).verdict, Verdict::kVerified) << "on its own machine";
-    const AuditReport free = AuditOf(honest, prepared, plain, {.ignore_roundings = true});
-    const AuditReport report = AuditOf(silent, prepared, plain);
-    EXPECT_EQ(report.verdict, free.verdict) << Said(report);
-    if (report.verdict == Verdict::kVerified) continue;
-    ++refuted;
-    ASSERT_EQ(report.verdict, Verdict::kRefuted);
-    EXPECT_EQ(report.refutation->step, free.refutation.value_or(Refutation{}).step) << Said(report);
-    EXPECT_NE(report.refutation->reason.find("gives another state"), std::string::npos) << Said(report);
+    for (Machine* auditor : {&trainer, &plain}) {
+      const AuditReport report = AuditOf(silent, prepared, *auditor);
+      ASSERT_EQ(report.verdict, Verdict::kRefuted) << Said(report);
+      EXPECT_EQ(report.refutation->step, 1) << Said(report);
+      EXPECT_NE(report.refutation->reason.find("every correct evaluation writes down"), std::string::npos) << Said(report);
+    }
   }
-  EXPECT_GT(refuted, 0);
 }
 
 // Not within the bound, but a few times it: everywhere, in all steps.

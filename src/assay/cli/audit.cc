@@ -104,11 +104,14 @@ void PrintJson(const AuditCommand& command, const AuditOptions& options, const A
   json["segments_checked"] = report.drawn;
   json["nonce"] = options.sample_percent ? OrderedJson(Hex(options.nonce)) : OrderedJson(nullptr);
   if (report.roundings) {
-    json["corrections"] = report.roundings->corrections;
-    json["decisions"] = report.roundings->decisions;
+    const auto of_log = [&](std::uint64_t count) {
+      return options.ignore_roundings ? OrderedJson(nullptr) : OrderedJson(count);
+    };
+    json["corrections"] = of_log(report.roundings->corrections);
+    json["decisions"] = of_log(report.roundings->decisions);
     json["rounded_elements"] = report.roundings->elements;
-    json["log_bytes"] = report.roundings->log_bytes;
-    if (report.roundings->symbols) json["verified_up_to"] = UpToSymbols(report);
+    json["log_bytes"] = of_log(report.roundings->log_bytes);
+    if (report.roundings->symbols && !options.ignore_roundings) json["verified_up_to"] = UpToSymbols(report);
   }
   json["job_id"] = run == nullptr ? OrderedJson(nullptr) : OrderedJson(run->identity().job.hex());
   json["signer"] = run == nullptr ? OrderedJson(nullptr) : OrderedJson(run->signer().ToString());
@@ -132,7 +135,7 @@ void PrintText(const AuditCommand& command, const AuditOptions& options, const A
   switch (report.verdict) {
     case Verdict::kVerified:
       fmt::print("VERIFIED    {}{}\n", command.run,
-                 report.roundings && report.roundings->symbols ? ", " + UpToSymbols(report) : "");
+                 report.roundings && report.roundings->symbols && !options.ignore_roundings ? ", " + UpToSymbols(report) : "");
       break;
     case Verdict::kRefuted: fmt::print("REFUTED     {}\n", report.refutation->reason); break;
     case Verdict::kUnchecked: fmt::print("UNCHECKED   {}\n", report.reason); break;
@@ -145,7 +148,9 @@ void PrintText(const AuditCommand& command, const AuditOptions& options, const A
     fmt::print("\n");
   }
   fmt::print("steps       {} replayed in {}\n", report.steps_checked, Duration(seconds));
-  if (report.roundings && report.steps_checked > 0) {
+  if (report.roundings && options.ignore_roundings) {
+    fmt::print("roundings   {} elements rounded here; the run's rounding log was left alone\n", report.roundings->elements);
+  } else if (report.roundings && report.steps_checked > 0) {
     const auto& r = *report.roundings;
     fmt::print("roundings   {} close calls among {} in the log, {} decided otherwise here; {} bytes a step\n", r.decisions,
                r.elements, r.corrections, r.log_bytes / static_cast<std::uint64_t>(report.steps_checked));

@@ -6,9 +6,12 @@
 
 #include "assay/backend/ref/ref.h"
 #include "assay/cli/text.h"
+#include "assay/job/fields.h"
 
 namespace assay::cli {
 namespace {
+
+std::string_view NameOf(Precision precision) { return job::kPrecisions[static_cast<std::size_t>(precision)]; }
 
 std::string Describe(const Gpt2Config& c) {
   return fmt::format("GPT-2: {} layers, {} heads, width {}, context {}, vocabulary {}, dropout {:g}", c.layers, c.heads,
@@ -28,6 +31,14 @@ std::string Describe(const ResNetConfig& c) {
 std::string Describe(const MlpConfig& c) {
   if (c.hidden.empty()) return fmt::format("Logistic regression: {} inputs, {} classes", c.inputs, c.classes);
   return fmt::format("MLP: {} inputs, hidden {}, {} classes, {}", c.inputs, fmt::join(c.hidden, "-"), c.classes, c.activation);
+}
+
+std::string DescribePrecision(const Job& job) {
+  std::string text(NameOf(job.precision));
+  if (job.precision != Precision::kFp64Rounded) return text;
+  text += fmt::format(", {} bits", job.round_bits);
+  if (job.round_rule == RoundRule::kPaper) text += ", by the published rule";
+  return text;
 }
 
 std::string DescribeBatch(const Job& job) {
@@ -113,6 +124,7 @@ std::string JobText(const JobView& view) {
   line("optimizer", DescribeOptimizer(job.optimizer));
   line("schedule", DescribeSchedule(job.schedule));
   line("steps", fmt::format("{}, seed {}", job.steps, job.seed));
+  line("precision", DescribePrecision(job));
   line("program", fmt::format("{} nodes per microbatch, {} in the update, {}FLOP per step", program.micro_nodes,
                               program.update_nodes, Count(program.flops)));
   line("memory",
@@ -131,26 +143,31 @@ OrderedJson JobJson(const JobView& view) {
                           {"dtype", std::string(Name(spec.type.dtype))},
                           {"shape", std::vector<std::int64_t>(dims.begin(), dims.end())}});
   }
-  return {{"job", job.name},
-          {"job_id", view.identity.job.hex()},
-          {"data_root", view.identity.data.hex()},
-          {"data", ToJson(view.data)},
-          {"model", DescribeModel(job.model)},
-          {"optimizer", DescribeOptimizer(job.optimizer)},
-          {"schedule", DescribeSchedule(job.schedule)},
-          {"steps", job.steps},
-          {"seed", job.seed},
-          {"batch",
-           {{"microbatch", job.batch.microbatch}, {"microbatches", job.batch.microbatches}, {"sequence", job.batch.sequence}}},
-          {"parameter_count", ParameterCount(job.model)},
-          {"program",
-           {{"micro_nodes", program.micro_nodes},
-            {"update_nodes", program.update_nodes},
-            {"flops_per_step", program.flops},
-            {"state_bytes", program.state_bytes},
-            {"working_bytes", program.working_bytes},
-            {"ops", program.ops}}},
-          {"parameters", parameters}};
+  const bool rounds = job.precision == Precision::kFp64Rounded;
+  return {
+      {"job", job.name},
+      {"job_id", view.identity.job.hex()},
+      {"data_root", view.identity.data.hex()},
+      {"data", ToJson(view.data)},
+      {"model", DescribeModel(job.model)},
+      {"optimizer", DescribeOptimizer(job.optimizer)},
+      {"schedule", DescribeSchedule(job.schedule)},
+      {"steps", job.steps},
+      {"seed", job.seed},
+      {"precision", NameOf(job.precision)},
+      {"round_bits", rounds ? OrderedJson(job.round_bits) : OrderedJson(nullptr)},
+      {"round_rule", rounds ? OrderedJson(job::kRoundRules[static_cast<std::size_t>(job.round_rule)]) : OrderedJson(nullptr)},
+      {"batch",
+       {{"microbatch", job.batch.microbatch}, {"microbatches", job.batch.microbatches}, {"sequence", job.batch.sequence}}},
+      {"parameter_count", ParameterCount(job.model)},
+      {"program",
+       {{"micro_nodes", program.micro_nodes},
+        {"update_nodes", program.update_nodes},
+        {"flops_per_step", program.flops},
+        {"state_bytes", program.state_bytes},
+        {"working_bytes", program.working_bytes},
+        {"ops", program.ops}}},
+      {"parameters", parameters}};
 }
 
 }  // namespace assay::cli

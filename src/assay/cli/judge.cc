@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "assay/base/file.h"
 #include "assay/cli/asked_job.h"
 #include "assay/cli/command.h"
@@ -29,10 +27,7 @@ Result<std::string> Mismatch(const JudgeOptions& options, const dispute::Judgeme
   }
   for (const std::string& text : options.signers) {
     ASSAY_ASSIGN(const VerifyKey signer, ParseSigner(text));
-    const auto convicted = [&](const dispute::Judgement::Party& party) {
-      return party.signer->point() == signer.point() && dispute::IsGuilty(party.standing) && party.proven;
-    };
-    if (std::ranges::none_of(judgement.parties, convicted)) return fmt::format("it does not convict {}", signer.ToString());
+    if (!Convicts(judgement, signer)) return fmt::format("it does not convict {}", signer.ToString());
   }
   return std::string();
 }
@@ -55,11 +50,7 @@ Result<int> RunJudge(const JudgeOptions& options) {
   const auto judgement = dispute::Judge(*evidence, asked ? asked->start : dispute::StartingBytes{});
   if (!judgement) return refused(judgement.error());
   ASSAY_ASSIGN(const std::string mismatch, Mismatch(options, *judgement, asked));
-  VerdictView view = ViewOf(*judgement, evidence->pair, {});
-  if (evidence->parties.size() + evidence->others.size() < 2) {
-    view.verdict = "undecided";
-    view.reason = "it holds one claim alone, which nobody contradicts";
-  }
+  VerdictView view = ViewOf(*evidence, *judgement);
   Assume(options, view);
   const bool convicts = judgement->convicts && mismatch.empty();
   view.proven = convicts;

@@ -32,7 +32,9 @@ Status LoadNewestSnapshot(const RunDirectory& run, ThreadPool& pool, LoadedModel
 Result<Job> LoadJobOf(const std::string& target, const std::string& data) {
   if (IsDirectory(target)) {
     ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(target));
-    return LoadRunJob(run, data);
+    ASSAY_ASSIGN(Job job, LoadRunJob(run, data));
+    ASSAY_TRY(CheckFilesOf(run, job));
+    return job;
   }
   ASSAY_ASSIGN(Job job, LoadJob(target));
   if (!data.empty()) job.data.path = data;

@@ -6,6 +6,7 @@
 #include "assay/cli/text.h"
 #include "assay/cli/verification.h"
 #include "assay/ops/table.h"
+#include "assay/run/follows.h"
 #include "assay/run/weights_root.h"
 #include "assay/train/job_paths.h"
 
@@ -44,6 +45,7 @@ Result<int> ShowJob(const ShowOptions& options) {
 // A run as it was committed, and what is to be known about the files around it.
 struct RunView {
   JobView job;
+  std::optional<Follows> follows;  // whose rounding decisions it takes
   std::vector<std::string> notes;
 };
 
@@ -76,7 +78,9 @@ Result<RunView> ViewOf(const RunDirectory& run) {
   ASSAY_ASSIGN(Program program, DecodeProgram(Ops(), program_bin));
   RunView view{
       .job = {.job = std::move(decoded.job), .program = std::move(program), .identity = run.identity(), .data = std::nullopt},
+      .follows = {},
       .notes = {}};
+  ASSAY_ASSIGN(view.follows, ReadFollows(run.follows_path()));
   const auto written = LoadRunJob(run, "");
   if (written) view.job.job.name = written->name;
   if (const auto toml = ReadNamed(run, "job.toml", run.header().job_toml); !toml || !written) {
@@ -87,6 +91,11 @@ Result<RunView> ViewOf(const RunDirectory& run) {
     view.job.data = DescribeData(*written, run.identity(), view.notes);
   }
   return view;
+}
+
+OrderedJson FollowsJson(const std::optional<Follows>& follows) {
+  if (!follows) return nullptr;
+  return {{"signer", follows->signer}, {"log", follows->log_root.hex()}};
 }
 
 OrderedJson RunJson(const RunDirectory& run, const RunView& view, const std::optional<SnapshotInfo>& newest,
@@ -101,6 +110,7 @@ OrderedJson RunJson(const RunDirectory& run, const RunView& view, const std::opt
                  {"val_loss", newest ? ToJson(newest->validation_loss) : OrderedJson(nullptr)},
                  {"state_root", newest ? OrderedJson(newest->state_root.hex()) : OrderedJson(nullptr)},
                  {"snapshots", steps},
+                 {"follows", FollowsJson(view.follows)},
                  {"notes", view.notes}};
   return json;
 }
@@ -128,6 +138,10 @@ Result<int> ShowRun(const ShowOptions& options) {
   } else {
     fmt::print("{:<12} no snapshot yet\n", "run");
   }
+  if (view.follows) {
+    fmt::print("{:<12} the rounding log of {}, whose log has the root {}\n", "follows", view.follows->signer,
+               view.follows->log_root.hex());
+  }
   for (const std::string& note : view.notes) fmt::print("{:<12} {}\n", "note", note);
   if (options.tensors) PrintTensors(view.job.program);
   return kExitOk;
@@ -151,7 +165,7 @@ Result<int> ShowFile(const ShowOptions& options) {
   ASSAY_ASSIGN(const Safetensors file, Safetensors::Open(options.target));
   const std::optional<Digest> root = RootOf(file);
   const std::optional<bool> holds = RootHolds(file, root);
-  const int status = holds.value_or(true) ? kExitOk : kExitRefuted;
+  const int status = holds.value_or(true) ? kExitOk : kExitDamaged;
   std::vector<std::vector<std::string>> rows = {{"tensor", "type", "bytes"}};
   std::int64_t bytes = 0;
   std::int64_t elements = 0;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "assay/cli/exit_status.h"
 
 namespace assay::cli {
@@ -118,6 +120,21 @@ VerdictView ViewOf(const dispute::Judgement& judgement, bool pair, const std::ve
         "that what nobody disputed is true: only the first difference was computed again (an audit checks the rest)");
   }
   return view;
+}
+
+VerdictView ViewOf(const dispute::Evidence& evidence, const dispute::Judgement& judgement) {
+  VerdictView view = ViewOf(judgement, evidence.pair, {});
+  if (evidence.parties.size() + evidence.others.size() < 2) {
+    view.verdict = "undecided";
+    view.reason = "it holds one claim alone, which nobody contradicts";
+  }
+  return view;
+}
+
+bool Convicts(const dispute::Judgement& judgement, const VerifyKey& key) {
+  return std::ranges::any_of(judgement.parties, [&](const dispute::Judgement::Party& party) {
+    return party.signer->point() == key.point() && dispute::IsGuilty(party.standing) && party.proven;
+  });
 }
 
 std::string VerdictText(const VerdictView& view) {

@@ -37,6 +37,11 @@ struct VerdictView {
 // calls them by their keys and convicts nobody whose answers are not signed.
 VerdictView ViewOf(const dispute::Judgement& judgement, bool pair, const std::vector<std::string>& names);
 
+// Of evidence, for a judge. One claim alone, which nobody contradicts, leaves everything open.
+VerdictView ViewOf(const dispute::Evidence& evidence, const dispute::Judgement& judgement);
+// Whether it has been shown that who has this key is guilty.
+bool Convicts(const dispute::Judgement& judgement, const VerifyKey& key);
+
 std::string VerdictText(const VerdictView& view);
 void AddVerdict(OrderedJson& json, const VerdictView& view);
 

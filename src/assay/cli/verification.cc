@@ -28,9 +28,18 @@ Kind KindOf(ByteSpan bytes) {
 
 }  // namespace
 
+Verification Contradicted(std::string kind, std::string reason) {
+  return {.kind = std::move(kind), .valid = false, .reason = std::move(reason)};
+}
+
+Verification Damaged(std::string kind, std::string reason) {
+  return {.kind = std::move(kind), .valid = false, .damaged = true, .reason = std::move(reason)};
+}
+
 int ExitStatusOf(const Verification& verification) {
   if (!verification.valid) return kExitUndecided;
-  return *verification.valid ? kExitOk : kExitRefuted;
+  if (*verification.valid) return kExitOk;
+  return verification.damaged ? kExitDamaged : kExitRefuted;
 }
 
 Result<Verification> VerifyFile(const std::string& path, const Against& against, ThreadPool& pool) {
@@ -44,7 +53,7 @@ Result<Verification> VerifyFile(const std::string& path, const Against& against,
     case Kind::kReceipt: return VerifyReceipt(AsText(file.bytes()), path, against);
     case Kind::kCheckpoint: return VerifyCheckpoint(AsText(file.bytes()), path, against);
     case Kind::kProof: return VerifyProof(AsText(file.bytes()), path, against);
-    case Kind::kEvidence: return VerifyEvidence(file.bytes(), against);
+    case Kind::kEvidence: return VerifyEvidence(file.bytes(), path, against);
     case Kind::kUnknown: break;
   }
   const auto tensors = Safetensors::Parse(file.bytes(), path);
@@ -64,8 +73,10 @@ bool IsSignedFile(const std::string& path) {
 void AddVerification(OrderedJson& json, const Verification& verification) {
   json["kind"] = verification.kind;
   json["valid"] = ToJson(verification.valid);
+  json["damaged"] = verification.damaged;
   json["reason"] = verification.reason.empty() ? OrderedJson(nullptr) : OrderedJson(verification.reason);
   json["shows"] = verification.shows;
+  json["assumed"] = verification.assumed;
 }
 
 std::string VerificationText(const Verification& verification) {
@@ -77,6 +88,7 @@ std::string VerificationText(const Verification& verification) {
     text += fmt::format("{:<11} {}\n", heading, line);
     heading = "";
   }
+  for (const std::string& line : verification.assumed) text += fmt::format("{:<11} {}\n", "assumed", line);
   return text;
 }
 

@@ -22,11 +22,16 @@ struct Against {
 };
 
 struct Verification {
-  std::string kind;                  // "receipt", "checkpoint", "proof", "model", "snapshot", "evidence"
-  std::optional<bool> valid;         // none: there is nothing at hand to check it by
-  std::string reason{};              // why it is not valid, or cannot be told
-  std::vector<std::string> shows{};  // in words, what it shows and what it does not
+  std::string kind;           // "receipt", "checkpoint", "proof", "model", "snapshot", "evidence"
+  std::optional<bool> valid;  // none: there is nothing at hand to check it by
+  bool damaged = false;       // of what is not valid: a bad copy, or of somebody else; nothing that was signed is contradicted
+  std::string reason{};       // why it is not valid, or cannot be told
+  std::vector<std::string> shows{};    // in words, what it shows and what it does not
+  std::vector<std::string> assumed{};  // what it takes on trust
 };
+// What is not valid because something that was signed contradicts what it is held against; and because the copy is not what was signed for.
+Verification Contradicted(std::string kind, std::string reason);
+Verification Damaged(std::string kind, std::string reason);
 int ExitStatusOf(const Verification& verification);
 
 Verification VerifyReceipt(std::string_view text, const std::string& path, const Against& against);
@@ -34,14 +39,15 @@ Verification VerifyCheckpoint(std::string_view text, const std::string& path, co
 Verification VerifyProof(std::string_view text, const std::string& path, const Against& against);
 Verification VerifyModel(const Safetensors& file, const Against& against, ThreadPool& pool);
 Verification VerifySnapshot(const Safetensors& file, const Against& against, ThreadPool& pool);
-Verification VerifyEvidence(ByteSpan bytes, const Against& against);
+// An error: it is no valid evidence.
+Result<Verification> VerifyEvidence(ByteSpan bytes, const std::string& path, const Against& against);
 
-// Finds out what kind of file it is first. An error: of none of these kinds, or it cannot be read.
+// Finds out what kind of file it is first. An error: of none of these kinds, evidence that is none, or it cannot be read.
 Result<Verification> VerifyFile(const std::string& path, const Against& against, ThreadPool& pool);
 // Whether `path` looks like a file that VerifyFile knows, other than a safetensors file.
 bool IsSignedFile(const std::string& path);
 
-void AddVerification(OrderedJson& json, const Verification& verification);  // kind, valid, reason, shows
+void AddVerification(OrderedJson& json, const Verification& verification);  // kind, valid, damaged, reason, shows, assumed
 std::string VerificationText(const Verification& verification);
 
 }  // namespace assay::cli

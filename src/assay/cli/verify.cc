@@ -36,10 +36,8 @@ Result<int> RunVerify(const VerifyOptions& options) {
   ThreadPool pool(std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
   ASSAY_ASSIGN(Verification verification, VerifyFile(options.file, against, pool));
   if (against.signer && against.receipt && against.receipt->signer != *against.signer) {
-    verification = {.kind = verification.kind,
-                    .valid = false,
-                    .reason = fmt::format("{}: is signed by {}, not by {}", options.receipt, against.receipt->signer.ToString(),
-                                          against.signer->ToString())};
+    verification = Contradicted(verification.kind, fmt::format("{}: is signed by {}, not by {}", options.receipt,
+                                                               against.receipt->signer.ToString(), against.signer->ToString()));
   }
   if (options.json) {
     OrderedJson json = {{"file", options.file}};
@@ -59,8 +57,9 @@ void AddVerify(Arguments& app, Command& command) {
   sub.Footer(
       "Needs neither the run nor its data. Says what kind of file it is, whether its signatures, hashes and proofs hold, what "
       "it\n"
-      "shows and what it does not. Exit status 0 valid, 1 not valid, 2 of no kind that is known, 3 nothing at hand to check it "
-      "by.\n"
+      "shows and what it does not. Exit status 0 valid, 1 not valid: what was signed says otherwise, 2 of no kind that is "
+      "known,\n"
+      "3 nothing at hand to check it by, 4 not valid: the copy is damaged, or was not made by the key.\n"
       "\n"
       "Examples: assay verify receipt.json --signer provider.pub\n"
       "          assay verify model.safetensors --receipt receipt.json --signer provider.pub\n"

@@ -1,20 +1,15 @@
 // Evidence: judged as `assay judge` does.
-#include <algorithm>
-
 #include "assay/cli/verdict.h"
 #include "assay/cli/verification.h"
 
 namespace assay::cli {
 
-Verification VerifyEvidence(ByteSpan bytes, const Against& against) {
-  Verification out{.kind = "evidence", .valid = false};
+Result<Verification> VerifyEvidence(ByteSpan bytes, const std::string& path, const Against& against) {
   const auto evidence = dispute::DecodeEvidence(bytes);
   const auto judgement = evidence ? dispute::Judge(*evidence) : Result<dispute::Judgement>(tl::unexpected(evidence.error()));
-  if (!judgement) {
-    out.reason = judgement.error().message;
-    return out;
-  }
-  const VerdictView view = ViewOf(*judgement, evidence->pair, {});
+  if (!judgement) return Err("{}: {}", path, judgement.error().message);
+  Verification out{.kind = "evidence", .valid = false};
+  const VerdictView view = ViewOf(*evidence, *judgement);
   out.shows.push_back(fmt::format("it is about job {}", view.job_id));
   for (const NamedParty& party : view.convicted) {
     out.shows.push_back(fmt::format("{} {}{}{}", judgement->convicts ? "convicts" : "accuses", party.key,
@@ -27,15 +22,16 @@ Verification VerifyEvidence(ByteSpan bytes, const Against& against) {
     out.shows.push_back(
         fmt::format("accuses {} by answers that it has not signed{}{}", party.key, party.why.empty() ? "" : ": ", party.why));
   }
-  const bool named = !against.signer || std::ranges::count(view.convicted, against.signer->ToString(), &NamedParty::key) > 0;
-  out.valid = judgement->convicts && named;
-  if (view.verdict == "undecided") {
-    out.valid.reset();
-    out.reason = "leaves the dispute undecided";
-  } else if (!judgement->convicts) {
-    out.reason = "does not convict whom it names";
-  } else if (!named) {
+  out.assumed = view.assumed;
+  if (against.signer && !Convicts(*judgement, *against.signer)) {
     out.reason = fmt::format("does not convict {}", against.signer->ToString());
+  } else if (judgement->convicts) {
+    out.valid = true;
+  } else if (view.verdict == "undecided") {
+    out.valid.reset();
+    out.reason = fmt::format("leaves the dispute undecided: {}", view.reason);
+  } else {
+    out.reason = "does not convict whom it names";
   }
   return out;
 }

@@ -11,10 +11,6 @@ namespace {
 
 constexpr std::uint64_t kMaxIdBytes = 4096;
 
-Verification Invalid(std::string kind, std::string reason) {
-  return {.kind = std::move(kind), .valid = false, .reason = std::move(reason)};
-}
-
 // The key to check a log's signature by, and where it came from. A note names its signer by four bytes of a hash, which is not enough to check by.
 struct LogKey {
   VerifyKey key;
@@ -63,9 +59,10 @@ std::string SignedLog(const VerifyKey& key, const Checkpoint& checkpoint) {
 
 Verification VerifyReceipt(std::string_view text, const std::string& path, const Against& against) {
   const auto claim = dispute::OpenClaim(text, path);
-  if (!claim) return Invalid("receipt", claim.error().message);
+  if (!claim) return Damaged("receipt", claim.error().message);
   if (against.signer && claim->signer != *against.signer) {
-    return Invalid("receipt", fmt::format("is signed by {}, not by {}", claim->signer.ToString(), against.signer->ToString()));
+    return Contradicted("receipt",
+                        fmt::format("is signed by {}, not by {}", claim->signer.ToString(), against.signer->ToString()));
   }
   const Receipt& r = claim->receipt;
   Verification out{.kind = "receipt", .valid = true};
@@ -79,7 +76,7 @@ Verification VerifyReceipt(std::string_view text, const std::string& path, const
                                     r.follows->log_root.hex()));
   }
   out.shows.push_back("it does not show that the training was done as the job says: assay audit RUN does");
-  if (!against.signer) out.shows.push_back("the signer is whoever the receipt names; --signer KEY insists on one");
+  if (!against.signer) out.assumed.push_back("the signer is whoever the receipt names; --signer KEY insists on one");
   return out;
 }
 
@@ -87,32 +84,33 @@ Verification VerifyCheckpoint(std::string_view text, const std::string& path, co
   const auto key = KeyFor(against, SignerOfRunAround(path), "the id of the run around it");
   if (!key) return Unsigned("checkpoint");
   const auto checkpoint = OpenCheckpoint(text, key->key, path);
-  if (!checkpoint) return Invalid("checkpoint", checkpoint.error().message);
-  if (const std::string differs = DifferentLog(*checkpoint, against); !differs.empty()) return Invalid("checkpoint", differs);
+  if (!checkpoint) return Damaged("checkpoint", checkpoint.error().message);
+  if (const std::string differs = DifferentLog(*checkpoint, against); !differs.empty())
+    return Contradicted("checkpoint", differs);
   Verification out{.kind = "checkpoint", .valid = true};
   out.shows.push_back(SignedLog(key->key, *checkpoint));
   if (against.receipt) out.shows.push_back("it is the log that the receipt promises");
   out.shows.push_back("it does not show that the entries are true: assay audit RUN does");
-  if (!key->taken.empty()) out.shows.push_back(key->taken);
+  if (!key->taken.empty()) out.assumed.push_back(key->taken);
   return out;
 }
 
 Verification VerifyProof(std::string_view text, const std::string& path, const Against& against) {
   const auto proof = ParseEntryProof(text, path);
-  if (!proof) return Invalid("proof", proof.error().message);
+  if (!proof) return Damaged("proof", proof.error().message);
   const auto key = KeyFor(against, proof->signer, "the proof");
   if (!key) return Unsigned("proof");
   const auto proven = OpenEntryProof(*proof, key->key, path);
-  if (!proven) return Invalid("proof", proven.error().message);
+  if (!proven) return Damaged("proof", proven.error().message);
   const auto& [entry, checkpoint] = *proven;
-  if (const std::string differs = DifferentLog(checkpoint, against); !differs.empty()) return Invalid("proof", differs);
+  if (const std::string differs = DifferentLog(checkpoint, against); !differs.empty()) return Contradicted("proof", differs);
   Verification out{.kind = "proof", .valid = true};
   out.shows.push_back(SignedLog(key->key, checkpoint));
   out.shows.push_back(fmt::format("entry {} of it says that the state after step {} is {} and the loss of that step {}",
                                   proof->index, entry.step, entry.state_root.hex(), std::bit_cast<float>(entry.loss_bits)));
   if (against.receipt) out.shows.push_back("it is the log that the receipt promises");
   out.shows.push_back("it does not show that the entry is true: assay audit RUN does");
-  if (!key->taken.empty()) out.shows.push_back(key->taken);
+  if (!key->taken.empty()) out.assumed.push_back(key->taken);
   return out;
 }
 

@@ -6,30 +6,29 @@
 namespace assay::cli {
 namespace {
 
-Verification Invalid(std::string kind, std::string reason) {
-  return {.kind = std::move(kind), .valid = false, .reason = std::move(reason)};
-}
-
 // What the receipt says of a state after so many steps, where it speaks of it.
 std::optional<Digest> PromisedState(const Receipt& receipt, std::int64_t step) {
   if (step == receipt.steps) return receipt.final_state_root;
   return step == 0 ? std::optional(receipt.initial_state_root) : std::nullopt;
 }
 
-// What speaks against a snapshot whose tensors hash to the root that it names.
-std::string Objection(const SnapshotInfo& info, const Against& against) {
+// What speaks against a snapshot whose tensors hash to the root that it names. What it says of itself counts once it is well signed.
+std::optional<Verification> Objection(const SnapshotInfo& info, const Against& against) {
+  const VerifyKey* signer = against.receipt ? &against.receipt->signer : against.signer ? &*against.signer : nullptr;
+  if (signer != nullptr && !IsSignedBy(info, *signer)) {
+    return Damaged("snapshot",
+                   fmt::format("its signature does not fit: the copy is damaged or was not made by {}", signer->ToString()));
+  }
   if (against.receipt) {
     const Receipt& receipt = against.receipt->receipt;
-    if (info.trajectory != receipt.trajectory) return "is of another job than the receipt";
+    if (info.trajectory != receipt.trajectory) return Contradicted("snapshot", "is of another job than the receipt");
     const std::optional<Digest> promised = PromisedState(receipt, info.step);
     if (promised && *promised != info.state_root) {
-      return fmt::format("its state root is {}, the receipt promises {} after step {}", info.state_root.hex(), promised->hex(),
-                         info.step);
+      return Contradicted("snapshot", fmt::format("its state root is {}, the receipt promises {} after step {}",
+                                                  info.state_root.hex(), promised->hex(), info.step));
     }
   }
-  const VerifyKey* signer = against.receipt ? &against.receipt->signer : against.signer ? &*against.signer : nullptr;
-  if (signer != nullptr && !IsSignedBy(info, *signer)) return fmt::format("is not signed by {}", signer->ToString());
-  return {};
+  return std::nullopt;
 }
 
 }  // namespace
@@ -42,9 +41,9 @@ Verification VerifyModel(const Safetensors& file, const Against& against, Thread
   }
   const Receipt& receipt = against.receipt->receipt;
   const auto root = WeightsRoot(file, pool);
-  if (!root) return Invalid("model", root.error().message);
+  if (!root) return Damaged("model", root.error().message);
   if (*root != receipt.weights) {
-    return Invalid("model",
+    return Damaged("model",
                    fmt::format("its tensors have the root {}, the receipt promises {}", root->hex(), receipt.weights.hex()));
   }
   Verification out{.kind = "model", .valid = true};
@@ -55,21 +54,21 @@ Verification VerifyModel(const Safetensors& file, const Against& against, Thread
                           : "the file as a whole is not the one that the receipt names: its metadata or its layout is another, "
                             "its tensors are the same");
   out.shows.push_back("it does not show that the training was done as the job says: assay audit RUN does");
-  if (!against.signer) out.shows.push_back("the signer is whoever the receipt names; --signer KEY insists on one");
+  if (!against.signer) out.assumed.push_back("the signer is whoever the receipt names; --signer KEY insists on one");
   return out;
 }
 
 Verification VerifySnapshot(const Safetensors& file, const Against& against, ThreadPool& pool) {
   const auto info = SnapshotInfoOf(file);
-  if (!info) return Invalid("snapshot", info.error().message);
+  if (!info) return Damaged("snapshot", info.error().message);
   const auto entries = EntriesOf(file, pool);
-  if (!entries) return Invalid("snapshot", entries.error().message);
+  if (!entries) return Damaged("snapshot", entries.error().message);
   const Digest root = StateRoot(*entries);
   if (root != info->state_root) {
-    return Invalid("snapshot",
+    return Damaged("snapshot",
                    fmt::format("its tensors have the state root {}, its metadata says {}", root.hex(), info->state_root.hex()));
   }
-  if (const std::string objection = Objection(*info, against); !objection.empty()) return Invalid("snapshot", objection);
+  if (auto objection = Objection(*info, against)) return *std::move(objection);
   Verification out{.kind = "snapshot", .valid = true};
   out.shows.push_back(fmt::format("its {} tensors are the state {}, which it says is that after step {} of the trajectory {}",
                                   file.tensors().size(), root.hex(), info->step, info->trajectory.hex()));
@@ -77,7 +76,8 @@ Verification VerifySnapshot(const Safetensors& file, const Against& against, Thr
     out.shows.push_back(
         fmt::format("{} signed for that", (against.receipt ? against.receipt->signer : *against.signer).ToString()));
   } else {
-    out.shows.push_back("who signed for it was not checked: --signer KEY or --receipt FILE does");
+    out.shows.push_back("it does not show that anybody signed for it");
+    out.assumed.push_back("that somebody signed for it: no signature was checked; --signer KEY or --receipt FILE does");
   }
   if (against.receipt && PromisedState(against.receipt->receipt, info->step))
     out.shows.push_back("it is the state that the receipt promises");

@@ -114,10 +114,9 @@ class Examination {
   Step<Truth> TruthOf(const DisputedStep& step, const NodeRecord& record, std::size_t output, std::int64_t element);
   Step<numerics::DoubleDouble> ExamineSquares(const DisputedStep& step, const NodeRecord& record);
   struct RoundedElement;  // what is disputed, and the truth about it
-  struct ByLog;           // what a party's own log makes of its value
+  struct Judged;          // what a party's own log makes of its value
   class ShownLog;
-  static ByLog BySymbol(const RoundedElement& element, std::size_t party, std::uint8_t symbol);
-  Step<ByLog> JudgeByLog(const DisputedStep& step, Party party, const RoundedElement& element);
+  Step<Judged> JudgeByLog(const DisputedStep& step, Party party, const RoundedElement& element);
   Step<std::vector<Bytes>> OpenOwn(Party party, const LeavesQuestion& question, std::uint64_t size, const Digest& root);
   Step<std::uint32_t> ExamineValue(const DisputedStep& step, const NodeRecord& record, const OpInstance& op,
                                    const PartsQuestion& element, Both<ref::Value>& said);

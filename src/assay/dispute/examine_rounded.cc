@@ -10,9 +10,9 @@
 #include "assay/dispute/squares.h"
 #include "assay/merkle/tree.h"
 #include "assay/numerics/sums.h"
+#include "assay/rounding/by_log.h"
 #include "assay/rounding/decision.h"
 #include "assay/rounding/find_decision.h"
-#include "assay/rounding/paper_log.h"
 
 namespace assay::dispute {
 namespace {
@@ -96,7 +96,7 @@ struct Examination::RoundedElement {
   bool Can(std::size_t party, double times) const { return rounding::CanRoundTo(grid, truth.v, times * truth.e, said[party]); }
 };
 
-struct Examination::ByLog {
+struct Examination::Judged {
   bool lied = false;        // its value is not the one that its own log leads to
   std::string log_false{};  // what its log says that no correct evaluation leads to; empty: nothing
 };
@@ -153,47 +153,31 @@ Step<std::vector<Bytes>> Examination::OpenOwn(Party party, const LeavesQuestion&
   return opened;
 }
 
-// The same by the published rule, whose thresholds say what is close.
-Examination::ByLog Examination::BySymbol(const RoundedElement& element, std::size_t party, std::uint8_t symbol) {
-  const double y = numerics::ToDouble(element.truth.v) + 0.0, reach = rounding::Reach(element.truth.e) / 2;
-  const float value = element.said[party];
-  if (symbol == rounding::kNotClose) {
-    if (!element.Can(party, 1)) return ByLog{.lied = true};
-    if (rounding::PaperCanBeSilent(element.grid, y, reach, element.tau, value)) return ByLog{};
-    return ByLog{.log_false = "calls that element not close, which every correct evaluation that rounds so calls close"};
-  }
-  if (!rounding::PaperCanFollowTo(element.grid, y, reach, symbol, value)) return ByLog{.lied = true};
-  if (element.Can(party, 1) && rounding::PaperCanHave(element.grid, y, reach, element.tau, symbol)) return ByLog{};
-  return ByLog{.log_false = "rounds that element as no correct evaluation does"};
-}
-
 // A party's value by the log that it has committed to itself.
-Step<Examination::ByLog> Examination::JudgeByLog(const DisputedStep& step, Party party, const RoundedElement& element) {
+Step<Examination::Judged> Examination::JudgeByLog(const DisputedStep& step, Party party, const RoundedElement& element) {
   const auto p = static_cast<std::size_t>(party);
   const TreeName tree{.kind = TreeKind::kRoundings, .at = step.entry};
   const auto place = static_cast<std::uint64_t>(step.step - 1 - terms_.StepBefore(step.entry));
   ASSAY_ASSIGN(const auto leaves, OpenOwn(party, {tree, {{place, place + 1}}}, SizeOf(tree), step.roundings[p]));
   const auto leaf = DecodeRoundingLeaf(leaves.front());
-  if (!leaf) return ByLog{.log_false = "the entry commits to something that is no rounding log"};
+  if (!leaf) return Judged{.log_false = "is none: its entry commits to something else"};
   ShownLog shown(*this, party, step.step, *leaf);
+  const auto unreadable = [](const Error& error) {
+    return Judged{.log_false = fmt::format("cannot be read ({})", error.message)};
+  };
+  const auto judged = [](const rounding::ByLog& by) { return Judged{by.lied, std::string(by.log_false)}; };
+  const numerics::DoubleDouble& x = element.truth.v;
+  const double e = element.truth.e;
   if (terms_.job().round_rule == RoundRule::kPaper) {
     const auto symbol = rounding::FindSymbol(shown, element.elements, element.position);
     if (shown.halt()) return tl::unexpected(*shown.halt());
-    if (!symbol) return ByLog{.log_false = fmt::format("it cannot be read ({})", symbol.error().message)};
-    return BySymbol(element, p, *symbol);
+    if (!symbol) return unreadable(symbol.error());
+    return judged(rounding::JudgeBySymbol(element.grid, *symbol, element.tau, x, e, element.said[p]));
   }
   const auto found = rounding::FindDecision(shown, element.elements, element.position);
   if (shown.halt()) return tl::unexpected(*shown.halt());
-  if (!found) return ByLog{.log_false = fmt::format("it cannot be read ({})", found.error().message)};
-  const float value = element.said[p];
-  if (!*found) {
-    if (!element.Can(p, 1)) return ByLog{.lied = true};
-    if (!rounding::MustDecide(element.grid, element.truth.v, element.truth.e, value)) return ByLog{};
-    return ByLog{.log_false = "leaves out how that element was rounded, which every correct evaluation writes down"};
-  }
-  if (!rounding::CanFollowTo(element.grid, **found, element.truth.v, element.truth.e, value)) return ByLog{.lied = true};
-  if (element.Can(p, 1)) return ByLog{};
-  return ByLog{.log_false = "rounds that element as no correct evaluation does"};
+  if (!found) return unreadable(found.error());
+  return judged(rounding::JudgeByDecision(element.grid, *found, x, e, element.said[p]));
 }
 
 Step<void> Examination::ExamineRounded(const DisputedStep& step, const NodeRecord& record, std::size_t output,
@@ -217,9 +201,9 @@ Step<void> Examination::ExamineRounded(const DisputedStep& step, const NodeRecor
   const Both<bool> possible{rounded.Can(0, 3), rounded.Can(1, 3)};
   if (!possible[0] || !possible[1]) return tl::unexpected(Convict(!possible[0], !possible[1], std::move(finding)));
 
-  Both<Step<ByLog>> judged{JudgeByLog(step, Party::kA, rounded), JudgeByLog(step, Party::kB, rounded)};
+  Both<Step<Judged>> judged{JudgeByLog(step, Party::kA, rounded), JudgeByLog(step, Party::kB, rounded)};
   std::vector<Ask> asks;
-  for (Step<ByLog>& party : judged) {
+  for (Step<Judged>& party : judged) {
     if (party) continue;
     auto* more = std::get_if<std::vector<Ask>>(party.error().next.get());
     if (more == nullptr) return tl::unexpected(std::move(party).error());

@@ -109,23 +109,31 @@ Result<StepOutcome> Rerunner::Run() {
   return outcome;
 }
 
-// The logs of an entry's steps are those that it commits to, or this copy has gone bad and nothing is to be signed.
+// The logs of an entry's steps are those that it commits to, or this copy has gone bad and nothing is to be signed: a failure of this machine, whatever the file
+// holds. They are compared each time: they may go bad at any time.
 Result<Bytes> Rerunner::Rounding(std::int64_t step) {
+  const auto gone_bad = [](std::string why) { return tl::unexpected(Error{std::move(why), true}); };
   if (!rounding_) {
     ASSAY_ASSIGN(rounding_, RoundingLogs::Open(site_.run.rounding_path()));
   }
   const CommitSchedule schedule = CommitSchedule::Of(site_.prepared.job);
-  const std::int64_t entry = schedule.EntriesAfter(step - 1);
-  if (checked_roundings_ != entry) {
-    ASSAY_ASSIGN(const auto leaves, rounding_->Leaves(schedule.StepOfEntry(entry - 1), schedule.StepOfEntry(entry)));
-    if (site_.log.entries().at(static_cast<std::size_t>(entry)).rounding_root != RoundingRootOfSteps(leaves)) {
-      return tl::unexpected(Error{fmt::format("{}: the rounding log of step {} is not the one that the log commits to",
-                                              site_.run.rounding_path(), step),
-                                  true});
-    }
-    checked_roundings_ = entry;
+  const std::int64_t entry = schedule.EntriesAfter(step - 1), from = schedule.StepOfEntry(entry - 1);
+  const auto other = [&] {
+    return fmt::format("{}: the rounding log of step {} is not the one that the log commits to", site_.run.rounding_path(),
+                       step);
+  };
+  if (!roundings_ || roundings_->entry != entry) {
+    roundings_.reset();
+    auto leaves = rounding_->Leaves(from, schedule.StepOfEntry(entry));
+    if (!leaves) return gone_bad(leaves.error().message);
+    if (site_.log.entries().at(static_cast<std::size_t>(entry)).rounding_root != RoundingRootOfSteps(*leaves))
+      return gone_bad(other());
+    roundings_ = {entry, std::move(*leaves)};
   }
-  return rounding_->Read(step);
+  auto log = rounding_->Read(step);
+  if (!log) return gone_bad(log.error().message);
+  if (RoundingLeafOf(*log) != roundings_->leaves.at(static_cast<std::size_t>(step - from - 1))) return gone_bad(other());
+  return log;
 }
 
 Status Rerunner::GoTo(std::int64_t step) {

@@ -75,7 +75,11 @@ class Rerunner {
   std::optional<Held> before_;
   std::optional<Held> said_;  // a snapshot that running again contradicts
   std::optional<RoundingLogs> rounding_;
-  std::optional<std::int64_t> checked_roundings_;  // the entry whose rounding logs were compared last
+  struct Roundings {
+    std::int64_t entry = 0;
+    std::vector<RoundingLeaf> leaves;  // of its steps' logs, as it commits to them
+  };
+  std::optional<Roundings> roundings_;  // of the entry that was looked at last
   Work work_;
 };
 

@@ -56,7 +56,8 @@ Result<std::string> OpenEnvelope(std::string_view envelope, std::string_view pay
   std::copy(bytes->begin(), bytes->end(), signature.begin());
   std::string text(payload->begin(), payload->end());
   if (!key.Verify(AsBytes(EnvelopeMessage(payload_type, text)), signature)) {
-    return Err("{}: the signature of {} does not fit the payload", what, key.id());
+    return Err("{}: the signature of {} does not fit the payload: the copy is damaged or was not made by that key", what,
+               key.id());
   }
   return text;
 }

@@ -80,7 +80,8 @@ TEST(Dsse, ErrorsSayWhatIsWrong) {
   const std::size_t tail = 100;
   mixed.replace(mixed.size() - tail, tail, wrong.substr(wrong.size() - tail));
   EXPECT_EQ(Open(mixed).error().message,
-            "receipt.json: the signature of example.org/Trainer_1.a-b+5236f2f0 does not fit the payload");
+            "receipt.json: the signature of example.org/Trainer_1.a-b+5236f2f0 does not fit the payload: the copy is damaged "
+            "or was not made by that key");
 }
 
 }  // namespace

@@ -166,9 +166,18 @@ Status WriteKeyFiles(const std::string& path, const SigningKey& key) {
 }
 
 Result<SigningKey> ReadSigningKey(const std::string& path) {
-  ASSAY_ASSIGN(Bytes bytes, ReadPrivateFile(path, kMaxKeyFile));
-  auto key = SigningKey::Parse(Line(bytes));
-  Wipe(bytes);
+  const auto is_public = [&] {
+    return Err("{}: is a public key, expected the private one that belongs to it (its file's name is without .pub)", path);
+  };
+  auto bytes = ReadPrivateFile(path, kMaxKeyFile);
+  if (!bytes) {
+    // A public key's mode is not what is wrong with it.
+    if (const auto given = ReadVerifyKey(path)) return is_public();
+    return tl::unexpected(bytes.error());
+  }
+  if (VerifyKey::Parse(Line(*bytes))) return is_public();
+  auto key = SigningKey::Parse(Line(*bytes));
+  Wipe(*bytes);
   if (!key) return Err("{}: {}", path, key.error().message);
   return key;
 }

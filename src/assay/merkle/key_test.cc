@@ -192,6 +192,12 @@ TEST_F(KeyFileTest, ErrorsNameTheFile) {
   EXPECT_EQ(ReadSigningKey(path_).error().message,
             path_ + ": expected a private key PRIVATE+KEY+NAME+HASH+DATA: expected two '+'");
   EXPECT_EQ(ReadVerifyKey(path_).error().message, path_ + ": is a private key, expected a public one (PATH.pub)");
+  const std::string open = SigningKey::Generate("test").verify_key().ToString();
+  for (const unsigned mode : {0600u, 0644u}) {
+    ASSERT_TRUE(WriteFileAtomic(path_, AsBytes(open), {.mode = mode}));
+    EXPECT_EQ(ReadSigningKey(path_).error().message,
+              path_ + ": is a public key, expected the private one that belongs to it (its file's name is without .pub)");
+  }
   ASSERT_TRUE(WriteFileAtomic(path_, Bytes(5000, 'a'), {.mode = 0600}));
   EXPECT_FALSE(ReadSigningKey(path_));
   EXPECT_FALSE(ReadVerifyKey(path_));

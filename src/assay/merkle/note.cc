@@ -131,16 +131,14 @@ Result<Checkpoint> OpenCheckpoint(std::string_view note, const VerifyKey& key, s
   for (const SignatureLine& signature : parsed.signatures) {
     if (signature.name != key.name() || signature.hash != key.hash()) continue;
     if (found) return Err("{}: is signed twice by {}", what, key.id());
-    if (!IsGood(signature, parsed.text, key)) return Err("{}: the signature of {} does not fit the text", what, key.id());
+    if (!IsGood(signature, parsed.text, key)) {
+      return Err("{}: the signature of {} does not fit the text: the copy is damaged or was not made by that key", what,
+                 key.id());
+    }
     found = true;
   }
   if (!found) return Err("{}: is not signed by {}", what, key.id());
   return parsed.checkpoint;
-}
-
-Result<Checkpoint> ReadCheckpoint(std::string_view note, std::string_view what) {
-  ASSAY_ASSIGN(Note parsed, ParseNote(note, what));
-  return std::move(parsed.checkpoint);
 }
 
 }  // namespace assay

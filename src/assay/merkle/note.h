@@ -32,7 +32,4 @@ std::string SignCheckpoint(const Checkpoint& checkpoint, const SigningKey& key);
 // than the hash of no bytes, and notes longer than kMaxNoteBytes are refused. `what` names the source in errors.
 Result<Checkpoint> OpenCheckpoint(std::string_view note, const VerifyKey& key, std::string_view what);
 
-// What a note says, whoever signed it: the form alone is looked at.
-Result<Checkpoint> ReadCheckpoint(std::string_view note, std::string_view what);
-
 }  // namespace assay

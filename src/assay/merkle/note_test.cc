@@ -81,7 +81,8 @@ TEST(Note, SignaturesThatAreRefused) {
   // A signature of the key over other text is an error even beside a good one, and so is one that is too short.
   const std::string wrong = SignText("x\n").substr(3);
   EXPECT_EQ(Open(Note(kText, wrong)).error().message,
-            "note: the signature of example.org/Trainer_1.a-b+5236f2f0 does not fit the text");
+            "note: the signature of example.org/Trainer_1.a-b+5236f2f0 does not fit the text: the copy is damaged or was not "
+            "made by that key");
   EXPECT_FALSE(Open(Note(kText, line + wrong)));
   EXPECT_FALSE(Open(Note(kText, wrong + line)));
   EXPECT_FALSE(Open(Note(kText, "\xe2\x80\x94 example.org/Trainer_1.a-b Ujby8AA=\n" + line)));

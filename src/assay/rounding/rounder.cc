@@ -1,6 +1,7 @@
 #include "assay/rounding/rounder.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "assay/base/check.h"
 #include "assay/rounding/paper_log.h"
@@ -8,8 +9,32 @@
 #include "assay/rounding/sort_decisions.h"
 
 namespace assay::rounding {
+namespace {
+
+// Rounds n results and finds those that are close. Most blocks have none.
+std::vector<Decision> RoundAndDecide(const numerics::Grid& grid, const double* y, const double* e, std::int64_t n,
+                                     std::uint64_t position, float* out) {
+  ASSAY_CHECK(e != nullptr || n == 0);
+  constexpr std::int64_t kBlock = 64;
+  std::vector<Decision> found;
+  for (std::int64_t begin = 0; begin < n; begin += kBlock) {
+    const std::int64_t size = std::min(kBlock, n - begin);
+    if (!RoundValuesAndTest(grid, y + begin, e + begin, size, out + begin)) continue;
+    for (std::int64_t i = begin; i < begin + size; ++i) {
+      const auto decision = Decide(grid, y[i], Reach(e[i]), position + static_cast<std::uint64_t>(i));
+      if (decision) found.push_back(*decision);
+    }
+  }
+  return found;
+}
+
+}  // namespace
 
 std::string Describe(const Inadmissible& inadmissible) {
+  if (inadmissible.missing) {
+    return fmt::format("says nothing of element {} of result {}: {}", inadmissible.element, inadmissible.result,
+                       inadmissible.reason);
+  }
   if (!inadmissible.decision) return fmt::format("is not of this step: {}", inadmissible.reason);
   const Decision& decision = *inadmissible.decision;
   const std::string what = decision.wide ? fmt::format("{}", decision.value) : decision.up ? "rounded up" : "rounded down";
@@ -17,8 +42,9 @@ std::string Describe(const Inadmissible& inadmissible) {
                      inadmissible.reason);
 }
 
-void Rounder::Begin(Mode mode) {
+void Rounder::Begin(Mode mode, Scrutiny scrutiny) {
   mode_ = mode;
+  examines_ = examiner_ && scrutiny == Scrutiny::kExamine;
   ++steps_;
   next_ = 0;
   expected_ = 0;
@@ -33,6 +59,7 @@ void Rounder::Begin(Mode mode) {
   followed_ = 0;
   corrections_ = 0;
   corrected_.clear();
+  doubts_.clear();
   inadmissible_.reset();
   elsewhere_decided_.reset();
 }
@@ -40,22 +67,22 @@ void Rounder::Begin(Mode mode) {
 void Rounder::BeginPlain() { Begin(Mode::kPlain); }
 void Rounder::BeginRecord() { Begin(Mode::kRecord); }
 
-void Rounder::BeginFollow(DecisionLog log) {
+void Rounder::BeginFollow(DecisionLog log, Scrutiny scrutiny) {
   ASSAY_CHECK(rule_ == Rule::kBound);
-  Begin(Mode::kFollow);
+  Begin(Mode::kFollow, scrutiny);
   expected_ = log.elements;
   decisions_ = std::move(log.decisions);
 }
 
-Status Rounder::BeginFollow(ByteSpan log, std::string_view what) {
+Status Rounder::BeginFollow(ByteSpan log, std::string_view what, Scrutiny scrutiny) {
   if (rule_ == Rule::kBound) {
     ASSAY_ASSIGN(DecisionLog decoded, DecodeDecisions(log, what, pool_));
-    BeginFollow(std::move(decoded));
+    BeginFollow(std::move(decoded), scrutiny);
     log_.assign(log.begin(), log.end());
     return {};
   }
   ASSAY_ASSIGN(std::vector<std::uint8_t> symbols, DecodePaperLog(log, what));
-  Begin(Mode::kFollow);
+  Begin(Mode::kFollow, scrutiny);
   expected_ = symbols.size();
   symbols_ = std::move(symbols);
   log_.assign(log.begin(), log.end());
@@ -63,7 +90,7 @@ Status Rounder::BeginFollow(ByteSpan log, std::string_view what) {
 }
 
 Status Rounder::BeginAmend(ByteSpan log, std::string_view what) {
-  const Status begun = BeginFollow(log, what);
+  const Status begun = BeginFollow(log, what, Scrutiny::kExamine);
   if (elsewhere_ != nullptr) return begun;
   if (!begun) {
     Begin(Mode::kFollow);
@@ -85,7 +112,7 @@ std::uint64_t Rounder::Next(std::uint64_t elements) {
 
 bool Rounder::WantsBounds(std::uint64_t begin, std::uint64_t end) const {
   if (mode_ == Mode::kPlain) return false;
-  if (rule_ == Rule::kBound) return mode_ == Mode::kRecord || amends_ || !DecisionsIn(begin, end).empty();
+  if (rule_ == Rule::kBound) return mode_ == Mode::kRecord || examines_ || amends_ || !DecisionsIn(begin, end).empty();
   // Symbols are written without a bound, but what can have led to them cannot be told without one.
   if (mode_ == Mode::kRecord || begin >= symbols_.size()) return false;
   const auto at = [&](std::uint64_t i) { return symbols_.begin() + static_cast<std::ptrdiff_t>(i); };
@@ -96,7 +123,11 @@ bool Rounder::WantsBounds(std::uint64_t begin, std::uint64_t end) const {
 void Rounder::Round(const double* y, const double* e, std::int64_t n, std::uint64_t position, float* out) {
   if (mode_ == Mode::kRecord && rule_ == Rule::kBound) return Record(y, e, n, position, out);
   if (amends_ && rule_ == Rule::kBound) return Amend(y, e, n, position, out);
-  RoundValues(grid_, y, n, out);
+  if (examines_ && rule_ == Rule::kBound) {
+    RoundAndDoubt(y, e, n, position, out);
+  } else {
+    RoundValues(grid_, y, n, out);
+  }
   if (mode_ == Mode::kPlain) return;
   if (rule_ == Rule::kBound) {
     FollowDecisions(y, e, n, position, out);
@@ -109,27 +140,41 @@ void Rounder::Round(const double* y, const double* e, std::int64_t n, std::uint6
 
 void Rounder::RoundExact(const double* y, std::int64_t n, float* out) const { RoundValues(grid_, y, n, out); }
 
-std::vector<Decision> Rounder::RoundAndDecide(const double* y, const double* e, std::int64_t n, std::uint64_t position,
-                                              float* out) const {
-  ASSAY_CHECK(e != nullptr || n == 0);
-  constexpr std::int64_t kBlock = 64;
-  std::vector<Decision> found;
-  for (std::int64_t begin = 0; begin < n; begin += kBlock) {
-    const std::int64_t size = std::min(kBlock, n - begin);
-    if (!RoundValuesAndTest(grid_, y + begin, e + begin, size, out + begin)) continue;
-    for (std::int64_t i = begin; i < begin + size; ++i) {
-      const auto decision = Decide(grid_, y[i], Reach(e[i]), position + static_cast<std::uint64_t>(i));
-      if (decision) found.push_back(*decision);
-    }
-  }
-  return found;
-}
-
 void Rounder::Record(const double* y, const double* e, std::int64_t n, std::uint64_t position, float* out) {
-  const std::vector<Decision> found = RoundAndDecide(y, e, n, position, out);
+  const std::vector<Decision> found = RoundAndDecide(grid_, y, e, n, position, out);
   if (found.empty()) return;
   const std::lock_guard lock(mutex_);
   decisions_.insert(decisions_.end(), found.begin(), found.end());
+}
+
+void Rounder::RoundAndDoubt(const double* y, const double* e, std::int64_t n, std::uint64_t position, float* out) {
+  std::vector<Decision> found = RoundAndDecide(grid_, y, e, n, position, out);
+  std::erase_if(found, [&](const Decision& d) { return !DecisionsIn(d.position, d.position + 1).empty(); });
+  if (found.empty()) return;
+  const std::lock_guard lock(mutex_);
+  for (const Decision& missing : found) doubts_.push_back(missing.position);
+}
+
+std::vector<std::uint64_t> Rounder::TakeDoubts() {
+  const std::lock_guard lock(mutex_);
+  std::ranges::sort(doubts_);
+  return std::exchange(doubts_, {});
+}
+
+ByLog Rounder::Judge(std::uint64_t position, const numerics::DoubleDouble& x, double e, float value) const {
+  if (rule_ == Rule::kPaper) return JudgeBySymbol(grid_, symbols_.at(position), tau_, x, e, value);
+  const auto said = DecisionsIn(position, position + 1);
+  return JudgeByDecision(grid_, said.empty() ? std::nullopt : std::optional(said.front()), x, e, value);
+}
+
+void Rounder::RefuseAt(std::uint64_t position) {
+  const std::lock_guard lock(mutex_);
+  Refused refused{.position = position};
+  if (rule_ == Rule::kPaper && symbols_.at(position) != kNotClose) {
+    refused.decision = Decision{.position = position, .up = symbols_[position] == kWentUp};
+  }
+  if (const auto said = DecisionsIn(position, position + 1); !said.empty()) refused.decision = said.front();
+  Refuse(refused);
 }
 
 void Rounder::AddFollowed(std::uint64_t followed, std::uint64_t corrections, std::optional<std::uint64_t> refused) {
@@ -138,7 +183,7 @@ void Rounder::AddFollowed(std::uint64_t followed, std::uint64_t corrections, std
   corrections_ += corrections;
   if (!refused || (inadmissible_ && inadmissible_->position < *refused)) return;
   const auto about = DecisionsIn(*refused, *refused + 1);
-  if (!about.empty()) inadmissible_ = about.front();
+  if (!about.empty()) inadmissible_ = {*refused, about.front()};
 }
 
 std::span<const Decision> Rounder::DecisionsIn(std::uint64_t begin, std::uint64_t end) const {
@@ -152,16 +197,17 @@ void Rounder::FollowDecisions(const double* y, const double* e, std::int64_t n, 
   if (decisions.empty()) return;
   ASSAY_CHECK(e != nullptr);
   std::vector<Correction> corrected;
+  std::vector<std::uint64_t> doubts;
   const Decision* refused = nullptr;
   for (const Decision& decision : decisions) {
     const auto i = static_cast<std::int64_t>(decision.position - position);
     const Followed followed = Follow(grid_, decision, y[i], Reach(e[i]));
     if (followed.admissible) {
       out[i] = followed.value;
-      if (followed.corrected) {
-        corrected.push_back(
-            {.result = ResultAt(decision.position), .y = y[i], .reach = Reach(e[i]), .position = decision.position});
-      }
+      if (!followed.corrected) continue;
+      corrected.push_back(
+          {.result = ResultAt(decision.position), .y = y[i], .reach = Reach(e[i]), .position = decision.position});
+      if (examines_) doubts.push_back(decision.position);
     } else if (refused == nullptr) {
       refused = &decision;
     }
@@ -170,12 +216,13 @@ void Rounder::FollowDecisions(const double* y, const double* e, std::int64_t n, 
   followed_ += decisions.size();
   corrections_ += corrected.size();
   corrected_.insert(corrected_.end(), corrected.begin(), corrected.end());
-  if (refused != nullptr) Refuse(*refused);
+  doubts_.insert(doubts_.end(), doubts.begin(), doubts.end());
+  if (refused != nullptr) Refuse({refused->position, *refused});
 }
 
 // As FollowDecisions, with what has to be written down about it.
 void Rounder::Amend(const double* y, const double* e, std::int64_t n, std::uint64_t position, float* out) {
-  const std::vector<Decision> close = RoundAndDecide(y, e, n, position, out);
+  const std::vector<Decision> close = RoundAndDecide(grid_, y, e, n, position, out);
   const auto decisions = DecisionsIn(position, position + static_cast<std::uint64_t>(n));
   if (close.empty() && decisions.empty()) return;
   FollowDecisions(y, e, n, position, out);
@@ -197,8 +244,22 @@ void Rounder::Amend(const double* y, const double* e, std::int64_t n, std::uint6
   own_.insert(own_.end(), own.begin(), own.end());
 }
 
-void Rounder::Refuse(const Decision& decision) {
-  if (!inadmissible_ || decision.position < inadmissible_->position) inadmissible_ = decision;
+float Rounder::Overrule(std::uint64_t position) {
+  RefuseAt(position);
+  const std::lock_guard lock(mutex_);
+  const auto here = std::ranges::find(corrected_, position, &Correction::position);
+  ASSAY_CHECK(amends_ && here != corrected_.end());
+  if (rule_ == Rule::kPaper) {
+    own_symbols_.at(position) = PaperSymbol(grid_, here->y, tau_);
+  } else {
+    std::erase_if(own_, [&](const Decision& decision) { return decision.position == position; });
+    if (const auto own = Decide(grid_, here->y, here->reach, position)) own_.push_back(*own);
+  }
+  return grid_.Round(here->y);
+}
+
+void Rounder::Refuse(const Refused& refused) {
+  if (!inadmissible_ || refused.position < inadmissible_->position) inadmissible_ = refused;
 }
 
 void Rounder::RecordSymbols(const double* y, std::int64_t n, std::uint64_t position) {
@@ -208,24 +269,36 @@ void Rounder::RecordSymbols(const double* y, std::int64_t n, std::uint64_t posit
 
 void Rounder::FollowSymbols(const double* y, const double* e, std::int64_t n, std::uint64_t position, float* out) {
   std::uint64_t corrections = 0;
-  std::optional<Decision> refused;
+  std::vector<Correction> corrected;
+  std::vector<std::uint64_t> doubts;
+  std::optional<Refused> refused;
   for (std::int64_t i = 0; i < n; ++i) {
     const std::uint64_t at = position + static_cast<std::uint64_t>(i);
-    if (amends_) own_symbols_[at] = PaperSymbol(grid_, y[i], tau_);
-    if (at >= symbols_.size() || symbols_[at] == kNotClose) continue;  // End says so if there are too few
+    const std::uint8_t own = amends_ || examines_ ? PaperSymbol(grid_, y[i], tau_) : kNotClose;
+    if (amends_) own_symbols_[at] = own;
+    if (at >= symbols_.size()) continue;  // End says so
+    // What is left out of a log that is amended is written here in any case.
+    if (examines_ && !amends_ && symbols_[at] != own) doubts.push_back(at);
+    if (symbols_[at] == kNotClose) continue;
     ASSAY_CHECK(e != nullptr);
     const double reach = Reach(e[i]);
     const float value = PaperFollow(grid_, y[i], symbols_[at]);
     if (!PaperCanHave(grid_, y[i], reach, tau_, symbols_[at]) || !ChoiceAt(grid_, y[i], reach).holds(value)) {
-      if (!refused) refused = Decision{.position = at, .up = symbols_[at] == kWentUp};
+      if (!refused) refused = {at, Decision{.position = at, .up = symbols_[at] == kWentUp}};
       continue;
     }
     corrections += value != out[i] ? 1 : 0;
     out[i] = value;
-    if (amends_) own_symbols_[at] = symbols_[at];
+    if (!amends_) continue;
+    own_symbols_[at] = symbols_[at];
+    if (!examines_ || symbols_[at] == own) continue;
+    doubts.push_back(at);
+    corrected.push_back({.result = ResultAt(at), .y = y[i], .reach = reach, .position = at});
   }
   const std::lock_guard lock(mutex_);
   corrections_ += corrections;
+  corrected_.insert(corrected_.end(), corrected.begin(), corrected.end());
+  doubts_.insert(doubts_.end(), doubts.begin(), doubts.end());
   if (refused) Refuse(*refused);
 }
 
@@ -236,10 +309,13 @@ std::uint64_t Rounder::ResultAt(std::uint64_t position) const {
 void Rounder::CheckLog(StepReport& report) const {
   if (inadmissible_) {
     const std::uint64_t result = ResultAt(inadmissible_->position);
-    report.inadmissible = Inadmissible{.result = result,
-                                       .element = inadmissible_->position - results_[result],
-                                       .decision = *inadmissible_,
-                                       .reason = "no correct evaluation rounds so"};
+    const bool missing = !inadmissible_->decision;
+    report.inadmissible = Inadmissible{
+        .result = result,
+        .element = inadmissible_->position - results_[result],
+        .decision = inadmissible_->decision,
+        .missing = missing,
+        .reason = missing ? "every correct evaluation writes down how it was rounded" : "no correct evaluation rounds so"};
   } else if (!unreadable_.empty()) {
     report.inadmissible = Inadmissible{.result = results_.size(), .reason = unreadable_};
   } else if (expected_ != next_) {
@@ -268,7 +344,8 @@ StepReport Rounder::End() {
   StepReport report;
   report.elements = next_;
   report.corrections = corrections_;
-  report.corrected = std::move(corrected_);
+  if (rule_ == Rule::kBound) report.corrected = std::move(corrected_);
+  report.examined = examines_;
   if (mode_ == Mode::kFollow) CheckLog(report);
   if (rule_ == Rule::kPaper) {
     report.decisions =

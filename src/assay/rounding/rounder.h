@@ -2,6 +2,10 @@
 //
 // Between Begin and End one step runs. The backend announces each rounded result by Next, in the order of the step and while nothing is being rounded, and then rounds its elements block by
 // block, from any threads. Every element of a result is rounded once.
+//
+// A log that is followed can be examined besides: wherever it says something else than would have been written here, the element is doubtful. The backend takes the doubts after each op, evaluates
+// these elements exactly and refuses what does not stand up to it, by the test that a dispute applies (by_log.h). What holds then holds for every correct evaluation: where the log says what
+// one of them would have written, that one is the proof.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +17,21 @@
 #include <vector>
 
 #include "assay/numerics/grid.h"
+#include "assay/rounding/by_log.h"
 #include "assay/rounding/decision_log.h"
 
 namespace assay::rounding {
 
-// A decision that no correct evaluation can have taken, or a log that is not of this step.
+// A decision that no correct evaluation can have taken, one that every correct evaluation writes down and that is not there, or a log that is not of this step.
 struct Inadmissible {
   std::uint64_t result = 0;   // which result of the step, counted by Next; the number of results if it is about none of them
   std::uint64_t element = 0;  // of that result
-  std::optional<Decision> decision{};  // none if it is about none of them
+  std::optional<Decision> decision{};  // none if it is about none of them, or is missing
+  bool missing = false;
   std::string reason;
 };
 
-// "decides element 17 of result 3 as 0.25, which no correct evaluation leads to".
+// To be read after "the rounding log": "decides element 17 of result 3 as 0.25: no correct evaluation rounds so".
 std::string Describe(const Inadmissible& inadmissible);
 
 // A decision that was followed and is not what was rounded to here.
@@ -46,6 +52,7 @@ struct StepReport {
   // Of a step that was amended: the log of what was done here. Decisions of the log that was followed, as far as they were; of everything else that is close by
   // its own bounds, what it was rounded to.
   std::optional<Bytes> own{};
+  bool examined = false;  // what was followed has been examined
 };
 
 class Rounder;
@@ -55,6 +62,12 @@ class RoundedElsewhere {
  public:
   virtual ~RoundedElsewhere() = default;
   virtual void Finish(Rounder& rounder) = 0;
+};
+
+// What becomes of a log that is followed.
+enum class Scrutiny {
+  kFollow,   // decisions within D of what is computed here are taken
+  kExamine,  // and held against the truth where they are not what would have been written here, as far as the backend can
 };
 
 enum class Rule {
@@ -74,9 +87,9 @@ class Rounder {
 
   void BeginPlain();
   void BeginRecord();
-  void BeginFollow(DecisionLog log);  // kBound; decisions ascend by position
+  void BeginFollow(DecisionLog log, Scrutiny scrutiny = Scrutiny::kFollow);  // kBound; decisions ascend by position
   // What End of a recorded step gave, by the rule. An error leaves the rounder as it was.
-  Status BeginFollow(ByteSpan log, std::string_view what);
+  Status BeginFollow(ByteSpan log, std::string_view what, Scrutiny scrutiny = Scrutiny::kFollow);
   // The same, of somebody whose log may be false: where it is, values are rounded as they are here, and the report has a log that says so beside the one that was
   // followed. A log that cannot be read is one without decisions. Where results are rounded elsewhere it is BeginFollow.
   Status BeginAmend(ByteSpan log, std::string_view what);
@@ -100,14 +113,29 @@ class Rounder {
   // So many decisions were followed, so many of them corrected a value; `refused` is the position of the first that is inadmissible.
   void AddFollowed(std::uint64_t followed, std::uint64_t corrections, std::optional<std::uint64_t> refused);
 
+  // For backends that examine: they say so, and after each op take the doubts, positions in ascending order, and refuse those that do not hold.
+  void set_examiner(bool examiner) { examiner_ = examiner; }
+  bool examines() const { return examines_; }  // the step that runs
+  std::vector<std::uint64_t> TakeDoubts();
+  // What the log makes of the value that was written at a position of the last result announced, or one before it of the same op. Thread safe.
+  ByLog Judge(std::uint64_t position, const numerics::DoubleDouble& x, double e, float value) const;
+  void RefuseAt(std::uint64_t position);
+  bool amends() const { return amends_; }  // the step that runs
+  // Of a doubt in a step that is amended: refuses it, and returns what the element is rounded to here, which takes its place.
+  float Overrule(std::uint64_t position);
+
   // kPaper: the threshold for the results from here on, called where Next is.
   void set_tau(double tau) { tau_ = tau; }
 
   // Whether Round needs the bounds of elements [begin, end).
   bool WantsBounds(std::uint64_t begin, std::uint64_t end) const;
 
-  // Whether decisions are being written down by their bounds. Results that are far from every boundary by a bound that is larger than theirs need not go through Round then.
+  // Whether decisions are being written down by their bounds.
   bool records() const { return mode_ == Mode::kRecord && rule_ == Rule::kBound; }
+  // Whether bounds are wanted only to find what is close among elements [begin, end): if they are far from every boundary by a bound that is larger than theirs they need not go through Round.
+  bool WantsOnlyClose(std::uint64_t begin, std::uint64_t end) const {
+    return records() || (examines_ && rule_ == Rule::kBound && DecisionsIn(begin, end).empty());
+  }
 
   // Rounds n results that start at `position`. e[i] bounds the distance of y[i] from the truth (the E of docs/ROUNDING.md); null where WantsBounds said no. Thread safe.
   void Round(const double* y, const double* e, std::int64_t n, std::uint64_t position, float* out);
@@ -117,15 +145,21 @@ class Rounder {
  private:
   enum class Mode { kPlain, kRecord, kFollow };
 
-  void Begin(Mode mode);
-  std::vector<Decision> RoundAndDecide(const double* y, const double* e, std::int64_t n, std::uint64_t position,
-                                       float* out) const;
+  // What is wrong at a position.
+  struct Refused {
+    std::uint64_t position = 0;
+    std::optional<Decision> decision{};  // none: it is missing
+  };
+
+  void Begin(Mode mode, Scrutiny scrutiny = Scrutiny::kFollow);
   void Record(const double* y, const double* e, std::int64_t n, std::uint64_t position, float* out);
+  // Rounds, and lists what is close and not in the log.
+  void RoundAndDoubt(const double* y, const double* e, std::int64_t n, std::uint64_t position, float* out);
   void FollowDecisions(const double* y, const double* e, std::int64_t n, std::uint64_t position, float* out);
   void Amend(const double* y, const double* e, std::int64_t n, std::uint64_t position, float* out);
   void RecordSymbols(const double* y, std::int64_t n, std::uint64_t position);
   void FollowSymbols(const double* y, const double* e, std::int64_t n, std::uint64_t position, float* out);
-  void Refuse(const Decision& decision);  // with the mutex held
+  void Refuse(const Refused& refused);  // with the mutex held
   void CheckLog(StepReport& report) const;
   void FinishAmended(StepReport& report);
   std::uint64_t ResultAt(std::uint64_t position) const;
@@ -134,6 +168,7 @@ class Rounder {
   Rule rule_;
   double tau_;
   Mode mode_ = Mode::kPlain;
+  bool examiner_ = false, examines_ = false;
   std::uint64_t steps_ = 0;
   RoundedElsewhere* elsewhere_ = nullptr;
   ThreadPool* pool_ = nullptr;
@@ -154,7 +189,8 @@ class Rounder {
   std::uint64_t followed_ = 0;
   std::uint64_t corrections_ = 0;
   std::vector<Correction> corrected_;
-  std::optional<Decision> inadmissible_;  // the first by position
+  std::vector<std::uint64_t> doubts_;
+  std::optional<Refused> inadmissible_;  // the first by position
 };
 
 }  // namespace assay::rounding

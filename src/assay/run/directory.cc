@@ -61,8 +61,14 @@ std::optional<std::int64_t> TraceStepOf(std::string_view name) { return StepIn(n
 
 bool RunDirectory::IsRun(const std::string& path) { return Exists(JoinPath(path, kIdFile)); }
 
+Status RunDirectory::CheckIsDirectory(const std::string& path) {
+  if (IsDirectory(path)) return {};
+  if (Exists(path)) return Err("{}: is a file, expected a run directory", path);
+  return Err("{}: no such run directory", path);
+}
+
 Result<RunDirectory> RunDirectory::Open(const std::string& path) {
-  if (!IsDirectory(path)) return Err("{}: no such run directory", path);
+  ASSAY_TRY(CheckIsDirectory(path));
   if (!IsRun(path)) return Err("{}: is not a run directory (it has no file '{}')", path, kIdFile);
   ASSAY_ASSIGN(RunHeader header, ReadId(path));
   return RunDirectory(path, std::move(header));

@@ -50,6 +50,8 @@ class RunDirectory {
   static Result<RunDirectory> OpenForTraining(const std::string& path, const RunContent& content, const VerifyKey& signer);
   // For reading; takes no lock.
   static Result<RunDirectory> Open(const std::string& path);
+  // An error that says what `path` is instead of a directory.
+  static Status CheckIsDirectory(const std::string& path);
   static bool IsRun(const std::string& path);
 
   const std::string& path() const { return path_; }

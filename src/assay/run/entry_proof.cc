@@ -1,15 +1,21 @@
 #include "assay/run/entry_proof.h"
 
+#include <algorithm>
+#include <array>
 #include <limits>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
 #include "assay/base/check.h"
+#include "assay/base/quote.h"
 
 namespace assay {
 namespace {
 
 using nlohmann::json;
+
+constexpr std::array<std::string_view, 8> kKeys = {"step", "index", "size", "entry", "proof", "root", "checkpoint", "signer"};
 
 // Reads the fields of one JSON object.
 class Fields {
@@ -79,8 +85,18 @@ std::string ToJson(const EntryProof& proof) {
 }
 
 Result<EntryProof> ParseEntryProof(std::string_view text, std::string_view what) {
-  const json object = json::parse(text, nullptr, false);
+  std::set<std::string> keys;
+  std::optional<std::string> odd;  // the first key that is not one of a proof, or stands there once more
+  const auto watch = [&](int, json::parse_event_t event, json& parsed) {
+    if (event != json::parse_event_t::key || odd) return true;
+    const auto key = parsed.get<std::string>();
+    if (std::ranges::find(kKeys, key) == kKeys.end() || !keys.insert(key).second) odd = key;
+    return true;
+  };
+  const json object = json::parse(text, watch, false);
   if (!object.is_object()) return Err("{}: expected one JSON object, as assay log --prove STEP --json prints it", what);
+  if (odd && keys.contains(*odd)) return Err("{}: {} stands there twice", what, Quote(*odd));
+  if (odd) return Err("{}: a proof has no {}", what, Quote(*odd));
   const Fields in(object, what);
   EntryProof proof;
   ASSAY_ASSIGN(const std::uint64_t step, in.Number("step"));

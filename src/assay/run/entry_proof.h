@@ -30,7 +30,7 @@ struct EntryProof {
 EntryProof ProveEntry(const RunLog& log, std::size_t index, std::string note, const VerifyKey& signer);
 
 std::string ToJson(const EntryProof& proof);  // one line, without its end
-// The form alone, in any order of keys; others are passed over.
+// The form alone, in any order of keys; others, and keys that stand there twice, are refused: two readers could take different things from them.
 Result<EntryProof> ParseEntryProof(std::string_view text, std::string_view what);
 
 struct ProvenEntry {

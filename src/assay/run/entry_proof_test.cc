@@ -64,6 +64,19 @@ TEST_F(EntryProofTest, NothingInItCanBeExchanged) {
   EXPECT_FALSE(proves([](EntryProof& p) { p.checkpoint[2] ^= 1; }));
 }
 
+TEST_F(EntryProofTest, KeysThatAreNotItsOwnOrStandThereTwiceAreRefused) {
+  const std::string good = ToJson(ProveEntry(log_, 2, note_, key_.verify_key()));
+  const auto with = [&](const std::string& field) { return good.substr(0, good.size() - 1) + "," + field + "}"; };
+  for (const auto& [field, words] :
+       {std::pair("\"step\":4", "stands there twice"), std::pair("\"note\":\"\"", "a proof has no"),
+        std::pair("\"\":1", "a proof has no"), std::pair("\"x\\n\":{\"step\":1}", "a proof has no")}) {
+    const auto proof = ParseEntryProof(with(field), "p");
+    ASSERT_FALSE(proof) << field;
+    EXPECT_NE(proof.error().message.find(words), std::string::npos) << proof.error().message;
+    EXPECT_EQ(proof.error().message.find('\n'), std::string::npos) << proof.error().message;
+  }
+}
+
 TEST_F(EntryProofTest, OtherTextIsRefusedInOneLine) {
   const std::string good = ToJson(ProveEntry(log_, 2, note_, key_.verify_key()));
   for (const std::string& text :

@@ -442,7 +442,7 @@ std::string_view Name(FsckVerdict verdict) {
 }
 
 Result<FsckReport> Fsck(const std::string& path, ThreadPool& pool, const TraceReader& read_trace) {
-  if (!IsDirectory(path)) return Err("{}: no such run directory", path);
+  ASSAY_TRY(RunDirectory::CheckIsDirectory(path));
   // Looked at first, so that a directory of anything else is not read from end to end.
   const auto has = [&](std::string_view name) { return Exists(JoinPath(path, name)); };
   if (!has("id") && !has("id.next") && !has("job.toml") && !has("job.bin") && !has("program.bin")) {

@@ -87,7 +87,7 @@ tl::expected<RunLog, LogFault> RunLog::Examine(const std::string& directory, con
   if (!bytes) return fault(bytes.error(), false);
   const std::string_view note(reinterpret_cast<const char*>(bytes->data()), bytes->size());
   const auto checkpoint = OpenCheckpoint(note, signer, note_path);
-  if (!checkpoint) return fault(checkpoint.error(), ReadCheckpoint(note, note_path).has_value());
+  if (!checkpoint) return fault(checkpoint.error(), false);
   if (checkpoint->size > max_entries) {
     const std::string message =
         fmt::format("{}: says {} entries, expected at most {}", note_path, checkpoint->size, max_entries);

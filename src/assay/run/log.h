@@ -17,8 +17,8 @@ namespace assay {
 
 inline constexpr std::uint64_t kMaxLogEntries = std::uint64_t{1} << 32;  // a run has fewer than 2^32 steps
 
-// Why a log cannot be taken, and whose fault it is: its signer's, who signed what is no log of the job or whose signature does not fit; otherwise files are
-// missing, torn or not the ones that were signed for, and nobody can say who made them so.
+// Why a log cannot be taken, and whose fault it is: its signer's, who signed what is no log of the job; otherwise files are missing, torn or not the ones that
+// were signed for, or a signature does not fit, and nobody can say who made them so.
 struct LogFault {
   Error error;
   bool of_signer = false;

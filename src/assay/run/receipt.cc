@@ -153,14 +153,6 @@ std::string SignReceipt(const Receipt& receipt, const SigningKey& key) {
   return SignEnvelope(kPayloadType, ToStatement(receipt), key);
 }
 
-Result<Receipt> ReadReceipt(std::string_view file, std::string_view what) {
-  const json envelope = json::parse(file, nullptr, false);
-  const Reader in(envelope);
-  const auto payload = FromBase64(in.Text("/payload"));
-  if (in.Text("/payloadType") != kPayloadType || !payload) return Err("{}: expected a receipt (docs/formats/receipt.md)", what);
-  return ParseStatement({reinterpret_cast<const char*>(payload->data()), payload->size()}, what);
-}
-
 Result<Receipt> OpenReceipt(std::string_view file, const VerifyKey& key, std::string_view what) {
   ASSAY_ASSIGN(const std::string statement, OpenEnvelope(file, kPayloadType, key, what));
   ASSAY_ASSIGN(Receipt receipt, ParseStatement(statement, what));

@@ -59,8 +59,6 @@ Result<Receipt> ParseStatement(std::string_view statement, std::string_view what
 
 // The whole file.
 std::string SignReceipt(const Receipt& receipt, const SigningKey& key);
-// What the file says, before any signature is looked at: whose to look at, and whether it is the form that is broken or what was signed.
-Result<Receipt> ReadReceipt(std::string_view file, std::string_view what);
 // Checks the signature of `key` over the bytes received, then the statement, and that it names `key` as its signer.
 Result<Receipt> OpenReceipt(std::string_view file, const VerifyKey& key, std::string_view what);
 

@@ -95,7 +95,7 @@ class Auditor {
   std::optional<Stop> CheckStep() {
     const std::int64_t next = replay_.step() + 1;
     if (const Status logs = replay_.CheckRoundings(); !logs) return StopBy(logs.error(), next);
-    auto replayed = replay_.Step();
+    auto replayed = replay_.Step(rounding::Scrutiny::kExamine);
     if (!replayed && replayed.error().system) return Stop{{}, replayed.error().message};
     if (!replayed)
       return Stop{Refutation{.reason = replayed.error().message, .step = next}, {}};  // of a log that is signed for
@@ -123,6 +123,7 @@ class Auditor {
     roundings_->decisions += report.decisions;
     roundings_->corrections += report.corrections;
     roundings_->elements += report.elements;
+    roundings_->examined = roundings_->examined && (report.examined || ignore_roundings_);
     if (hooks_.on_rounding) hooks_.on_rounding(*outcome.rounding);
     if (!report.inadmissible) return std::nullopt;
     const StepNodes nodes(prepared_.program);
@@ -250,6 +251,14 @@ std::vector<std::string> AssumedBy(const AuditOptions& options, const RunDirecto
   if (options.sample_percent && drawn < report.segments) {
     assumed.push_back(
         fmt::format("{} of {} segments were not drawn and not replayed", report.segments - drawn, report.segments));
+  }
+  if (report.roundings && options.ignore_roundings) {
+    assumed.push_back("the rounding log: close calls were decided here, and nothing that it says was looked at (--rule none)");
+  } else if (report.roundings && !report.roundings->examined) {
+    assumed.push_back(
+        "the rounding log's decisions within twice the bound, and that none is left out: this device does not hold them "
+        "against "
+        "the truth, as a dispute does; an audit on the CPU does");
   }
   if (report.verdict == Verdict::kVerified) {
     assumed.push_back(

@@ -22,7 +22,7 @@ enum class Verdict {
   kVerified,
   kRefuted,    // what was signed contradicts itself, the job that was asked for, or a value that was computed again
   kUnchecked,  // this machine cannot tell
-  kDamaged,    // the signed parts hold, but a file is not the one that they commit to: a bad copy, which speaks against nobody
+  kDamaged,  // a file is not the one that was signed for, or a signature does not fit: a bad copy, which speaks against nobody
 };
 std::string_view Name(Verdict verdict);  // "verified"
 
@@ -42,13 +42,15 @@ struct AuditHooks {
   std::function<bool()> should_stop{};                     // asked before each step
 };
 
-// Of jobs that round: bytes of the logs that were followed, the decisions in them, and how many were taken otherwise here.
+// Of jobs that round: bytes of the logs that were followed, the decisions in them, and how many were taken otherwise here. Where logs are ignored all of that is 0
+// and says nothing about them.
 struct AuditRoundings {
   std::uint64_t log_bytes = 0;
   std::uint64_t decisions = 0;
   std::uint64_t corrections = 0;
   std::uint64_t elements = 0;  // that have a bound
-  bool symbols = false;        // by the published rule: the decisions are its symbols, and the run is verified only up to them
+  bool examined = true;  // what was followed has been held against the truth where it is not what would have been written here
+  bool symbols = false;  // by the published rule: the decisions are its symbols, and the run is verified only up to them
 };
 
 struct AuditReport {

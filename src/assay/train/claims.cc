@@ -113,12 +113,6 @@ Result<std::optional<Refutation>> CheckSnapshots(const RunDirectory& run, const 
   return std::nullopt;
 }
 
-// A receipt whose form is broken is damaged; one that is whole and not well signed was forged.
-Result<std::optional<Refutation>> ReceiptFault(const Error& error, std::string_view text) {
-  if (error.system) return tl::unexpected(error);
-  return ReadReceipt(text, "receipt") ? Refute(error.message) : Damaged(error.message);
-}
-
 // What is wrong with the delivered file. `right` is the root of the weights, `info` what its metadata should say, but for the validation loss.
 std::optional<Refutation> DeliveredFault(const Safetensors& file, std::span<const TensorRef> weights, const Digest& right,
                                          SnapshotInfo info, const Receipt& receipt, ThreadPool& pool) {
@@ -144,6 +138,7 @@ std::optional<Refutation> DeliveredFault(const Safetensors& file, std::span<cons
 
 Result<PreparedJob> PrepareRun(const RunDirectory& run, const std::string& data_path, ThreadPool& pool) {
   ASSAY_ASSIGN(Job job, LoadRunJob(run, data_path));
+  ASSAY_TRY(CheckFilesOf(run, job));
   return Prepare(std::move(job), &pool);
 }
 
@@ -178,7 +173,7 @@ Result<ClaimsOrRefutation> CheckClaims(const RunDirectory& run, const PreparedJo
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
   const auto receipt = OpenReceipt(text, run.signer(), run.receipt_path());
   if (!receipt) {
-    ASSAY_ASSIGN(refuted, ReceiptFault(receipt.error(), text));
+    ASSAY_ASSIGN(refuted, DamagedBy(receipt.error()));
     return *std::move(refuted);
   }
   const Job& job = prepared.job;

@@ -1,8 +1,8 @@
 // Claims: everything a run directory asserts, read and compared with the job before any step is replayed.
 //
-// What was signed refutes a run when it contradicts itself or the job that was asked for, and a signature that does not fit leaves nothing that was signed. A
-// file that is missing, torn or not the one that the signed parts commit to is damage: it says nothing against the signer. What this machine cannot decide
-// (no receipt yet, other data at hand) is an error: the run is neither verified nor refuted.
+// What was signed refutes a run when it contradicts itself or the job that was asked for. A file that is missing, torn or not the one that the signed parts
+// commit to is damage, and so is a signature that does not fit: it says nothing against the signer. What this machine cannot decide (no receipt yet, other
+// data at hand) is an error: the run is neither verified nor refuted.
 #pragma once
 
 #include <optional>

@@ -17,4 +17,7 @@ Job PortableJob(Job job, const std::string& run_path);
 // from the working directory.
 Result<Job> LoadRunJob(const RunDirectory& run, const std::string& data_path);
 
+// Whether the files that the job of a run needs are there. The error says which is not, where it was looked for, and how to name it.
+Status CheckFilesOf(const RunDirectory& run, const Job& job);
+
 }  // namespace assay

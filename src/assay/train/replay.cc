@@ -61,21 +61,21 @@ Status Replay::CheckRoundings() {
   return Err("{}: the rounding logs of steps {} to {} are not those of the log", run_.rounding_path(), step_ + 1, entry.step);
 }
 
-Status Replay::FollowRoundings() {
+Status Replay::FollowRoundings(rounding::Scrutiny scrutiny) {
   if (prepared().job.precision != Precision::kFp64Rounded) return {};
   ASSAY_TRY(OpenRoundings());
   ASSAY_ASSIGN(const Bytes log, rounding_->Read(step_ + 1));
   rounding_logs_.push_back(RoundingLeafOf(log));
   if (ignore_roundings_) return {};
-  return stepper_.FollowRoundings(log, fmt::format("rounding log of step {}", step_ + 1));
+  return stepper_.FollowRoundings(log, fmt::format("rounding log of step {}", step_ + 1), scrutiny);
 }
 
-Result<StepOutcome> Replay::Step() {
+Result<StepOutcome> Replay::Step(rounding::Scrutiny scrutiny) {
   if (CommitSchedule::Of(prepared().job).IsCommitted(step_)) {
     batch_roots_.clear();
     rounding_logs_.clear();
   }
-  ASSAY_TRY(FollowRoundings());
+  ASSAY_TRY(FollowRoundings(scrutiny));
   StepOutcome outcome = stepper_.Run(state_, stepper_.Plan(step_));
   batch_roots_.push_back(outcome.batch_root);
   ++step_;

@@ -35,9 +35,9 @@ class Replay {
   // What they say is only then their signer's word.
   Status CheckRoundings();
   // Follows the run's rounding log, where its job rounds. An error: there is none that can be read.
-  Result<StepOutcome> Step();
+  Result<StepOutcome> Step(rounding::Scrutiny scrutiny = rounding::Scrutiny::kFollow);
   // The same before a step that the caller runs on its own.
-  Status FollowRoundings();
+  Status FollowRoundings(rounding::Scrutiny scrutiny = rounding::Scrutiny::kFollow);
   // From here on rounding logs are left alone: every close call is decided here.
   void IgnoreRoundings();
   // The caller ran the step on state() itself; no entry can be asked for before the next Begin or Load.

@@ -59,9 +59,9 @@ StepOutcome Stepper::RunWith(State& state, const StepPlan& plan, const TraceSink
   return Outcome(seen == nullptr ? runner_.Run(state, input) : runner_.RunTraced(state, input, *seen));
 }
 
-Status Stepper::FollowRoundings(ByteSpan log, std::string_view what) {
+Status Stepper::FollowRoundings(ByteSpan log, std::string_view what, rounding::Scrutiny scrutiny) {
   if (backend_.rounder() == nullptr) return Err("{}: this backend does not round", what);
-  ASSAY_TRY(backend_.rounder()->BeginFollow(log, what));
+  ASSAY_TRY(backend_.rounder()->BeginFollow(log, what, scrutiny));
   following_ = true;
   return {};
 }

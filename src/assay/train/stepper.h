@@ -62,7 +62,7 @@ class Stepper {
   // On a backend that rounds, a step writes its decisions down, unless it is told otherwise: to take none down, for all steps from here on, or, for the next one, to
   // follow a log.
   void IgnoreRoundings() { ignore_roundings_ = true; }
-  Status FollowRoundings(ByteSpan log, std::string_view what);
+  Status FollowRoundings(ByteSpan log, std::string_view what, rounding::Scrutiny scrutiny = rounding::Scrutiny::kFollow);
   // A log that may be false: see Rounder::BeginAmend.
   Status AmendRoundings(ByteSpan log, std::string_view what);
   bool follows_next() const { return following_; }  // whether the next step follows a log

@@ -73,8 +73,10 @@ Result<std::optional<Follows>> SettleFollows(const RunDirectory& run, const RunL
 Status CheckRoundings(const RunLog& log, RoundingLogs& rounding, const std::string& path) {
   for (std::size_t i = 1; i < log.entries().size(); ++i) {
     const std::int64_t from = log.entries()[i - 1].step, to = log.entries()[i].step;
-    ASSAY_ASSIGN(const auto leaves, rounding.Leaves(from, to));
-    if (log.entries()[i].rounding_root != RoundingRootOfSteps(leaves)) {
+    const auto leaves = rounding.Leaves(from, to);
+    if (!leaves && leaves.error().system) return tl::unexpected(leaves.error());
+    if (!leaves) return Err("{}: this copy is damaged", leaves.error().message);
+    if (log.entries()[i].rounding_root != RoundingRootOfSteps(*leaves)) {
       return Err("{}: the rounding logs of steps {} to {} are not those that the log commits to: this copy is damaged", path,
                  from + 1, to);
     }

@@ -1,5 +1,6 @@
 // attention_grad: for each key head, blocks of queries of its query heads against the keys that they see. A block's rows of dq are complete with it; dk and dv
 // are totals to which every block adds its product, so that a block of queries is a block of their contraction.
+#include <algorithm>
 #include <cmath>
 
 #include "assay/backend/vendor/attention_bounds.h"
@@ -155,7 +156,9 @@ class KeyHead {
     }
     std::fill(p + n, p + keys, 0.0);
     std::fill(ds + n, ds + keys, 0.0);
-    if (bounds_) Bound(row, n, depth, lse, NormOfFloats(o), largest_k, largest_v, one, p, ds);
+    // Where dropout keeps no key there is no do·v to be off.
+    const bool none = g_.dropout > 0 && std::all_of(w_.keep, w_.keep + n, [](double keep) { return keep == 0; });
+    if (bounds_) Bound(row, n, depth, lse, NormOfFloats(o), largest_k, none ? 0.0 : largest_v, one, p, ds);
     if (g_.dropout > 0) {
       for (std::int64_t j = 0; j < n; ++j) p[j] *= w_.keep[j];
     }

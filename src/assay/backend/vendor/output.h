@@ -17,6 +17,7 @@ struct TestHooks {
   double perturbation = 0;
   std::uint32_t seed = 0;  // of these draws
   bool formulas = false;   // every op by its formula, also where there is a kernel
+  bool credulous = false;  // logs that are followed are not examined; as of the backend's making
   // Elements [at, at + y.size()) of an output, in any order, from any thread.
   std::function<void(std::size_t output, std::int64_t at, std::span<const double> y, std::span<const double> e)> observe;
 };
@@ -32,8 +33,11 @@ class Output {
   // Whether Put needs the bounds of elements [begin, end).
   bool WantsBounds(std::int64_t begin, std::int64_t end) const;
 
-  // Whether bounds are wanted only to find what is close: larger ones will do for the rest, by PutSettled.
-  bool TakesRough() const { return first_ && hooks_ == nullptr && rounder_.records(); }
+  // Whether bounds of elements [begin, end) are wanted only to find what is close: larger ones will do for the rest, by PutSettled.
+  bool TakesRough(std::int64_t begin, std::int64_t end) const {
+    return first_ && hooks_ == nullptr &&
+           rounder_.WantsOnlyClose(*first_ + static_cast<std::uint64_t>(begin), *first_ + static_cast<std::uint64_t>(end));
+  }
   const numerics::Grid& grid() const { return rounder_.grid(); }
   // Elements of which none is close, rounded.
   void PutSettled(const float* rounded, std::int64_t n, std::int64_t at) const { std::copy_n(rounded, n, out_ + at); }

@@ -74,7 +74,7 @@ class Pending {
       : output_(output), range_(range), bounds_(output.WantsBounds(range.begin, range.end)), buffers_(buffers) {
     const OpIndex op = args.op->def->index;
     const auto k = static_cast<int>(index);
-    const Rough rough = bounds_ && output.TakesRough() && !computed ? RoughOf(op) : nullptr;
+    const Rough rough = bounds_ && output.TakesRough(range.begin, range.end) && !computed ? RoughOf(op) : nullptr;
     if (!computed && (rough != nullptr || !bounds_)) {
       buffers.Fit(range.size(), rough != nullptr);
       FormulaOf<double>(op)(args, k, range, buffers.plain.data());
@@ -122,7 +122,7 @@ std::vector<bool> ComputeTogether(const KernelArgs& args, std::span<const Output
   std::vector<double*> y, e;
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     const bool bounds = outputs[k].WantsBounds(range.begin, range.end);
-    computed[k] = !bounds || outputs[k].TakesRough();
+    computed[k] = !bounds || outputs[k].TakesRough(range.begin, range.end);
     any |= computed[k];
     rough |= bounds && computed[k];
   }

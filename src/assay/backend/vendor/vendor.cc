@@ -6,6 +6,7 @@
 
 #include "assay/backend/vendor/context.h"
 #include "assay/backend/vendor/formula.h"
+#include "assay/backend/vendor/second_look.h"
 #include "assay/ops/table.h"
 
 namespace assay::vendor {
@@ -45,6 +46,7 @@ class VendorBackend final : public HostBackend {
         tau_(Thresholds(options)),
         context_(pool, std::move(blas), !rounds_) {
     rounder_.set_pool(&pool);
+    rounder_.set_examiner(hooks_ == nullptr || !hooks_->credulous);
   }
 
   std::string_view name() const override { return "openblas"; }
@@ -54,15 +56,18 @@ class VendorBackend final : public HostBackend {
     const OpIndex op = args.op->def->index;
     rounder_.set_tau(tau_[op]);
     std::vector<Output> outputs;
+    std::vector<std::optional<std::uint64_t>> firsts(args.out.size());
     for (std::size_t k = 0; k < args.out.size(); ++k) {
-      std::optional<std::uint64_t> first;
       if (rounds_ && args.out_type(k).dtype == DType::kF32 && !IsExact(op)) {
-        first = rounder_.Next(static_cast<std::uint64_t>(args.out_type(k).elements()));
+        firsts[k] = rounder_.Next(static_cast<std::uint64_t>(args.out_type(k).elements()));
       }
-      outputs.emplace_back(rounder_, first, k, args.Out<float>(k), hooks_);
+      outputs.emplace_back(rounder_, firsts[k], k, args.Out<float>(k), hooks_);
     }
+    std::optional<SecondLook> look;
+    if (rounder_.examines() && !IsExact(op)) look.emplace(args, kept_);
     const Kernel kernel = hooks_ != nullptr && hooks_->formulas ? &RunFormula : KernelOf(op);
     kernel(args, outputs, context_);
+    if (look) look->Settle(rounder_, firsts, context_.pool());
   }
 
   // Node by node: results are numbered in the order of the nodes, all elements of one before the next. What others keep in slots is kept whole here.
@@ -113,6 +118,7 @@ class VendorBackend final : public HostBackend {
   const std::vector<double> tau_;  // by op
   Context context_;
   Allocation slots_;
+  std::vector<Allocation> kept_;  // of SecondLook
 };
 
 }  // namespace

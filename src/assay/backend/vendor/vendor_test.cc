@@ -110,7 +110,9 @@ void CheckOutput(const Applied& applied, std::size_t k, const Seen& seen, const 
       const double distance = std::fabs(numerics::ToDouble(truth[i].v - numerics::DoubleDouble(y)));
       ASSERT_FALSE(distance > e * (1 + 0x1p-10))
           << "output " << k << " element " << i << ": " << y << " is not " << x << " within " << e;
-      // A referee takes it that D of every evaluation covers its own bound on both sides of the truth.
+      // A referee takes it that every evaluation is within its own bound of the truth, and that D of every evaluation covers that bound on both sides.
+      ASSERT_FALSE(distance > truth[i].e * (1 + 0x1p-10))
+          << "output " << k << " element " << i << ": " << y << " is not " << x << " within " << truth[i].e;
       ASSERT_FALSE(truth[i].e > e * (1 + 0x1p-9))
           << "output " << k << " element " << i << ": " << e << " is less than " << truth[i].e;
     } else if (std::isfinite(e)) {
