@@ -1,4 +1,4 @@
-// `train --follow`: what is followed is what the other run signed for, and nobody signs for what it refuses.
+// `train --follow`: what is followed is what the other run signed for.
 #include <gtest/gtest.h>
 
 #include "assay/base/file.h"
@@ -61,7 +61,7 @@ TEST_F(Following, AnInterruptedRunGoesOnFollowing) {
   ASSERT_FALSE(alone);
   EXPECT_NE(alone.error().message.find("--follow"), std::string::npos) << alone.error().message;
   ASSERT_TRUE(Follow("second"));
-  EXPECT_EQ(ReceiptOf("second").final_state_root, ReceiptOf("first").final_state_root);
+  EXPECT_EQ(ReceiptOf("second").log.root, ReceiptOf("first").log.root);
   ASSERT_TRUE(TrainIn(scratch_ / "third", prepared_, follower_, 1, KeyOf(8)));
   ExpectRefused("third", "was begun without --follow");
 }

@@ -58,6 +58,9 @@ void AddProvide(Arguments& app, Command& command) {
       "need. Without, anybody may who shows a receipt that contradicts this run's, and all of them together for --open-to-all "
       "bouts;\n"
       "when these are used up, by whomever, the run can no longer be defended until it is provided anew: name your referee.\n"
+      "Anybody may see receipt, job and program, and of fp64-rounded runs the log of states and the rounding logs, by which "
+      "others\n"
+      "follow the run (assay train --follow); these show no weights and no data.\n"
       "\n"
       "Example: assay provide runs/mlp --listen 127.0.0.1:8417 --referee referee.key.pub");
   sub.Option("run", options->run, "Run directory").Required().Type("RUN");

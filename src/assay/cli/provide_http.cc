@@ -79,7 +79,7 @@ Status ServeAccount(dispute::RunAccount& account, const SigningKey& key, const P
   dispute::Answerer answerer(account, key, std::move(docket));
   std::unique_ptr<ShownRun> shown;
   if (account.terms().job().precision == Precision::kFp64Rounded) {
-    ASSAY_ASSIGN(shown, ShownRun::Open(account.run().rounding_path(), account.log()));
+    ASSAY_ASSIGN(shown, ShownRun::Open(account.run().rounding_path(), account.run_log()));
   }
   ServerOptions options;
   options.listen = terms.listen;

@@ -44,7 +44,7 @@ class RunAccount : public Account {
 
   // What it answers from.
   const RunDirectory& run() const { return site_.run; }
-  const RunLog& log() const { return log_; }
+  const RunLog& run_log() const { return log_; }
   const Terms& terms() const { return terms_; }
 
   // What one bout takes at most, by the snapshots that the run has.

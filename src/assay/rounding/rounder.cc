@@ -227,10 +227,15 @@ void Rounder::Amend(const double* y, const double* e, std::int64_t n, std::uint6
   if (close.empty() && decisions.empty()) return;
   FollowDecisions(y, e, n, position, out);
   std::vector<Decision> own;
+  std::vector<std::uint64_t> missing;
+  const auto leave_out = [&](const Decision& decision) {
+    own.push_back(decision);
+    if (examines_) missing.push_back(decision.position);
+  };
   auto next = close.begin();
   for (const Decision& decision : decisions) {
     const auto i = static_cast<std::int64_t>(decision.position - position);
-    for (; next != close.end() && next->position < decision.position; ++next) own.push_back(*next);
+    for (; next != close.end() && next->position < decision.position; ++next) leave_out(*next);
     const bool here = next != close.end() && next->position == decision.position;
     if (Follow(grid_, decision, y[i], Reach(e[i])).admissible) {
       own.push_back(decision);
@@ -239,16 +244,22 @@ void Rounder::Amend(const double* y, const double* e, std::int64_t n, std::uint6
     }
     if (here) ++next;
   }
-  own.insert(own.end(), next, close.end());
+  std::for_each(next, close.end(), leave_out);
   const std::lock_guard lock(mutex_);
   own_.insert(own_.end(), own.begin(), own.end());
+  doubts_.insert(doubts_.end(), missing.begin(), missing.end());
 }
 
-float Rounder::Overrule(std::uint64_t position) {
+bool Rounder::IsSettled(std::uint64_t position) const {
+  return amends_ && inadmissible_ && rule_ == Rule::kBound && DecisionsIn(position, position + 1).empty();
+}
+
+std::optional<float> Rounder::Overrule(std::uint64_t position) {
+  ASSAY_CHECK(amends_);
   RefuseAt(position);
   const std::lock_guard lock(mutex_);
   const auto here = std::ranges::find(corrected_, position, &Correction::position);
-  ASSAY_CHECK(amends_ && here != corrected_.end());
+  if (here == corrected_.end()) return std::nullopt;  // nothing was followed there
   if (rule_ == Rule::kPaper) {
     own_symbols_.at(position) = PaperSymbol(grid_, here->y, tau_);
   } else {

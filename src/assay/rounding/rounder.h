@@ -121,8 +121,10 @@ class Rounder {
   ByLog Judge(std::uint64_t position, const numerics::DoubleDouble& x, double e, float value) const;
   void RefuseAt(std::uint64_t position);
   bool amends() const { return amends_; }  // the step that runs
-  // Of a doubt in a step that is amended: refuses it, and returns what the element is rounded to here, which takes its place.
-  float Overrule(std::uint64_t position);
+  // Of a doubt in a step that is amended: refuses it, and returns what the element is rounded to here, which takes the place of what was followed, if anything was.
+  std::optional<float> Overrule(std::uint64_t position);
+  // Whether a doubt in a step that is amended has no bearing any more: the log leaves something out, and has been refused already.
+  bool IsSettled(std::uint64_t position) const;
 
   // kPaper: the threshold for the results from here on, called where Next is.
   void set_tau(double tau) { tau_ = tau; }

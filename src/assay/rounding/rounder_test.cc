@@ -10,6 +10,8 @@
 #include <thread>
 
 #include "assay/rounding/decision_segment.h"
+#include "assay/rounding/holds_all.h"
+#include "assay/rounding/paper_log.h"
 #include "assay/rounding/round_values.h"
 
 namespace assay::rounding {
@@ -308,6 +310,45 @@ TEST(Rounder, PaperRuleFollowsToo) {
   step.other.pop_back();
   RunStep(rounder, step.other, step.e, 50, 1);
   EXPECT_TRUE(rounder.End().inadmissible);
+}
+
+// Whoever follows somebody that may lie takes the same values as who follows, and has a log by which others come to them too.
+TEST(Rounder, AmendsWhatItFollows) {
+  std::mt19937_64 random(7);
+  for (const Rule rule : {Rule::kBound, Rule::kPaper}) {
+    SCOPED_TRACE(rule == Rule::kBound ? "bound" : "paper");
+    const Step step = RandomStep(random, 0x1p-36);
+    Rounder rounder(26, rule, 0.4 * Grid(26).Spacing(1));
+    rounder.BeginRecord();
+    const Values recorded = RunStep(rounder, step.y, step.e, 96, 3);
+    const Bytes log = rounder.End().log;
+    // The log, one that says nothing, one that is none, and (of decisions) one with a value that nobody comes to.
+    std::vector<Bytes> followed = {log, Bytes{1, 2, 3}};
+    if (rule == Rule::kPaper) {
+      followed.push_back(EncodePaperLog(std::vector<std::uint8_t>(41142, kNotClose)));
+    } else {
+      followed.push_back(EncodeDecisions({}, 41142));
+      followed.push_back(EncodeDecisions(std::vector{Decision{.position = 1004, .wide = true, .value = 77}}, 41142));
+    }
+    for (std::size_t i = 0; i < followed.size(); ++i) {
+      SCOPED_TRACE(i);
+      ASSERT_TRUE(rounder.BeginAmend(followed[i], "log"));
+      const Values values = RunStep(rounder, step.other, step.e, 96, 2);
+      const StepReport report = rounder.End();
+      EXPECT_EQ(report.inadmissible.has_value(), i == 1 || i == 3);
+      EXPECT_EQ(report.log, followed[i]);
+      EXPECT_EQ(values == recorded, i == 0);
+      ASSERT_TRUE(report.own);
+      // Nobody within reach comes to other values by it. (The published rule promises less.)
+      ASSERT_TRUE(rounder.BeginFollow(*report.own, "log"));
+      EXPECT_EQ(RunStep(rounder, rule == Rule::kBound ? step.y : step.other, step.e, 96, 2), values);
+      EXPECT_FALSE(rounder.End().inadmissible);
+      EXPECT_EQ(HoldsAll(*report.own, followed[i], rule), !report.inadmissible);
+    }
+    rounder.BeginRecord();
+    RunStep(rounder, step.other, step.e, 96, 2);
+    EXPECT_FALSE(rounder.End().own);
+  }
 }
 
 }  // namespace

@@ -86,7 +86,7 @@ Status Committer::Step(std::int64_t step, const State& state, const StepOutcome&
     const rounding::StepReport& report = outcome.rounding->report;
     const bool amended = follows_another_ && report.own && *report.own != report.log;
     const Bytes& log = amended ? *report.own : report.log;
-    if (amended) {
+    if (amended && !report.inadmissible) {  // a log that was refused is not taken
       const bool room = followed_bytes_ < kMaxFollowedBytes;
       followed_logs_[step] = room ? std::optional(report.log) : std::nullopt;
       if (room) followed_bytes_ += report.log.size();

@@ -51,7 +51,9 @@ void SecondLook::Settle(rounding::Rounder& rounder, std::span<const std::optiona
   const KernelArgs args{args_.op, in_, out};
   const Formula<True> formula = FormulaOf<True>(args_.op->def->index);
   for (std::size_t begin = 0; begin < doubts.size(); begin += kTogether) {
-    const auto some = std::span(doubts).subspan(begin, std::min(kTogether, doubts.size() - begin));
+    std::vector<std::uint64_t> some(doubts.begin() + static_cast<std::ptrdiff_t>(begin),
+                                    doubts.begin() + static_cast<std::ptrdiff_t>(std::min(begin + kTogether, doubts.size())));
+    std::erase_if(some, [&](std::uint64_t position) { return rounder.IsSettled(position); });
     std::vector<std::uint8_t> bad(some.size());
     pool.ParallelFor(static_cast<std::int64_t>(some.size()), 1, [&](std::int64_t from, std::int64_t to, int) {
       for (auto i = static_cast<std::size_t>(from); i < static_cast<std::size_t>(to); ++i) {
@@ -66,7 +68,7 @@ void SecondLook::Settle(rounding::Rounder& rounder, std::span<const std::optiona
       if (bad[i] == 0) continue;
       if (!rounder.amends()) return rounder.RefuseAt(some[i]);
       const Place place = PlaceOf(some[i], args_, firsts);
-      args_.Out<float>(place.output)[place.element] = rounder.Overrule(some[i]);
+      if (const auto own = rounder.Overrule(some[i])) args_.Out<float>(place.output)[place.element] = *own;
     }
   }
 }
