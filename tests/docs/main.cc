@@ -1,5 +1,5 @@
-// write_docs write|check ROOT: what the code knows of ops, attributes, coefficients and job fields, written into the pages under ROOT/docs and into the vectors of
-// ROOT/docs/vectors, or compared with what stands there. `make docs` writes; the test docs.specification checks.
+// write_docs write|check ROOT: what the code knows of ops, attributes, coefficients and job fields, written into the pages under ROOT/docs and into
+// the vectors of ROOT/docs/vectors, or compared with what stands there. `make docs` writes; the test docs.specification checks.
 #include <fmt/format.h>
 
 #include <filesystem>

@@ -1,4 +1,5 @@
-// Parts of the pages under docs/ that are made from the code's own tables. A part stands between `<!-- generated: NAME -->` and `<!-- end of NAME -->`, each alone on its line.
+// Parts of the pages under docs/ that are made from the code's own tables. A part stands between `<!-- generated: NAME -->` and `<!-- end of NAME
+// -->`, each alone on its line.
 #pragma once
 
 #include <string>

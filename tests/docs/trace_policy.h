@@ -1,7 +1,8 @@
 // Traced: an arithmetic policy (numerics/scalar.h) that computes nothing and remembers what a function of numerics/ does, operation by operation.
 //
-// The functions are templates over a policy, so that the listing in docs/NUMERICS.md is made by the very text that computes, and cannot differ from it. A value is an
-// expression; Listing gives each operation a line, operands first and from the left, whatever order the compiler evaluates arguments in. Values are immutable.
+// The functions are templates over a policy, so that the listing in docs/NUMERICS.md is made by the very text that computes, and cannot differ from
+// it. A value is an expression; Listing gives each operation a line, operands first and from the left, whatever order the compiler evaluates
+// arguments in. Values are immutable.
 #pragma once
 
 #include <cstdint>

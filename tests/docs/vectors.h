@@ -1,5 +1,5 @@
-// The files of docs/vectors: inputs and output bits of every op and elementary function, random draws, orders of samples, encodings. docs/vectors/README.md says how to
-// read them. Pure: the same text on every machine.
+// The files of docs/vectors: inputs and output bits of every op and elementary function, random draws, orders of samples, encodings.
+// docs/vectors/README.md says how to read them. Pure: the same text on every machine.
 #pragma once
 
 #include <map>

@@ -1,4 +1,5 @@
-// A job's encoding: docs/formats/job.md, whose table says which fields there are, in which order and of which type, and docs/JOBS.md for what a job file leaves out.
+// A job's encoding: docs/formats/job.md, whose table says which fields there are, in which order and of which type, and docs/JOBS.md for what a job
+// file leaves out.
 import crypto from "node:crypto";
 import fs from "node:fs";
 import path from "node:path";

@@ -1,4 +1,5 @@
-// Shape rules: docs/formats/ops.md. A type is {dtype: "f32", shape: [2, 3]}; infer gives the types of an op's outputs, or undefined where the op does not take its inputs or attributes.
+// Shape rules: docs/formats/ops.md. A type is {dtype: "f32", shape: [2, 3]}; infer gives the types of an op's outputs, or undefined where the op does
+// not take its inputs or attributes.
 const LIMIT = 2 ** 34;
 export const product = (extents) => extents.reduce((all, extent) => all * extent, 1);
 

@@ -1,5 +1,5 @@
-// Constants, arithmetic, elementary functions, activations, dropout and optimizers: docs/formats/ops.md, docs/NUMERICS.md section 5. An op is {values: its attributes, in, out:
-// types, at(input, i): an input's element, once(key, make): what is the same for many elements}.
+// Constants, arithmetic, elementary functions, activations, dropout and optimizers: docs/formats/ops.md, docs/NUMERICS.md section 5. An op is
+// {values: its attributes, in, out: types, at(input, i): an input's element, once(key, make): what is the same for many elements}.
 import { add, div, f, fma, max, mul, sqrt, sub } from "../arithmetic.mjs";
 import { cos, erf, exp, log, pow, rsqrt, sin, tanh } from "../functions.mjs";
 import { draw, keep } from "../random.mjs";
