@@ -13,6 +13,7 @@ std::string TypeVectors();
 std::string DrawVectors();
 std::string DataVectors();
 std::string JobVectors();
+std::string DerivationVectors();
 
 // All of them by file name.
 std::map<std::string, std::string> Vectors();

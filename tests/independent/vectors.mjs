@@ -2,12 +2,12 @@
 // The vectors of docs/vectors recomputed by what was written from the pages alone.
 //
 //   node vectors.mjs FOLDER     one line for each file; exit status 1 if anything differs, with the first few differences
-import crypto from "node:crypto";
 import fs from "node:fs";
 import path from "node:path";
 import process from "node:process";
-import { fromBits, sqrt, unsignedBits } from "./arithmetic.mjs";
+import { fromBits, sqrt } from "./arithmetic.mjs";
 import { checkData } from "./vectors/data.mjs";
+import { checkDerivations } from "./vectors/derivations.mjs";
 import { checkDraws } from "./vectors/draws.mjs";
 import { checkJobs } from "./vectors/jobs.mjs";
 import { checkOps } from "./vectors/ops.mjs";
@@ -46,6 +46,7 @@ const checks = {
   "draws.json": checkDraws,
   "data.json": checkData,
   "jobs.json": checkJobs,
+  "derivations.json": checkDerivations,
 };
 const folder = process.argv[2];
 for (const [file, check] of Object.entries(checks)) {

@@ -5,7 +5,7 @@ import layout from "./layout.mjs";
 import norm from "./norm.mjs";
 import pool from "./pool.mjs";
 import reduce from "./reduce.mjs";
-import sequence from "./sequence.mjs";
+import sequence, { Attention, Gradient } from "./sequence.mjs";
 
 const elements = { ...elementwise, ...layout, ...reduce, ...contract, ...norm, ...pool, ...sequence };
 
@@ -17,3 +17,4 @@ export function evaluator(name, values, inTypes, outTypes, at) {
   return (output, i) => elements[name](op, output, i);
 }
 export const names = Object.keys(elements);
+export { Attention, Gradient };

@@ -34,7 +34,7 @@ function rope(op, _, e) {
 }
 
 // What attention and its gradients share; `rng` is the number of that input.
-class Attention {
+export class Attention {
   constructor(op, rng) {
     [this.causal, this.scale, this.dropout, this.stream] = op.values;
     [, this.tq, this.hq, this.d] = op.in[0].shape;
@@ -96,7 +96,7 @@ function attention(op, output, e) {
   return div(o, l);
 }
 
-class Gradient extends Attention {
+export class Gradient extends Attention {
   delta(b, h, i) {
     const q = this.queryRow(b, h, i);
     return this.op.once(`delta ${q}`, () => rowdot(this.d, this.row(5, q), this.row(3, q)));

@@ -54,10 +54,15 @@ const draws = {
     return word % 16 < 5 ? odd[word % 16] : limit === 0 ? 0 : Math.floor(word / 16) % limit;
   },
 };
+draws.rng = (stream, i) => (i < 2 ? plain(stream, i) : plain(stream, i) % 100);
+draws.step = (stream, i) => 1 + (plain(stream, i) % 1000);
+// Element i of a drawn input.
+export const drawn = ({ draw, stream, limit }, i) => draws[draw](stream, i, limit);
+
 // The elements of an input or output that is written down or drawn.
 export function elementsOf(entry) {
   const { dtype, shape } = typeOf(entry.type),
     count = shape.reduce((all, extent) => all * extent, 1);
   if (entry.bits !== undefined) return entry.bits === "" ? [] : entry.bits.split(" ").map((digits) => element(dtype, digits));
-  return [...Array(count).keys()].map((i) => draws[entry.draw](entry.stream, i, entry.limit));
+  return [...Array(count).keys()].map((i) => drawn(entry, i));
 }
