@@ -73,8 +73,8 @@ const softmax = (op, _, e) => {
   return op.in.map((__, input) => row(input, Math.floor(e / C), C));
 };
 
-// Inputs of norms by letter: x the row, X the column, e the element, r one value of the row, R of all rows, c one of the column, C of all columns. `per` says what an
-// element of the output belongs to.
+// Inputs of norms by letter: x the row, X the column, e the element, r one value of the row, R of all rows, c one of the column, C of all columns.
+// `per` says what an element of the output belongs to.
 const norm =
   (...outputs) =>
   (op, output, e) => {

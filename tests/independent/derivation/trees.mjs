@@ -1,5 +1,5 @@
-// Derivations: docs/formats/derivation.md, "Rules" and "Trees that ops are made of". A value is {parts: how many, part(i, before): value number i, given the words of
-// those before it, needs: runs of input elements, compute(words of its parts, at): its word}. Words are 32 bits.
+// Derivations: docs/formats/derivation.md, "Rules" and "Trees that ops are made of". A value is {parts: how many, part(i, before): value number i,
+// given the words of those before it, needs: runs of input elements, compute(words of its parts, at): its word}. Words are 32 bits.
 import { add, fma, fromBits, unsignedBits } from "../arithmetic.mjs";
 
 export const wordOf = (x) => (x !== x ? 0x7fc00000 : unsignedBits(x));
