@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "jobs_for_test.h"
+#include "kept_evidence.h"
 
 namespace assay::dispute {
 namespace {
@@ -92,7 +93,9 @@ Evidence RealStage::EvidenceOf(const LawOptions& options, const std::vector<std:
                                const Record& record) const {
   std::vector<std::uint32_t> numbers(receipts.size());
   std::iota(numbers.begin(), numbers.end(), 0u);
-  return MakeEvidence(*terms_, options, receipts, numbers, record);
+  Evidence evidence = MakeEvidence(*terms_, options, receipts, numbers, record);
+  KeepEvidence(evidence);
+  return evidence;
 }
 
 Result<Judgement> RealStage::Judged(const Evidence& evidence) const {

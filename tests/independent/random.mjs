@@ -46,29 +46,29 @@ export function start(seed, tensor, kind, value, i) {
   return mul(sub(mul(2, uniform(draw(keyOf(seed), ...place))), 1), value);
 }
 
-// The samples of a step.
-export function order(seed, samples, step, count) {
+// The sample at a position of a step's batch of `count`.
+export function sampleAt(seed, samples, step, count, position) {
   const key = keyOf(seed),
     n = BigInt(samples),
-    width = BigInt(Math.max(1, Math.ceil((n - 1n === 0n ? 0 : (n - 1n).toString(2).length) / 2))),
+    at = BigInt(step) * BigInt(count) + BigInt(position),
+    epoch = Number((at / n) & 0xffffffffn),
+    bits = n === 1n ? 0 : (n - 1n).toString(2).length,
+    width = BigInt(Math.max(1, Math.ceil(bits / 2))),
     mask = (1n << width) - 1n;
-  const entry = (position, epoch) => {
-    let x = position;
-    do {
-      let [left, right] = [x >> width, x & mask];
-      for (let r = 0; r < 6; ++r) {
-        const word = philox(key, [Number(right & 0xffffffffn), 0x20000000, Number(epoch & 0xffffffffn), r])[0];
-        [left, right] = [right, left ^ (BigInt(word) & mask)];
-      }
-      x = (left << width) | right;
-    } while (x >= n);
-    return Number(x);
-  };
-  return [...Array(count).keys()].map((i) => {
-    const at = BigInt(step) * BigInt(count) + BigInt(i);
-    return entry(at % n, at / n);
-  });
+  let x = at % n;
+  do {
+    let [left, right] = [x >> width, x & mask];
+    for (let r = 0; r < 6; ++r) {
+      const word = philox(key, [Number(right & 0xffffffffn), 0x20000000, epoch, r])[0];
+      [left, right] = [right, left ^ (BigInt(word) & mask)];
+    }
+    x = (left << width) | right;
+  } while (x >= n);
+  return Number(x);
 }
+// The samples of a step.
+export const order = (seed, samples, step, count) =>
+  [...Array(count).keys()].map((position) => sampleAt(seed, samples, step, count, position));
 
 export function learningRate({ kind, lr, warmup, min_lr: least, length, every, gamma }, step) {
   if (step < warmup) return mul(lr, f((step + 1) / warmup));
