@@ -93,12 +93,11 @@ Evidence RealStage::EvidenceOf(const LawOptions& options, const std::vector<std:
                                const Record& record) const {
   std::vector<std::uint32_t> numbers(receipts.size());
   std::iota(numbers.begin(), numbers.end(), 0u);
-  Evidence evidence = MakeEvidence(*terms_, options, receipts, numbers, record);
-  KeepEvidence(evidence);
-  return evidence;
+  return MakeEvidence(*terms_, options, receipts, numbers, record);
 }
 
 Result<Judgement> RealStage::Judged(const Evidence& evidence) const {
+  KeepEvidence(evidence);
   const bool same = evidence.job == terms_->job_bytes() && evidence.program == terms_->program_bytes();
   if (!same || ++judged_ % kWholeJudgement == 0) return Judge(evidence);
   std::vector<Claim> claims, others;

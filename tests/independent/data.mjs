@@ -37,6 +37,27 @@ export function dataRoot(first, arrayLeaves) {
   return hashes.length === 1 ? hashes[0] : sha256(Buffer.of(1), ...hashes);
 }
 
+// The root over leaves (state.md, "Trees").
+function treeRoot(leaves) {
+  if (leaves.length === 1) return sha256(Buffer.of(0), leaves[0]);
+  let k = 1;
+  while (2 * k < leaves.length) k *= 2;
+  return sha256(Buffer.of(1), treeRoot(leaves.slice(0, k)), treeRoot(leaves.slice(k)));
+}
+// The data root of a part of tokens.
+export function tokensRoot(tokens) {
+  const bytes = Buffer.from(Uint16Array.from(tokens).buffer),
+    blocks = [];
+  for (let at = 0; at < bytes.length; at += 4096) blocks.push(bytes.subarray(at, at + 4096));
+  const entry = [string("assay/array/1"), string("tokens"), Buffer.of(7, 1), i64(tokens.length), treeRoot(blocks)];
+  return dataRoot(descriptor("tokens", { count: tokens.length }), [Buffer.concat(entry)]);
+}
+// The tokens of a text by characters: each byte's place among the distinct ones.
+export function characters(text) {
+  const places = new Map([...new Set(text)].sort((a, b) => a - b).map((byte, i) => [byte, i]));
+  return { vocabulary: places.size, tokens: [...text].map((byte) => places.get(byte)) };
+}
+
 // Sample `index` of a generated part.
 export function generatedSample({ begin, classes, image: side, channels, features, noise, seed }, index) {
   const key = keyOf(seed),

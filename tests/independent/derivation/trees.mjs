@@ -183,7 +183,8 @@ function atOnce(value, widths) {
   };
   return gather(value) && leavesOf(all, widths, 32) !== undefined ? all : undefined;
 }
-function evaluate(value, at) {
+// A value from its inputs alone.
+export function evaluate(value, at) {
   const words = [];
   for (let i = 0; i < value.parts; ++i) words.push(evaluate(value.part(i, words), at));
   return value.compute(words, at);

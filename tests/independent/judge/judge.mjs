@@ -235,7 +235,6 @@ class Judge {
     }
     ascending(this.again.map(hashOf), "other receipts");
     const hashes = [...this.parties.map(({ receipt }) => receipt), ...this.again].map(hashOf).sort(Buffer.compare);
-    ascending(hashes, "receipts");
     this.id = sha256(
       string(this.comparison ? "assay/comparison/2" : "assay/dispute/2"),
       Buffer.from(this.law.id, "hex"),

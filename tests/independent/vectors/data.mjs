@@ -1,7 +1,8 @@
 // data.json: what is kept back, samples of every kind, descriptors and roots, the embedded text's identity.
 import crypto from "node:crypto";
+import fs from "node:fs";
 import { fromBits } from "../arithmetic.mjs";
-import { dataRoot, descriptor, generatedSample, image, keptBack, tokenSamples } from "../data.mjs";
+import { characters, dataRoot, descriptor, generatedSample, image, keptBack, tokenSamples, tokensRoot } from "../data.mjs";
 import { bitsOf, bytesOf } from "./read.mjs";
 
 const float = (digits) => fromBits(parseInt(digits, 16));
@@ -30,7 +31,14 @@ export function checkData({ kept_back: shares, token_samples: tokens, generated,
     check(`row of ${position}`, floats([...Array(32).keys()].map((w) => values[(16 * 32 + w) * 3])), row);
     check(`image of ${position}`, sha256(bytesOf("f32", values)), hash);
   }
-  check("embedded text", /^[0-9a-f]{64}$/.test(text.sha256), true);
-  for (const { share, tokens: kept } of text.roots) check(`tokens at ${share}`, text.bytes - keptBack(text.bytes, float(share)), kept);
+  // The text itself is data, not code.
+  const bytes = fs.readFileSync(new URL("../../../src/assay/data/corpus.txt", import.meta.url));
+  check("embedded text", `${bytes.length} ${sha256(bytes)}`, `${text.bytes} ${text.sha256}`);
+  for (const { kind, share, vocabulary, tokens: count_, data_root: root } of text.roots) {
+    const all = kind === "chars" ? characters(bytes) : { vocabulary: 256, tokens: [...bytes] },
+      train = all.tokens.slice(0, bytes.length - keptBack(bytes.length, float(share)));
+    check(`${kind} at ${share}`, `${all.vocabulary} ${train.length}`, `${vocabulary} ${count_}`);
+    check(`root of ${kind} at ${share}`, tokensRoot(train).toString("hex"), root);
+  }
   return count;
 }

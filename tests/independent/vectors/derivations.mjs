@@ -2,7 +2,7 @@
 import crypto from "node:crypto";
 import { needsOf } from "../derivation/needs.mjs";
 import { derive } from "../derivation/ops.mjs";
-import { leavesOf, seen } from "../derivation/trees.mjs";
+import { evaluate, leavesOf, seen } from "../derivation/trees.mjs";
 import { infer } from "../types.mjs";
 import { attributes, drawn, typeOf } from "./read.mjs";
 
@@ -14,13 +14,6 @@ const wordsText = (words) =>
   words.length > 4
     ? crypto.createHash("sha256").update(Buffer.from(Uint32Array.from(words).buffer)).digest("hex")
     : words.map((word) => word.toString(16).padStart(8, "0")).join(" ");
-
-function evaluate(value, widths, at) {
-  const known = seen(value, widths),
-    words = [];
-  for (let i = 0; i < known.parts; ++i) words.push(evaluate(known.part(i, words), widths, at));
-  return known.compute(words, at);
-}
 
 export function checkDerivations(vectors, differs) {
   let count = 0;
@@ -54,7 +47,7 @@ export function checkDerivations(vectors, differs) {
       const [parts, wanted] = derivation.parts[depth];
       check(`parts at ${depth}`, value.parts, parts);
       const words = [];
-      for (let i = 0; i < value.parts; ++i) words.push(evaluate(value.part(i, words), widths, at));
+      for (let i = 0; i < value.parts; ++i) words.push(evaluate(value.part(i, words), at));
       check(`words at ${depth}`, wordsText(words), wanted);
       value = seen(value.part(next, words.slice(0, next)), widths);
     });
