@@ -185,10 +185,11 @@ std::vector<OpCase> Chosen(const OpDef& def) {
   chosen.insert(chosen.end(), small.begin(), small.end());
   for (OpCase& c : AwkwardCase(def, all)) chosen.push_back(std::move(c));
   // From the largest to the smallest in equal steps.
-  std::stable_sort(large.begin(), large.end(),
-                   [&](const OpCase& a, const OpCase& b) { return ElementsOf(def, a) > ElementsOf(def, b); });
+  std::vector<std::pair<std::int64_t, std::size_t>> order;
+  for (std::size_t i = 0; i < large.size(); ++i) order.emplace_back(-ElementsOf(def, large[i]), i);
+  std::ranges::sort(order);
   const std::size_t most = std::min<std::size_t>(def.elementwise ? 1 : kLargeCases, large.size());
-  for (std::size_t i = 0; i < most; ++i) chosen.push_back(large[i * large.size() / most]);
+  for (std::size_t i = 0; i < most; ++i) chosen.push_back(large[order[i * large.size() / most].second]);
   return chosen;
 }
 

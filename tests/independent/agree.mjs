@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// node agree.mjs ASSAY FOLDER: every evidence file of a folder judged by both judges. They come to the same: verdict, who falls and how, where, exit status. What the second one leaves
-// unchecked is counted and printed; exit status 1 if they differ anywhere, or if nothing was judged.
+// node agree.mjs ASSAY FOLDER: every evidence file of a folder judged by both judges. They come to the same: verdict, who falls and how, where,
+// exit status. What the second one leaves unchecked is counted and printed; exit status 1 if they differ anywhere, or if nothing was judged.
 import { spawnSync } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
@@ -14,8 +14,10 @@ const [assay, folder] = process.argv.slice(2),
   labels = (list) => list.map(({ label }) => label).join();
 
 // What both have to say alike.
-const summary = ({ verdict, job_id, convicts, convicted, accused, standing, misled, absent, ...rest }) =>
-  [verdict, job_id, convicts, ...[convicted, accused, standing, misled, absent].map(labels), ...places.map((name) => rest[name])].join(" | ");
+const summary = ({ verdict, job_id, convicts, convicted, accused, standing, misled, absent, ...rest }) => {
+  const who = [convicted, accused, standing, misled, absent].map(labels);
+  return [verdict, job_id, convicts, ...who, ...places.map((name) => rest[name])].join(" | ");
+};
 
 function ours(file) {
   try {
@@ -41,8 +43,8 @@ for (const name of fs.readdirSync(folder).sort()) {
   }
   const said = theirs.status === 2 ? "" : summary(JSON.parse(theirs.stdout.trim().split("\n").at(-1)));
   if (theirs.status === mine.status && (mine.status === 2 || said === summary(mine.verdict))) continue;
-  if (++different <= 10)
-    console.log(`${name}: assay ${theirs.status} ${said}${theirs.stderr}; here ${mine.status} ${mine.verdict ? summary(mine.verdict) : mine.why}`);
+  const found = mine.verdict ? summary(mine.verdict) : mine.why;
+  if (++different <= 10) console.log(`${name}: assay ${theirs.status} ${said}${theirs.stderr}; here ${mine.status} ${found}`);
 }
 for (const [why, times] of unchecked) console.log(`unchecked: ${times}: ${why}`);
 console.log(`independent: ${count} evidence files, ${different} judged differently`);

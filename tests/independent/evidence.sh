@@ -1,5 +1,5 @@
 # evidence.sh LIES_TEST SIMULATE ASSAY NODE: every evidence file that the tests of disputes write, the hostile ones of simulated disputes among them, is
-# judged alike by `assay judge` and by the judge that was written from docs/ (judge.mjs).
+# judged alike by `assay judge` and by the judge that follows docs/ (judge.mjs).
 set -u
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -1,4 +1,4 @@
-// The elementary functions, from docs/NUMERICS.md, section 3, alone: lines in the order of its listings, coefficients by their bits.
+// The elementary functions as docs/NUMERICS.md, section 3, has them: lines in the order of its listings, coefficients by their bits.
 import { add, bits, div, f, fma, fromBits, mul, sqrt, sub } from "./arithmetic.mjs";
 
 // A hex float such as -0x1.62e43p-1.

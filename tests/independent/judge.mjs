@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// A second judge: node judge.mjs EVIDENCE prints the verdict as `assay judge --json` does (docs/OUTPUT.md), without its words, and exits as it does (docs/EXIT_STATUS.md).
-// `unchecked` says what it could not compute, `charges` what each charge came to.
+// A second judge: node judge.mjs EVIDENCE prints the verdict as `assay judge --json` does (docs/OUTPUT.md), without its words, and exits as it
+// does (docs/EXIT_STATUS.md). `unchecked` says what it could not compute, `charges` what each charge came to.
 import fs from "node:fs";
 import process from "node:process";
 import { Failure } from "./judge/formats.mjs";

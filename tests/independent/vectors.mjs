@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The vectors of docs/vectors recomputed by what was written from the pages alone.
+// The vectors of docs/vectors recomputed by code that follows the pages.
 //
 //   node vectors.mjs FOLDER     one line for each file; exit status 1 if anything differs, with the first few differences
 import fs from "node:fs";

@@ -16,7 +16,9 @@ const placeOf = (e, [, height, width, channels]) => ({
 });
 // Rows and columns of pixels of an image, all channels.
 const patch = (input, n, [h0, h1], [w0, w1], [, height, width, channels]) =>
-  h1 <= h0 || w1 <= w0 ? [] : [run(input, ((n * height + h0) * width + w0) * channels, (w1 - w0) * channels, width * channels, h1 - h0)];
+  h1 <= h0 || w1 <= w0
+    ? []
+    : [run(input, ((n * height + h0) * width + w0) * channels, (w1 - w0) * channels, width * channels, h1 - h0)];
 const clamp = ([begin, end], limit) => [begin, end].map((x) => Math.min(Math.max(x, 0), limit));
 
 // One element of each input that is as large as the output, all of the others.
@@ -105,7 +107,10 @@ function poolGrad(op, _, e) {
   const [kernelH, kernelW, stride, pad] = op.values,
     dy = op.in[0].shape,
     at = placeOf(e, op.out[0].shape),
-    over = (pixel, kernel, limit) => [Math.max(0, Math.ceil((pixel + pad - kernel + 1) / stride)), Math.min(Math.floor((pixel + pad) / stride) + 1, limit)];
+    over = (pixel, kernel, limit) => [
+      Math.max(0, Math.ceil((pixel + pad - kernel + 1) / stride)),
+      Math.min(Math.floor((pixel + pad) / stride) + 1, limit),
+    ];
   return op.in.flatMap((__, input) => patch(input, at.n, over(at.h, kernelH, dy[1]), over(at.w, kernelW, dy[2]), dy));
 }
 function globalPool(op, _, e) {

@@ -51,7 +51,10 @@ function matmul(op, _, e) {
     column = e % n,
     batch = Math.floor(e / (m * n)),
     first = (shape, other) => (shape.length >= other.length ? batch * product(shape.slice(-2)) : 0);
-  return contract((k) => [first(a, b) + (ta ? k * m + row : row * depth + k), first(b, a) + (tb ? column * depth + k : k * n + column)], depth);
+  return contract(
+    (k) => [first(a, b) + (ta ? k * m + row : row * depth + k), first(b, a) + (tb ? column * depth + k : k * n + column)],
+    depth,
+  );
 }
 function conv2d(op, _, e) {
   const [stride, pad, groups] = op.values,

@@ -1,11 +1,11 @@
 // Judges the evidence of a dispute with nothing but Node's standard library. Written from docs/formats/{dispute,evidence,receipt,log,state,
 // data,program}.md, docs/JOBS.md and docs/NUMERICS.md: it shares no code with Assay, so where both agree, the pages say enough and mean
-// what they say. formats.mjs has hashes, the job and the program, law.mjs the law.
+// what they say. formats.mjs has hashes, the job and the program, law.mjs the law, element.mjs and samples.mjs what is computed anew.
 //
 // Checked: the one encoding; job, program and receipts; every signature; every proof on which a charge rests; the law down to the disputed
-// element; who falls by each charge, guests too; the verdict. Computed anew: learning rates, step numbers, keys of draws, drawn weights, samples,
-// elements of all ops and values of their derivations. What is not (elements and logs of rounded jobs, starting values from a file) is listed as unchecked:
-// nobody falls by it.
+// element; who falls by each charge, guests too; the verdict. Computed anew: learning rates, step numbers, keys of draws, drawn weights,
+// samples, elements of all ops and values of their derivations. What is not (elements and logs of rounded jobs, starting values from a
+// file) is listed as unchecked: nobody falls by it.
 import {
   ascending,
   blob,
@@ -440,9 +440,10 @@ class Judge {
 export function judge(bytes) {
   const evidence = openEvidence(bytes);
   need(encode(evidence).equals(bytes), "not in its one encoding");
-  const judge_ = new Judge(evidence),
-    found = judge_.judge(),
+  const judging = new Judge(evidence),
+    found = judging.judge(),
     convicts = found.convicted.length > 0 && found.unproven.length === 0 && found.unchecked.length === 0;
   if (evidence.parties.length + evidence.again.length < 2) found.verdict = "undecided"; // one claim, which nobody contradicts
-  return { found, convicts, parties: judge_.parties, comparison: evidence.comparison === 1, status: convicts ? 0 : found.verdict === "undecided" ? 3 : 1 };
+  const status = convicts ? 0 : found.verdict === "undecided" ? 3 : 1;
+  return { found, convicts, parties: judging.parties, comparison: evidence.comparison === 1, status };
 }

@@ -9,7 +9,6 @@ import {
   leafHash,
   leavesOf,
   need,
-  nodeHash,
   nodesOfStep,
   ops,
   range,
@@ -139,9 +138,11 @@ export class Law {
     ]);
   }
 
-  // Leaves [begin, end) of a tree from a side's answer to the question about the spans asked for, proven against its root. What both agree on, side 0 has to show.
+  // Leaves [begin, end) of a tree from a side's answer to the question about the spans asked for, proven against its root. What both agree on,
+  // side 0 has to show.
   leaves(side, tree, size, root, begin, end, read = (data) => data, asked = [{ begin, end }]) {
-    const same = (spans) => spans.length === asked.length && spans.every((span, i) => span.begin === asked[i].begin && span.end === asked[i].end);
+    const is = (a, b) => a.begin === b.begin && a.end === b.end,
+      same = (spans) => spans.length === asked.length && spans.every((span, i) => is(span, asked[i]));
     const statement = this.find(side, 3, tree, ({ spans }) => same(spans));
     const proven = decoded(() => {
       const r = new Reader(statement.body, "leaves");
@@ -543,9 +544,9 @@ export class Law {
       { step, node, index, leaf },
     );
     const type = this.types(node)[index],
-      size_ = type.dtype === 4 || type.dtype === 5 ? 8 : 4,
-      place = Math.floor(range(4096).find((i) => told[0][i] !== told[1][i]) / size_),
-      element = (4096 * leaf) / size_ + place;
+      width = type.dtype === 4 || type.dtype === 5 ? 8 : 4,
+      place = Math.floor(range(4096).find((i) => told[0][i] !== told[1][i]) / width),
+      element = (4096 * leaf) / width + place;
     if (this.job.precision !== "fp32" && type.dtype === 1) throw new Unchecked("an element of an fp64-rounded job");
     const { said, right } = decide(
       this,
@@ -554,7 +555,7 @@ export class Law {
       records[0].inputs,
       index,
       element,
-      told.map((bytes) => bytes.subarray(size_ * place, size_ * (place + 1))),
+      told.map((bytes) => bytes.subarray(width * place, width * (place + 1))),
     );
     this.judge(
       "output",

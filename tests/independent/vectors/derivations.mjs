@@ -19,7 +19,8 @@ export function checkDerivations(vectors, differs) {
   let count = 0;
   for (const entry of vectors) {
     const { op: name, output, element, needs, derivation, inputs: many } = entry,
-      check = (what, found, wanted) => (++count, found === wanted || differs(`${name} output ${output} element ${element}: ${what}: ${wanted}`, found)),
+      place = `${name} output ${output} element ${element}`,
+      check = (what, found, wanted) => (++count, found === wanted || differs(`${place}: ${what}: ${wanted}`, found)),
       inputs = many
         ? [...Array(many).keys()].map((k) => ({ ...entry.in[0], stream: (entry.in[0].stream + Math.imul(k, 0x9e3779b9)) >>> 0 }))
         : entry.in,
