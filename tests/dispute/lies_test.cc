@@ -2,11 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <random>
 #include <set>
 
+#include "assay/base/file.h"
 #include "assay/dispute/examination.h"
 #include "jobs_for_test.h"
 #include "kept_evidence.h"
@@ -118,6 +121,28 @@ TEST_F(Disputes, ForgedStart) {
   EXPECT_EQ(finding.leaf, 1u);
 }
 
+TEST_F(Disputes, ForgedStartOfNormalValues) {
+  Prepare(Gpt2Job());
+  const auto& specs = honest_->terms().program().state;
+  const auto normal = std::ranges::find(specs, InitKind::kNormal, [](const StateSpec& spec) { return spec.init.kind; });
+  ASSERT_NE(normal, specs.end());
+  const auto tensor = static_cast<std::size_t>(normal - specs.begin());
+  const Finding finding = Against({.start = [&](State& state) { state[tensor].mutable_bytes()[22] ^= 1; }});
+  EXPECT_EQ(finding.cause, Cause::kStart) << finding.reason;
+  EXPECT_EQ(finding.index, tensor);
+}
+
+TEST_F(Disputes, WrongLearningRateOfEverySchedule) {
+  for (const char* schedule : {"warmup_cosine\"\nlength = 9\nmin_lr = 1e-5\nwarmup = 1", "step\"\nevery = 2\ngamma = 0.3"}) {
+    Prepare(MlpJob(6, 2) + fmt::format("[schedule]\nkind = \"{}\n", schedule));
+    const Finding finding = Against({.plan = [](std::int64_t step, StepPlan& plan) {
+      if (step == 4) plan.lr = std::nextafter(plan.lr, 1.0f);
+    }});
+    EXPECT_EQ(finding.cause, Cause::kInput) << finding.reason;
+    EXPECT_EQ(finding.step, 4);
+  }
+}
+
 TEST_F(Disputes, WrongLearningRate) {
   for (const std::int64_t microbatches : {1, 3}) {
     Prepare(MlpJob(6, 2, microbatches));
@@ -162,6 +187,35 @@ TEST_F(Disputes, PoisonedBatchAdmitted) {
     EXPECT_EQ(finding.cause, Cause::kBatch) << finding.reason;
     EXPECT_EQ(finding.step, 2);
   }
+}
+
+// Generated images, and records of CIFAR-10 that are cropped and mirrored.
+TEST_F(Disputes, PoisonedImages) {
+  const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "records.bin";
+  Bytes records;
+  for (std::size_t i = 0; i < 40 * std::size_t{3073}; ++i) {
+    records.push_back(static_cast<std::uint8_t>(i % 3073 == 0 ? i / 3073 % 10 : i * i % 251));
+  }
+  ASSERT_TRUE(WriteFileAtomic(file.string(), records));
+  const std::string cifar = fmt::format(
+      "steps = 1\nseed = 11\n[commit]\nevery = 1\n[model]\nkind = \"resnet\"\nwidth = 2\n[data]\nkind = \"cifar10\"\npath = "
+      "\"{}\"\n"
+      "[batch]\nmicrobatch = 3\nmicrobatches = 2\n",
+      file.string());
+  for (const std::string& job : {ResNetJob(), cifar}) {
+    Prepare(job);
+    for (const std::size_t field : {std::size_t{0}, std::size_t{1}}) {
+      const Finding finding = Against({.batch =
+                                           [&](std::int64_t, std::int64_t, std::span<Tensor> fields) {
+                                             const auto bytes = fields[field].mutable_bytes();
+                                             bytes[bytes.size() - 4] ^= 1;
+                                           },
+                                       .admits_batches = true});
+      EXPECT_EQ(finding.cause, Cause::kBatch) << finding.reason;
+      EXPECT_EQ(finding.index, field);
+    }
+  }
+  std::filesystem::remove(file);
 }
 
 TEST_F(Disputes, OtherSamples) {
