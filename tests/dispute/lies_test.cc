@@ -1,5 +1,6 @@
 // Every sort of lie, told by a trainer who stands by it, against an honest trainer: the liar alone is found guilty, where it lied.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -191,7 +192,7 @@ TEST_F(Disputes, PoisonedBatchAdmitted) {
 
 // Generated images, and records of CIFAR-10 that are cropped and mirrored.
 TEST_F(Disputes, PoisonedImages) {
-  const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "records.bin";
+  const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / fmt::format("records-{}.bin", getpid());
   Bytes records;
   for (std::size_t i = 0; i < 40 * std::size_t{3073}; ++i) {
     records.push_back(static_cast<std::uint8_t>(i % 3073 == 0 ? i / 3073 % 10 : i * i % 251));
