@@ -3,7 +3,7 @@
 JOBS ?= $(shell nproc)
 BUILD = cmake --build --preset $(1) --parallel $(JOBS)
 
-.PHONY: help demo build test test-exhaustive bench format tidy clean
+.PHONY: help demo build test test-exhaustive bench docs format tidy clean
 .DEFAULT_GOAL := help
 
 help:
@@ -12,6 +12,7 @@ help:
 	@echo 'make test-exhaustive  elementary functions over all 2^32 inputs (hours)'
 	@echo 'make bench            speed against oneDNN, OpenBLAS, OpenSSL and PyTorch; writes build/bench.json'
 	@echo 'make build            build/release/assay and its tests'
+	@echo 'make docs             tables in docs/ and docs/vectors/, written anew from the code'
 	@echo 'make format tidy      clang-format everything; clang-tidy on changed files'
 	@echo 'make clean            remove build/'
 
@@ -38,6 +39,12 @@ bench:
 	@cmake --preset bench --log-level=WARNING >/dev/null
 	@$(call BUILD,bench)
 	@bench/run.py
+
+docs:
+	@scripts/bootstrap.sh build
+	@cmake --preset release --log-level=WARNING >/dev/null
+	@$(call BUILD,release) --target write_docs
+	@build/release/tests/docs/write_docs write .
 
 format:
 	@git ls-files '*.cc' '*.h' '*.inc' | xargs clang-format-19 -i

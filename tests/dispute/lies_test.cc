@@ -1,11 +1,19 @@
 // Every sort of lie, told by a trainer who stands by it, against an honest trainer: the liar alone is found guilty, where it lied.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <filesystem>
+#include <map>
 #include <random>
 #include <set>
 
+#include "assay/base/file.h"
+#include "assay/dispute/examination.h"
 #include "jobs_for_test.h"
+#include "kept_evidence.h"
 #include "play.h"
 
 namespace assay::dispute {
@@ -26,13 +34,34 @@ Claim ClaimOf(const Account& account) {
   return *claim;
 }
 
+// Plays a trial; its evidence, signed by both, must lead to the same finding again.
+Played Tried(MemoryRun& a, const SigningKey& key_a, MemoryRun& b, const SigningKey& key_b) {
+  Witness witnesses[] = {{.job = &a.job(), .program = &a.program(), .receipt = &a.receipt(), .key = &key_a},
+                         {.job = &b.job(), .program = &b.program(), .receipt = &b.receipt(), .key = &key_b}};
+  const auto say = [](MemoryRun& run, Witness& witness) {
+    return [&](const Question& question) {
+      Result<Bytes> body = run.Answer(question);
+      if (body) witness.said.emplace_back(question, *body);
+      return body;
+    };
+  };
+  Played played = Play(a.terms(), ClaimOf(a), ClaimOf(b), say(a, witnesses[0]), say(b, witnesses[1]));
+  const auto fits = [](const auto& said) { return said.second.size() < kMaxBodyBytes; };  // others are dropped unread
+  const Finding* finding = played.finding();
+  if (finding != nullptr && std::ranges::all_of(witnesses[0].said, fits) && std::ranges::all_of(witnesses[1].said, fits)) {
+    const Evidence evidence = EvidenceOfTrial(witnesses[0], witnesses[1], *finding);
+    const Result<Judgement> judgement = Judge(evidence);
+    EXPECT_TRUE(judgement && judgement->convicts) << (judgement ? finding->reason : judgement.error().message);
+    KeepEvidence(evidence);
+  }
+  return played;
+}
+
 // The liar is tried on both sides of the table; what is found must be the same.
 Finding Convicts(MemoryRun& honest, MemoryRun& liar) {
-  const auto say = [](MemoryRun& run) { return [&run](const Question& question) { return run.Answer(question); }; };
-  const Claim good = ClaimOf(honest), bad = ClaimOf(liar);
-  EXPECT_TRUE(CheckClaim(good, honest.terms()));
-  const Played first = Play(honest.terms(), good, bad, say(honest), say(liar));
-  const Played second = Play(honest.terms(), bad, good, say(liar), say(honest));
+  EXPECT_TRUE(CheckClaim(ClaimOf(honest), honest.terms()));
+  const Played first = Tried(honest, HonestKey(), liar, LiarKey());
+  const Played second = Tried(liar, LiarKey(), honest, HonestKey());
   for (const Played* played : {&first, &second}) {
     const Finding* finding = played->finding();
     const bool swapped = played == &second;
@@ -93,6 +122,28 @@ TEST_F(Disputes, ForgedStart) {
   EXPECT_EQ(finding.leaf, 1u);
 }
 
+TEST_F(Disputes, ForgedStartOfNormalValues) {
+  Prepare(Gpt2Job());
+  const auto& specs = honest_->terms().program().state;
+  const auto normal = std::ranges::find(specs, InitKind::kNormal, [](const StateSpec& spec) { return spec.init.kind; });
+  ASSERT_NE(normal, specs.end());
+  const auto tensor = static_cast<std::size_t>(normal - specs.begin());
+  const Finding finding = Against({.start = [&](State& state) { state[tensor].mutable_bytes()[22] ^= 1; }});
+  EXPECT_EQ(finding.cause, Cause::kStart) << finding.reason;
+  EXPECT_EQ(finding.index, tensor);
+}
+
+TEST_F(Disputes, WrongLearningRateOfEverySchedule) {
+  for (const char* schedule : {"warmup_cosine\"\nlength = 9\nmin_lr = 1e-5\nwarmup = 1", "step\"\nevery = 2\ngamma = 0.3"}) {
+    Prepare(MlpJob(6, 2) + fmt::format("[schedule]\nkind = \"{}\n", schedule));
+    const Finding finding = Against({.plan = [](std::int64_t step, StepPlan& plan) {
+      if (step == 4) plan.lr = std::nextafter(plan.lr, 1.0f);
+    }});
+    EXPECT_EQ(finding.cause, Cause::kInput) << finding.reason;
+    EXPECT_EQ(finding.step, 4);
+  }
+}
+
 TEST_F(Disputes, WrongLearningRate) {
   for (const std::int64_t microbatches : {1, 3}) {
     Prepare(MlpJob(6, 2, microbatches));
@@ -137,6 +188,35 @@ TEST_F(Disputes, PoisonedBatchAdmitted) {
     EXPECT_EQ(finding.cause, Cause::kBatch) << finding.reason;
     EXPECT_EQ(finding.step, 2);
   }
+}
+
+// Generated images, and records of CIFAR-10 that are cropped and mirrored.
+TEST_F(Disputes, PoisonedImages) {
+  const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / fmt::format("records-{}.bin", getpid());
+  Bytes records;
+  for (std::size_t i = 0; i < 40 * std::size_t{3073}; ++i) {
+    records.push_back(static_cast<std::uint8_t>(i % 3073 == 0 ? i / 3073 % 10 : i * i % 251));
+  }
+  ASSERT_TRUE(WriteFileAtomic(file.string(), records));
+  const std::string cifar = fmt::format(
+      "steps = 1\nseed = 11\n[commit]\nevery = 1\n[model]\nkind = \"resnet\"\nwidth = 2\n[data]\nkind = \"cifar10\"\npath = "
+      "\"{}\"\n"
+      "[batch]\nmicrobatch = 3\nmicrobatches = 2\n",
+      file.string());
+  for (const std::string& job : {ResNetJob(), cifar}) {
+    Prepare(job);
+    for (const std::size_t field : {std::size_t{0}, std::size_t{1}}) {
+      const Finding finding = Against({.batch =
+                                           [&](std::int64_t, std::int64_t, std::span<Tensor> fields) {
+                                             const auto bytes = fields[field].mutable_bytes();
+                                             bytes[bytes.size() - 4] ^= 1;
+                                           },
+                                       .admits_batches = true});
+      EXPECT_EQ(finding.cause, Cause::kBatch) << finding.reason;
+      EXPECT_EQ(finding.index, field);
+    }
+  }
+  std::filesystem::remove(file);
 }
 
 TEST_F(Disputes, OtherSamples) {
@@ -243,6 +323,32 @@ TEST_F(Disputes, OneFalseElementOfEveryOp) {
     }
   }
   EXPECT_GE(ops.size(), 40u) << fmt::format("{}", fmt::join(ops, " "));
+}
+
+// Elements that depend on more blocks of the inputs than are opened: the parts of how they come about are told, and one of them decides.
+TEST_F(Disputes, OneFalseElementThatManyBlocksDecide) {
+  Prepare(
+      "steps = 1\nseed = 3\n[commit]\nevery = 1\n[model]\nkind = \"mlp\"\nhidden = [1100]\n[data]\nkind = \"features\"\n"
+      "features = 600\nclasses = 3\nsamples = 64\n[batch]\nmicrobatch = 40\n[optimizer]\nclip_norm = 1.0\n");
+  const StepNodes& nodes = honest_->terms().nodes();
+  std::map<std::string_view, int> tried;
+  for (std::size_t n = 0; n < nodes.size(); ++n) {
+    const OpInstance op = nodes.Instance(n);
+    const std::int64_t element = op.out[0].elements() / 2;
+    const std::vector<InputRange> needs = op.def->dependencies(op, 0, {element, element + 1});
+    if (ref::LeavesOf(op, needs).size() <= kDirectLeaves) continue;
+    const Finding finding = Against({.node =
+                                         [&](std::int64_t, std::size_t node, std::span<const std::span<std::uint8_t>> outputs) {
+                                           if (node == n) outputs[0][static_cast<std::size_t>(element) * 4] ^= 1;
+                                         },
+                                     .after = [](std::int64_t, State& state) { state[0].mutable_bytes()[0] ^= 1; }});
+    EXPECT_EQ(finding.cause, Cause::kOutput) << finding.reason;
+    EXPECT_EQ(finding.node, n) << op.def->name;
+    EXPECT_EQ(finding.element, element) << op.def->name;
+    ++tried[op.def->name];
+  }
+  EXPECT_GE(tried["matmul"], 2);
+  EXPECT_GE(tried["sum_squares"], 1);
 }
 
 TEST_F(Disputes, LiesInAnswers) {

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "jobs_for_test.h"
+#include "kept_evidence.h"
 
 namespace assay::dispute {
 namespace {
@@ -96,6 +97,7 @@ Evidence RealStage::EvidenceOf(const LawOptions& options, const std::vector<std:
 }
 
 Result<Judgement> RealStage::Judged(const Evidence& evidence) const {
+  KeepEvidence(evidence);
   const bool same = evidence.job == terms_->job_bytes() && evidence.program == terms_->program_bytes();
   if (!same || ++judged_ % kWholeJudgement == 0) return Judge(evidence);
   std::vector<Claim> claims, others;

@@ -2,7 +2,7 @@
 # `assay judge`, and what one refuses the other does not believe.
 . "$(dirname "$0")/../e2e/lib.sh"
 cheat=$2 node=$3
-judge() { "$node" tests/independent/judge/judge.mjs "$1" >"$work/theirs" 2>"$work/err"; }
+judge() { "$node" tests/independent/judge.mjs "$1" >"$work/theirs" 2>"$work/err"; }
 # agrees WHAT FILE: both come to the same.
 agrees() {
   local mine theirs
@@ -14,6 +14,7 @@ agrees() {
   [ $mine -eq 2 ] && return
   [ "$(field verdict <"$work/mine")" = "$(field verdict <"$work/theirs")" ] || fail "$1: $(cat "$work/mine" "$work/theirs")"
   [ "$(field job_id <"$work/mine")" = "$(field job_id <"$work/theirs")" ] || fail "$1: $(cat "$work/mine" "$work/theirs")"
+  grep -q '"unchecked":\[\]' "$work/theirs" || fail "$1: the other judge leaves something unchecked: $(cat "$work/theirs")"
 }
 agrees "kept evidence" tests/golden/dispute.evidence
 
@@ -25,7 +26,7 @@ for name in flipped-bit wrong-learning-rate flipped-labels rewritten-log replace
   "$assay" dispute "$work/$name" "$work/honest" --key "$work/liar.key" --key "$work/honest.key" --evidence "$work/evidence" --quiet >"$work/out" 2>"$work/err" ||
     fail "dispute $name: $(cat "$work/out" "$work/err")"
   agrees "$name" "$work/evidence"
-  grep -q '"convicted":\[0\]' "$work/theirs" || fail "$name: the other judge does not convict the liar: $(cat "$work/theirs")"
+  grep -q '"convicted":\[{"label":"a"' "$work/theirs" || fail "$name: the other judge does not convict the liar: $(cat "$work/theirs")"
 done
 size=$(stat -c %s "$work/evidence")
 for part in 1 3 5 7 9 11 13 15; do

@@ -18,10 +18,6 @@ std::uint32_t Fnv(std::uint32_t hash, std::string_view text) {
   return hash;
 }
 
-std::uint32_t StreamOf(const OpDef& def, const OpCase& c, std::size_t input) {
-  return Fnv(Fnv(Fnv(2166136261u, def.name), "/"), c.name) + static_cast<std::uint32_t>(input) * 0x9e3779b9u;
-}
-
 float Uniform(std::uint32_t draw) { return static_cast<float>(draw >> 8) * 0x1p-24f; }
 
 float SpecialDraw(std::uint32_t stream, std::uint32_t i) {
@@ -111,6 +107,10 @@ void FillTensor(Tensor& tensor, const OpCase& c, Fill fill, std::uint32_t stream
 }
 
 }  // namespace
+
+std::uint32_t StreamOf(const OpDef& def, const OpCase& c, std::size_t input) {
+  return Fnv(Fnv(Fnv(2166136261u, def.name), "/"), c.name) + static_cast<std::uint32_t>(input) * 0x9e3779b9u;
+}
 
 std::uint32_t Draw(std::uint32_t stream, std::uint32_t i) { return Philox(kKey, {i / 4, stream, 0, 0})[i % 4]; }
 

@@ -1,5 +1,5 @@
 // Hashes, encodings, the job, the program and its numbers: from docs/formats/{state,program}.md, docs/JOBS.md and docs/NUMERICS.md. Used by
-// judge.mjs and law.mjs. The wire ids and attribute schemas of the ops stand in no page; they are those of src/assay/ops.
+// judge.mjs and law.mjs.
 import crypto from "node:crypto";
 
 export class Failure extends Error {}
@@ -108,7 +108,11 @@ export function openJob(bytes) {
     if (name === "steps") stepsAt = reader.at;
     const table = () => range(reader.u64()).map(() => [reader.string(), reader.f32()]);
     const integers = () => range(reader.u64()).map(() => reader.u64());
-    const read = [() => reader.u64(), () => reader.f32(), () => reader.flag(), () => reader.string(), integers, table][type - 1];
+    const integer = () => {
+      const value = reader.take(8).readBigInt64LE();
+      return Number.isSafeInteger(Number(value)) ? Number(value) : value;
+    };
+    const read = [integer, () => reader.f32(), () => reader.flag(), () => reader.string(), integers, table][type - 1];
     need(read && !(name in fields), `job: field ${name}`);
     fields[name] = read();
   }
@@ -234,7 +238,7 @@ export function nodesOfStep({ microbatches: count, micro, update }) {
     return Object.fromEntries(graph.outputs.map(({ name, value }) => [name, values[value]]));
   };
   const add = (op, attributes, inputs) => ({
-    node: nodes.push({ op, version: 1, attributes, values: [], inputs }) - 1,
+    node: nodes.push({ op, version: 1, attributes, values: attributes.length > 0 ? [attributes.readFloatLE()] : [], inputs }) - 1,
     output: 0,
   });
   const names = micro.outputs.map(({ name }) => name);
@@ -251,35 +255,6 @@ export function nodesOfStep({ microbatches: count, micro, update }) {
   const written = append(update, (name, type) => (name.startsWith("reduced/") ? reduced[name.slice(8)] : { name, type }));
   return { nodes, loss: reduced.loss, written };
 }
-
-// Numbers (NUMERICS.md, sections 1 and 4).
-export function fma(a, b, c) {
-  const product = a * b,
-    sum = product + c,
-    part = sum - product,
-    error = product - (sum - part) + (c - part);
-  if (!Number.isFinite(sum) || error === 0) return Math.fround(sum);
-  const bits = Buffer.alloc(8); // rounded to odd, so that rounding once more is harmless
-  bits.writeDoubleLE(sum);
-  const word = bits.readBigInt64LE();
-  if (word % 2n === 0n) bits.writeBigInt64LE(word + (error > 0 === sum > 0 ? 1n : -1n));
-  return Math.fround(bits.readDoubleLE());
-}
-export function philox(seed, block, stream, step, micro) {
-  let [k0, k1] = [Number(seed % 2 ** 32) >>> 0, Math.floor(Number(seed) / 2 ** 32) >>> 0],
-    c = [block, stream, step, micro].map((x) => x >>> 0);
-  for (let round = 0; round < 10; ++round) {
-    const p = 0xd2511f53n * BigInt(c[0]),
-      q = 0xcd9e8d57n * BigInt(c[2]),
-      high = (x) => Number(x >> 32n),
-      low = (x) => Number(x & 0xffffffffn);
-    c = [(high(q) ^ c[1] ^ k0) >>> 0, low(q), (high(p) ^ c[3] ^ k1) >>> 0, low(p)];
-    [k0, k1] = [(k0 + 0x9e3779b9) >>> 0, (k1 + 0xbb67ae85) >>> 0];
-  }
-  return c;
-}
-export const draw = (seed, element, stream, step, micro) =>
-  philox(seed, Math.floor(element / 4), stream, step, micro)[element % 4];
 
 // What is read, or nothing where it is not of its form.
 export const decoded = (decode) => {

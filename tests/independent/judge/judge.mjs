@@ -1,17 +1,11 @@
-#!/usr/bin/env node
 // Judges the evidence of a dispute with nothing but Node's standard library. Written from docs/formats/{dispute,evidence,receipt,log,state,
 // data,program}.md, docs/JOBS.md and docs/NUMERICS.md: it shares no code with Assay, so where both agree, the pages say enough and mean
-// what they say. formats.mjs has hashes, the job and the program, law.mjs the law.
-//
-//   node judge.mjs EVIDENCE     prints one line of JSON: verdict; who is convicted, misled, silent, charged without a signature (unproven),
-//                               standing, by their numbers; the charges; what could not be checked
+// what they say. formats.mjs has hashes, the job and the program, law.mjs the law, element.mjs and samples.mjs what is computed anew.
 //
 // Checked: the one encoding; job, program and receipts; every signature; every proof on which a charge rests; the law down to the disputed
-// element; who falls by each charge, guests too; the verdict. Computed anew: learning rates, step numbers, keys of draws, drawn weights
-// (uniform), samples (tokens, generated vectors), elements of matmul, add, sub, mul, scale and relu. Anything else (normal weights, cos, pow,
-// other ops, derivations, elements and logs of rounded jobs) is listed as unchecked: nobody falls by it. Exit status as that of `assay judge`.
-import fs from "node:fs";
-import process from "node:process";
+// element; who falls by each charge, guests too; the verdict. Computed anew: learning rates, step numbers, keys of draws, drawn weights,
+// samples, elements of all ops and values of their derivations. What is not (elements and logs of rounded jobs, starting values from a
+// file) is listed as unchecked: nobody falls by it.
 import {
   ascending,
   blob,
@@ -29,7 +23,8 @@ import {
   u32,
   u64,
 } from "./formats.mjs";
-import { causes, Found, Law, Missing, openQuestion, Unchecked } from "./law.mjs";
+import { causes, Law, openQuestion } from "./law.mjs";
+import { Found, Missing, Unchecked } from "./outcomes.mjs";
 
 // The evidence (evidence.md) and its one encoding.
 const fieldsOfFinding = ["step", "node", "index", "leaf", "element"];
@@ -179,7 +174,7 @@ function openReceipt(text, job, what) {
       steps: job.steps,
       commit_every: job.every,
       snapshot_every: p.snapshot_every,
-      log: { origin: `${name}/${job.id}`, size: job.entries, root: claim.log },
+      log: { origin: String(p.log.origin), size: job.entries, root: claim.log },
       initial_state_root: claim.initial,
       final_state_root: claim.final,
       loss_bits: p.loss_bits,
@@ -240,7 +235,6 @@ class Judge {
     }
     ascending(this.again.map(hashOf), "other receipts");
     const hashes = [...this.parties.map(({ receipt }) => receipt), ...this.again].map(hashOf).sort(Buffer.compare);
-    ascending(hashes, "receipts");
     this.id = sha256(
       string(this.comparison ? "assay/comparison/2" : "assay/dispute/2"),
       Buffer.from(this.law.id, "hex"),
@@ -357,7 +351,7 @@ class Judge {
     const law = new Law(this.law, this.graphs, [], [[{ question, body }]]);
     let outcome;
     try {
-      law.leaves(0, tree, this.law.entries, Buffer.from(this.parties[party].log, "hex"), spans[0].begin, spans[0].end);
+      law.leaves(0, tree, this.law.entries, Buffer.from(this.parties[party].log, "hex"), 0, this.law.entries, undefined, spans);
     } catch (thrown) {
       outcome = thrown;
     }
@@ -390,13 +384,20 @@ class Judge {
       unchecked = [],
       used = new Set(),
       proven = ({ party }) => !this.parties[party].unsigned;
+    const immune = new Set(), // charged with what cannot be checked: nobody of them falls by a later charge
+      open = ({ party }) => !fallen.has(party) && !immune.has(party),
+      unsettled = [];
     this.charges.forEach((charge, i) => {
-      const { fallen: who = [], unchecked: why } = this.weigh(charge);
-      need(why || who.some(({ party }) => !fallen.has(party)), `charge ${i}: brings down nobody`);
-      if (why) unchecked.push(why);
-      for (const { party, how } of who)
-        if (!fallen.has(party))
-          fallen.set(party, how === "convicted" && !proven({ party }) && charge.kind !== 4 ? "referee's word" : how);
+      const { fallen: who = [], unchecked: why } = this.weigh(charge),
+        named = why ? charge.falls.map((party) => ({ party })) : who;
+      need(named.some(open), `charge ${i}: brings down nobody`);
+      if (why) {
+        unchecked.push(why);
+        unsettled.push(i);
+        charge.falls.filter((party) => !fallen.has(party)).forEach((party) => immune.add(party));
+      }
+      for (const { party, how } of who.filter(open))
+        fallen.set(party, how === "convicted" && !proven({ party }) && charge.kind !== 4 ? "referee's word" : how);
       for (const place of [charge.sides ?? [], charge.shared ?? [], charge.statement ?? [], charge.statements ?? []].flat(2))
         used.add(place);
     });
@@ -404,15 +405,16 @@ class Judge {
     const standing = range(this.parties.length).filter((party) => !fallen.has(party)),
       left = new Set(standing.map((party) => this.parties[party].promise));
     const agree = new Set(this.parties.map(({ promise }) => promise)).size === 1;
-    const verdict = agree
-      ? "both"
-      : left.size === 0
+    const verdict =
+      left.size === 0
         ? "none"
         : left.size > 1
           ? "undecided"
-          : this.comparison
-            ? "ab"[standing[0]]
-            : String(this.parties[standing[0]].label);
+          : agree
+            ? "both"
+            : this.comparison
+              ? "ab"[standing[0]]
+              : String(this.parties[standing[0]].label);
     const named = (how) =>
       [...fallen]
         .filter(([, fell]) => fell === how)
@@ -426,28 +428,22 @@ class Judge {
       silent: named("silent"),
       unproven: named("referee's word"),
       standing: standing.map((party) => this.parties[party].label),
-      charges: this.charges.map(({ kind, finding }) => (finding ? { kind, ...finding, cause: causes[finding.cause] } : { kind })),
+      charges: this.charges.map(({ kind, finding }, i) =>
+        finding ? { kind, ...finding, cause: causes[finding.cause], ...(unsettled.includes(i) && { unchecked: true }) } : { kind },
+      ),
       unchecked,
     };
   }
 }
 
-function main(file) {
-  const bytes = fs.readFileSync(file),
-    evidence = openEvidence(bytes);
+// What `assay judge` makes of evidence: the judgement, and its exit status. A Failure: it is no valid evidence.
+export function judge(bytes) {
+  const evidence = openEvidence(bytes);
   need(encode(evidence).equals(bytes), "not in its one encoding");
-  const found = new Judge(evidence).judge(),
-    whole = found.unproven.length === 0 && found.unchecked.length === 0;
-  console.log(JSON.stringify(found));
-  return found.convicted.length > 0 && whole ? 0 : found.verdict === "undecided" ? 3 : 1;
+  const judging = new Judge(evidence),
+    found = judging.judge(),
+    convicts = found.convicted.length > 0 && found.unproven.length === 0 && found.unchecked.length === 0;
+  if (evidence.parties.length + evidence.again.length < 2) found.verdict = "undecided"; // one claim, which nobody contradicts
+  const status = convicts ? 0 : found.verdict === "undecided" ? 3 : 1;
+  return { found, convicts, parties: judging.parties, comparison: evidence.comparison === 1, status };
 }
-
-process.exitCode = (() => {
-  try {
-    return main(process.argv[2]);
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-    console.error(`${process.argv[2]}: ${error.message}`);
-    return 2;
-  }
-})();

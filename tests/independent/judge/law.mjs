@@ -2,19 +2,15 @@
 import {
   bytesOf,
   decoded,
-  draw,
   Failure,
   f32,
-  fma,
   fold,
   hex,
   leafHash,
   leavesOf,
   need,
-  nodeHash,
   nodesOfStep,
   ops,
-  philox,
   range,
   Reader,
   sha256,
@@ -23,6 +19,10 @@ import {
   u32,
   u64,
 } from "./formats.mjs";
+import { learningRate, start } from "../random.mjs";
+import { decide, typesOf } from "./element.mjs";
+import { Found, Missing, Unchecked } from "./outcomes.mjs";
+import { sampleField } from "./samples.mjs";
 
 // A question without the dispute's id (dispute.md, "Questions and answers").
 export function openQuestion(bytes) {
@@ -53,22 +53,6 @@ export function openQuestion(bytes) {
   return question;
 }
 
-// What the law ends with: a finding, a question that is still to be asked, or something that this judge cannot compute.
-export class Found {
-  constructor(finding, unproven = []) {
-    Object.assign(this, { finding, unproven });
-  }
-}
-export class Missing {
-  constructor(kind, tree) {
-    Object.assign(this, { kind, tree });
-  }
-}
-export class Unchecked {
-  constructor(why) {
-    this.why = why;
-  }
-}
 export const causes = [
   "receipt",
   "entry",
@@ -154,13 +138,15 @@ export class Law {
     ]);
   }
 
-  // Leaves [begin, end) of a tree from a side's answers, proven against its root. What both agree on, side 0 has to show.
-  leaves(side, tree, size, root, begin, end, read = (data) => data) {
-    const within = (span) => span.begin <= begin && end <= span.end;
-    const statement = this.find(side, 3, tree, ({ spans }) => spans.some(within));
+  // Leaves [begin, end) of a tree from a side's answer to the question about the spans asked for, proven against its root. What both agree on,
+  // side 0 has to show.
+  leaves(side, tree, size, root, begin, end, read = (data) => data, asked = [{ begin, end }]) {
+    const is = (a, b) => a.begin === b.begin && a.end === b.end,
+      same = (spans) => spans.length === asked.length && spans.every((span, i) => is(span, asked[i]));
+    const statement = this.find(side, 3, tree, ({ spans }) => same(spans));
     const proven = decoded(() => {
       const r = new Reader(statement.body, "leaves");
-      const opened = statement.question.spans.map((span) => {
+      const opened = asked.map((span) => {
         const data = range(span.end - span.begin).map(() => r.blob());
         const hash = fold(0, size, (b, e) =>
           e <= span.begin || b >= span.end ? r.take(32) : e - b === 1 ? leafHash(data[b - span.begin]) : undefined,
@@ -172,10 +158,17 @@ export class Law {
         return { span, data };
       });
       r.end();
-      const { span, data } = opened.find((one) => within(one.span));
-      return data.slice(begin - span.begin, end - span.begin).map(read);
+      return opened.flatMap(({ span, data }) => data.filter((_, i) => begin <= span.begin + i && span.begin + i < end)).map(read);
     });
     return proven ?? this.unproven(side, statement);
+  }
+  // Agreed leaves by their numbers, ascending; neighbours are asked for in one span.
+  open(tree, size, root, numbers) {
+    const spans = [];
+    for (const number of numbers)
+      if (spans.at(-1)?.end === number) ++spans.at(-1).end;
+      else spans.push({ begin: number, end: number + 1 });
+    return this.leaves(0, tree, size, root, numbers[0], numbers.at(-1) + 1, undefined, spans);
   }
   longest(tree, { begin, end }) {
     // at least 4 KiB; a true record of a node may be longer
@@ -238,19 +231,23 @@ export class Law {
       last = job.entries - 1,
       roots = claims.map(({ log }) => Buffer.from(log, "hex")),
       rounded = job.precision !== "fp32";
-    const open = (index) => {
-      const entries = this.both((side) => this.leaf(side, "1,0,0,0", job.entries, roots[side], index, decodeEntry));
+    const entries = (begin, end, asked) =>
+      this.both((side) => this.leaves(side, "1,0,0,0", job.entries, roots[side], begin, end, decodeEntry, asked));
+    const formed = (index, said) =>
       this.judge(
         "entry",
-        entries.map((entry) => this.entryRight(entry, index)),
+        said.map((entry) => this.entryRight(entry, index)),
         { step: job.stepOf(index) },
       );
-      return entries;
-    };
-    const [firsts, lasts] = [open(0), open(last)];
+    const asked = job.entries <= 2 ? [{ begin: 0, end: job.entries }] : [0, last].map((i) => ({ begin: i, end: i + 1 })),
+      ends = entries(0, job.entries, asked),
+      firsts = ends.map((opened) => opened[0]),
+      lasts = ends.map((opened) => opened.at(-1));
+    formed(0, firsts);
+    formed(last, lasts);
     this.judge(
       "receipt",
-      this.both(
+      [0, 1].map(
         (side) =>
           hex(firsts[side].state) === claims[side].initial &&
           hex(lasts[side].state) === claims[side].final &&
@@ -259,28 +256,39 @@ export class Law {
       {},
     );
     if (roots[0].equals(roots[1])) this.weights(lasts[0].state);
-    const differ = (at) => {
-      const [x, y] = open(at);
-      return !(x.state.equals(y.state) && x.batch.equals(y.batch) && x.loss === y.loss);
+    const differ = ([x, y]) => !(x.state.equals(y.state) && x.batch.equals(y.batch) && x.loss === y.loss),
+      alone = (at) => {
+        const opened = entries(at, at + 1).map(([entry]) => entry);
+        formed(at, opened);
+        return differ(opened);
+      };
+    // An entry and the one before it.
+    const open = (at) => {
+      const opened = entries(Math.max(0, at - 1), at + 1),
+        [befores, said] = [opened.map((list) => list[0]), opened.map((list) => list.at(-1))];
+      if (at > 0) formed(at - 1, befores);
+      formed(at, said);
+      if (at > 0)
+        this.judge(
+          "entry",
+          said.map(({ previous }, side) => previous.equals(befores[side].hash)),
+          { step: job.stepOf(at) },
+        );
+      return { befores, said };
     };
-    let index = this.descend("1,0,0,0", job.entries, roots);
-    if (rounded && !differ(index)) {
+    let index = this.descend("1,0,0,0", job.entries, roots),
+      { befores, said } = open(index);
+    if (index === 0) this.start(said.map(({ state }) => state));
+    if (rounded && !differ(said)) {
       // they differ in their roundings alone
-      if (!differ(last)) throw new Unchecked("runs that differ in their roundings alone");
+      if (!alone(last)) throw new Unchecked("runs that differ in their roundings alone");
       for (let low = index, high = last; (index = high), high - low > 1;) {
         const middle = Math.floor((low + high) / 2);
-        if (differ(middle)) high = middle;
+        if (alone(middle)) high = middle;
         else low = middle;
       }
+      ({ befores, said } = open(index));
     }
-    const said = open(index);
-    if (index === 0) this.start(said.map(({ state }) => state));
-    const befores = this.both((side) => this.leaf(side, "1,0,0,0", job.entries, roots[side], index - 1, decodeEntry));
-    this.judge(
-      "entry",
-      said.map(({ previous }, side) => previous.equals(befores[side].hash)),
-      { step: job.stepOf(index) },
-    );
     const first = job.stepOf(index - 1) + 1,
       count = job.stepOf(index) - first + 1,
       batches = said.map(({ batch }) => batch);
@@ -373,15 +381,16 @@ export class Law {
     const { index, tensors, type, size } = this.tensor("5,0,0,0", "assay/state/1", this.program.state, roots, "start", {
       step: 0,
     });
+    const fromFile = this.job.given && !/^(sgd|adam)\./.test(type.name);
+    if (fromFile) throw new Unchecked("starting values from a file of weights");
     const tree = `6,0,0,${index}`,
       leaf = this.descend(tree, size, tensors),
-      told = this.both((side) => this.leaf(side, tree, size, tensors[side], leaf));
-    if (this.job.given || type.kind === 1) throw new Unchecked("starting values from a file, or normal ones");
-    const first = 1024 * leaf,
-      drawn = (i) =>
-        Math.fround(Math.fround(2 * (draw(this.job.seed, i, 0x10000000 + index, 0, 0) >>> 8) * 2 ** -24 - 1) * type.value);
+      told = this.both((side) => this.leaf(side, tree, size, tensors[side], leaf)),
+      first = 1024 * leaf;
     const right = Buffer.concat(
-      range(Math.min(1024, bytesOf(type) / 4 - first)).map((i) => f32(type.kind === 0 ? type.value : drawn(first + i))),
+      range(Math.min(1024, bytesOf(type) / 4 - first)).map((i) =>
+        f32(start(BigInt(this.job.seed), index, type.kind, type.value, first + i)),
+      ),
     );
     this.judge(
       "start",
@@ -412,8 +421,8 @@ export class Law {
     const rowBytes = bytesOf(type) / type.shape[0],
       place = range(4096).find((i) => blocks[0][i] !== blocks[1][i]),
       row = Math.floor((4096 * leaf + place) / rowBytes);
-    const statement = this.find(0, 4, undefined, (q) => q.step === step && q.begin <= row && row < q.end);
-    const right = this.sample(statement, step, row, type); // bytes of that row
+    const statement = this.find(0, 4, undefined, (q) => q.step === step && q.begin === row && q.end === row + 1);
+    const right = sampleField(this, statement, step, row, type);
     const begin = Math.max(0, 4096 * leaf - row * rowBytes),
       at = Math.max(0, row * rowBytes - 4096 * leaf),
       part = right.subarray(begin, begin + 4096 - at);
@@ -423,103 +432,8 @@ export class Law {
       { step, index, leaf },
     );
   }
-  // Which of n samples is at a row of a step's batch of `count`.
-  drawn(n, step, row, count) {
-    const at = (step - 1) * count + row,
-      epoch = Math.floor(at / n),
-      w = Math.max(1, Math.ceil((n > 1 ? Math.floor(Math.log2(n - 1)) + 1 : 0) / 2));
-    let x = at % n;
-    do {
-      let [left, right] = [Math.floor(x / 2 ** w), x % 2 ** w];
-      for (let round = 0; round < 6; ++round)
-        [left, right] = [right, (left ^ (philox(this.job.seed, right, 0x20000000, epoch, round)[0] % 2 ** w)) >>> 0];
-      x = left * 2 ** w + right;
-    } while (x >= n);
-    return x;
-  }
-  tokens(statement, descriptor, count, step, row, name, shape) {
-    const { "data.stride": stride, "batch.sequence": sequence } = this.job.fields,
-      apart = stride === 0 ? sequence : stride;
-    const first = apart * this.drawn(Math.floor((count - sequence - 1) / apart) + 1, step, row, shape[0]),
-      begin = Math.floor((2 * first) / 4096);
-    const size = leavesOf(2 * count),
-      end = leavesOf(2 * (first + sequence + 1)),
-      r = new Reader(statement.body, "samples");
-    const bytes =
-      decoded(() => {
-        r.blob();
-        const root = r.take(32);
-        need(r.u32() === 1, "samples: runs");
-        const run = r.blob(),
-          hashes = r.list(() => r.take(32));
-        r.end();
-        const leaf = (i) => run.subarray(4096 * (i - begin), 4096 * (i - begin + 1));
-        need(
-          fold(0, size, (b, e) => (e <= begin || b >= end ? hashes.shift() : e - b === 1 ? leafHash(leaf(b)) : undefined)).equals(
-            root,
-          ),
-          "samples: root",
-        );
-        const array = tensorEntry("assay/array/1", { name: "tokens", dtype: 7, shape: [count] }, root);
-        need(hex(nodeHash(leafHash(descriptor), leafHash(array))) === this.job.data, "samples: another data root");
-        return run;
-      }) ?? this.unproven(0, statement, step);
-    return Buffer.concat(
-      range(sequence).map((i) => u32(bytes.readUInt16LE(2 * (first + i + (name === "targets" ? 1 : 0)) - 4096 * begin))),
-    );
-  }
-  // The field of the sample at a row of a step's batch: data.md, NUMERICS.md section 4.
-  sample(statement, step, row, { name, shape }) {
-    const descriptor = decoded(() => new Reader(statement.body, "samples").blob()) ?? this.unproven(0, statement, step),
-      r = new Reader(descriptor, "data");
-    const kind = r.string() === "assay/data/1" ? r.string() : "";
-    if (kind === "tokens") return this.tokens(statement, descriptor, r.u64(), step, row, name, shape);
-    if (kind !== "generated") throw new Unchecked(`samples of kind ${kind}`);
-    if (hex(leafHash(descriptor)) !== this.job.data) this.unproven(0, statement, step);
-    const [first, end, classes, image, , features] = range(6).map(() => r.u64()),
-      noise = r.f32(),
-      seed = r.u64(),
-      n = end - first;
-    if (image !== 0) throw new Unchecked("generated images");
-    const i = first + this.drawn(n, step, row, shape[0]),
-      u = (word) => (Math.floor(word / 2 ** 8) - 2 ** 23) * 2 ** -23;
-    if (name === "labels") return u32(i % classes);
-    return Buffer.concat(
-      range(features).map((j) =>
-        f32(
-          fma(
-            noise,
-            u(draw(seed, j, 0x50000001, i % 2 ** 32, Math.floor(i / 2 ** 32))),
-            u(draw(seed, j, 0x50000000, i % classes, 0)),
-          ),
-        ),
-      ),
-    );
-  }
-
-  // The types of a node's outputs, as far as this judge knows the op's rule.
   types(node) {
-    const { op, values, inputs } = this.step.nodes[node],
-      { name, outputs } = ops[op],
-      made = (dtype, shape) => ({ dtype, shape });
-    const input = (i) => inputs[i].type ?? this.types(inputs[i].node)?.[inputs[i].output];
-    const cache = (this.known ??= new Map()),
-      infer = () => {
-        if (["fill", "reshape", "broadcast_to"].includes(name)) return [made(1, values[0])];
-        if (name === "sum_squares" || name === "clip_scale") return range(outputs).map(() => made(1, []));
-        const x = input(0);
-        if (!x) return undefined;
-        if (name === "row_sum" || name === "row_max") return [made(1, x.shape.slice(0, values[0]))];
-        if (name === "col_sum") return [made(1, x.shape.slice(values[0]))];
-        if (name === "cross_entropy") return [made(1, x.shape.slice(0, -1)), made(1, x.shape.slice(0, -1))];
-        if (name === "matmul" && x.shape.length === 2 && input(1)?.shape.length === 2)
-          return [made(1, [x.shape[values[0] ? 1 : 0], input(1).shape[values[1] ? 0 : 1]])];
-        return op <= 9 || (op >= 16 && op <= 41) || op >= 160 || name === "cross_entropy_grad"
-          ? range(outputs).map(() => x)
-          : undefined;
-      };
-    if (!cache.has(node)) cache.set(node, infer());
-    return cache.get(node);
+    return typesOf(this, node);
   }
   // A node's record, or nothing where it is not the program's.
   record(bytes, node) {
@@ -539,12 +453,8 @@ export class Law {
     });
   }
   learningRate(at) {
-    const f = this.job.fields,
-      lr = f["schedule.lr"];
-    if (at < f["schedule.warmup"]) return Math.fround(lr * Math.fround((at + 1) / f["schedule.warmup"]));
-    if (f["schedule.kind"] === "warmup_cosine" && at >= f["schedule.length"]) return f["schedule.min_lr"];
-    if (f["schedule.kind"] !== "constant") throw new Unchecked("a schedule with cos or pow");
-    return lr;
+    const names = ["kind", "lr", "warmup", "min_lr", "length", "every", "gamma"];
+    return learningRate(Object.fromEntries(names.map((name) => [name, this.job.fields[`schedule.${name}`]])), at);
   }
 
   nodes({ step, state, after, batch }) {
@@ -633,48 +543,25 @@ export class Law {
       told.map((bytes) => bytes.length === Math.min(4096, outputs[0].bytes - 4096 * leaf)),
       { step, node, index, leaf },
     );
-    const word = range(1024).find((i) => told[0].readUInt32LE(4 * i) !== told[1].readUInt32LE(4 * i)),
-      element = 1024 * leaf + word;
-    if (this.job.precision !== "fp32") throw new Unchecked("an element of an fp64-rounded job");
-    const right = f32(this.element(step, node, records[0].inputs, element, outputs[0].bytes));
+    const type = this.types(node)[index],
+      width = type.dtype === 4 || type.dtype === 5 ? 8 : 4,
+      place = Math.floor(range(4096).find((i) => told[0][i] !== told[1][i]) / width),
+      element = (4096 * leaf) / width + place;
+    if (this.job.precision !== "fp32" && type.dtype === 1) throw new Unchecked("an element of an fp64-rounded job");
+    const { said, right } = decide(
+      this,
+      step,
+      node,
+      records[0].inputs,
+      index,
+      element,
+      told.map((bytes) => bytes.subarray(width * place, width * (place + 1))),
+    );
     this.judge(
       "output",
-      told.map((bytes) => bytes.subarray(4 * word, 4 * word + 4).equals(right)),
+      said.map((bytes) => bytes.equals(right)),
       { step, node, index, leaf, element },
     );
-  }
-  // An element of a node's output from its agreed inputs, of a few ops.
-  element(step, node, roots, element, outputBytes) {
-    const { op, values, inputs } = this.step.nodes[node],
-      { name } = ops[op];
-    const at = (input, i, bytes) =>
-      this.leaf(0, `9,${step},${node},${input}`, leavesOf(bytes), roots[input], Math.floor(i / 1024)).readFloatLE(4 * (i % 1024));
-    const simple = {
-      add: (a, b) => a + b,
-      sub: (a, b) => a - b,
-      mul: (a, b) => a * b,
-      scale: (a) => a * values[0],
-      relu: (a) => (a > 0 ? a : a === a ? 0 : NaN),
-    }[name];
-    if (simple) return Math.fround(simple(...inputs.map((_, input) => at(input, element, outputBytes))));
-    if (name !== "matmul" || !this.types(node)) throw new Unchecked(`an element of ${name}`);
-    const [x, y] = inputs.map((source) => source.type ?? this.types(source.node)[source.output]),
-      depth = x.shape[values[0] ? 0 : 1];
-    const columns = this.types(node)[0].shape[1],
-      [row, column] = [Math.floor(element / columns), element % columns];
-    let total;
-    for (let block = 0; block < depth; block += 256) {
-      let sum = 0;
-      for (let k = block; k < Math.min(block + 256, depth); ++k) {
-        const [a, b] = [
-          values[0] ? k * x.shape[1] + row : row * depth + k,
-          values[1] ? column * depth + k : k * columns + column,
-        ];
-        sum = fma(at(0, a, bytesOf(x)), at(1, b, bytesOf(y)), sum);
-      }
-      total = total === undefined ? sum : Math.fround(total + sum);
-    }
-    return total ?? 0;
   }
 
   result(step, state, after, agreed) {

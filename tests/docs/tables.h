@@ -1,0 +1,14 @@
+// Tables of the pages that exist in code: ops with their attributes, fields of a job's encoding.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace assay::docs {
+
+// The names of ops; with `attributes`, also of theirs.
+std::vector<std::string> OpNames(bool attributes);
+std::string OpsTable();        // docs/formats/ops.md
+std::string JobFieldsTable();  // docs/formats/job.md
+
+}  // namespace assay::docs

@@ -1,0 +1,11 @@
+# evidence.sh LIES_TEST SIMULATE ASSAY NODE: every evidence file that the tests of disputes write, the hostile ones of simulated disputes among them, is
+# judged alike by `assay judge` and by the judge that follows docs/ (judge.mjs).
+set -u
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/kept"
+export ASSAY_KEEP_EVIDENCE=$work/kept
+"$1" --gtest_brief=1 >"$work/out" 2>&1 || { cat "$work/out"; exit 1; }
+"$2" real 30 >"$work/out" 2>&1 || { cat "$work/out"; exit 1; }
+cp tests/golden/dispute.evidence "$work/kept/"
+"$4" tests/independent/agree.mjs "$3" "$work/kept"

@@ -1,0 +1,16 @@
+// What the law ends with: a finding, a question that is still to be asked, or something that this judge cannot compute.
+export class Found {
+  constructor(finding, unproven = []) {
+    Object.assign(this, { finding, unproven });
+  }
+}
+export class Missing {
+  constructor(kind, tree) {
+    Object.assign(this, { kind, tree });
+  }
+}
+export class Unchecked {
+  constructor(why) {
+    this.why = why;
+  }
+}
