@@ -1,29 +1,6 @@
 # `assay provide`, `dispute` and `judge` as people run them: an honest provider and cheats, over HTTP, on different kernels.
-. "$(dirname "$0")/../e2e/lib.sh"
-cheat=$2
-sed -e 's/^steps = .*/steps = 12/' -e 's/^every = .*/every = 2/' examples/mlp.toml >"$work/job.toml"
-printf '[snapshot]\nevery = 4\n' >>"$work/job.toml"
-for who in honest liar; do "$assay" keygen --out "$work/$who.key" --name "$who" >"$work/out" || fail "keygen"; done
-
-servers=
-stop() { [ -z "$servers" ] || kill $servers 2>/dev/null; wait 2>/dev/null; servers=; }
-trap 'stop; rm -rf "$scratch"' EXIT
-# serve NAME COMMAND...: starts a provider and leaves its address in $url.
-serve() {
-  local name=$1 try
-  shift
-  : >"$work/$name.address"
-  "$@" >"$work/$name.address" 2>"$work/$name.err" </dev/null &
-  servers="$servers $!"
-  for try in $(seq 200); do
-    url=$(sed -n 's/^listening on //p' "$work/$name.address")
-    [ -n "$url" ] && return
-    sleep 0.05
-  done
-  fail "$name does not listen: $(cat "$work/$name.err")"
-}
-last() { tail -n1 "$work/out"; }
-expect() { [ "$(last | field "$1")" = "$2" ] || fail "expected $1 $2: $(last) $(cat "$work/err")"; }
+. "$(dirname "$0")/lib.sh"
+keys honest liar
 
 ASSAY_KEY=$work/honest.key "$assay" train "$work/job.toml" --out "$work/honest" --quiet --simd ref >"$work/out" || fail "train"
 ASSAY_KEY=$work/honest.key serve honest "$assay" provide "$work/honest" --listen 127.0.0.1:0 --simd ref

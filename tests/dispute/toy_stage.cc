@@ -1,7 +1,6 @@
 #include "toy_stage.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 
 namespace assay::dispute {
@@ -31,18 +30,7 @@ std::shared_ptr<const Law> ToyStage::LawFor(const LawOptions& options) const { r
 Evidence ToyStage::EvidenceOf(const LawOptions& options, const std::vector<std::string>& receipts, const Record& record) const {
   std::vector<std::uint32_t> numbers(record.providers.size());
   std::iota(numbers.begin(), numbers.end(), 0u);
-  Evidence evidence = RenumberedEvidence(record, numbers);
-  evidence.referee = options.referee;
-  evidence.nonce = options.nonce;
-  std::map<Digest, std::string> others;
-  std::size_t place = 0;
-  for (std::size_t i = 0; i < receipts.size(); ++i) {
-    if (TakesPart(record.providers[i].standing)) evidence.parties[place++].receipt = receipts[i];
-    if (record.providers[i].standing == Standing::kRepeated) others.emplace(HashBytes(AsBytes(receipts[i])), receipts[i]);
-  }
-  for (const Evidence::Party& party : evidence.parties) others.erase(HashBytes(AsBytes(party.receipt)));
-  for (auto& [hash, receipt] : others) evidence.others.push_back(std::move(receipt));
-  return evidence;
+  return MakeEvidence(options, receipts, numbers, record);
 }
 
 Result<Judgement> ToyStage::Judged(const Evidence& evidence) const {

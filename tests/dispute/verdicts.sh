@@ -1,31 +1,9 @@
 # What verdicts say and whom they name, with real processes: nobody honest is convicted, no liar stands, a draw is no win.
-. "$(dirname "$0")/../e2e/lib.sh"
-cheat=$2 hostile=$3
-sed -e 's/^steps = .*/steps = 12/' -e 's/^every = .*/every = 2/' examples/mlp.toml >"$work/job.toml"
-printf '[snapshot]\nevery = 4\n' >>"$work/job.toml"
-for who in honest liar referee stranger; do "$assay" keygen --out "$work/$who.key" --name "$who" >"$work/out" || fail "keygen"; done
+. "$(dirname "$0")/lib.sh"
+hostile=$3
+keys honest liar referee stranger
 unset ASSAY_KEY
 
-servers=
-stop() { [ -z "$servers" ] || kill $servers 2>/dev/null; wait 2>/dev/null; servers=; }
-trap 'stop; rm -rf "$scratch"' EXIT
-# serve NAME COMMAND...: starts a provider and leaves its address in $url.
-serve() {
-  local name=$1 try
-  shift
-  : >"$work/$name.address"
-  "$@" >"$work/$name.address" 2>"$work/$name.err" </dev/null &
-  servers="$servers $!"
-  for try in $(seq 400); do
-    url=$(sed -n 's/^listening on //p' "$work/$name.address")
-    [ -n "$url" ] && return
-    sleep 0.05
-  done
-  fail "$name does not listen: $(cat "$work/$name.err")"
-}
-last() { tail -n1 "$work/out"; }
-has() { last | grep -Eq "$1" || fail "$what: expected /$1/: $(last) $(cat "$work/err")"; }
-has_not() { last | grep -Eq "$1" && fail "$what: did not expect /$1/: $(last)"; }
 # disputes WHAT STATUS VERDICT ARGS...: exit status and verdict of a dispute.
 disputes() {
   what=$1

@@ -1,33 +1,9 @@
 # Disputes between real processes while somebody means them no good: an honest provider that is held up, cut off or told to be busy still takes part, and two
 # liars with one claim do not win for lack of it.
-. "$(dirname "$0")/../e2e/lib.sh"
-cheat=$2 hostile=$3
-sed -e 's/^steps = .*/steps = 12/' -e 's/^every = .*/every = 2/' examples/mlp.toml >"$work/job.toml"
-printf '[snapshot]\nevery = 4\n' >>"$work/job.toml"
-for who in honest liar second; do "$assay" keygen --out "$work/$who.key" --name "$who" >"$work/out" || fail "keygen"; done
+. "$(dirname "$0")/lib.sh"
+hostile=$3
+keys honest liar second
 
-servers=
-stop() { [ -z "$servers" ] || kill $servers 2>/dev/null; wait 2>/dev/null; servers=; }
-trap 'stop; rm -rf "$scratch"' EXIT
-# start NAME PATTERN COMMAND...: starts a process, leaves its number in $pid, and what follows PATTERN on its first line in $said.
-start() {
-  local name=$1 pattern=$2 try
-  shift 2
-  : >"$work/$name.said"
-  "$@" >"$work/$name.said" 2>"$work/$name.err" </dev/null &
-  pid=$!
-  servers="$servers $pid"
-  for try in $(seq 400); do
-    said=$(sed -n "s/^$pattern//p" "$work/$name.said")
-    [ -n "$said" ] && return
-    sleep 0.05
-  done
-  fail "$name does not say '$pattern': $(cat "$work/$name.err")"
-}
-# serve NAME COMMAND...: its address is in $said.
-serve() { local name=$1; shift; start "$name" 'listening on ' "$@"; }
-last() { tail -n1 "$work/out"; }
-expect() { [ "$(last | field "$1")" = "$2" ] || fail "$what: expected $1 $2: $(last) $(cat "$work/err")"; }
 # try WHAT URL: two liars and the honest provider at that address; it must be the one that stands.
 try() {
   what=$1

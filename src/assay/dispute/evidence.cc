@@ -260,9 +260,15 @@ Evidence RenumberedEvidence(const Record& record, std::span<const std::uint32_t>
 
 Evidence MakeEvidence(const Terms& terms, const LawOptions& options, std::span<const std::string> receipts,
                       std::span<const std::uint32_t> numbers, const Record& record) {
-  Evidence evidence = RenumberedEvidence(record, numbers);
+  Evidence evidence = MakeEvidence(options, receipts, numbers, record);
   evidence.job = terms.job_bytes();
   evidence.program = terms.program_bytes();
+  return evidence;
+}
+
+Evidence MakeEvidence(const LawOptions& options, std::span<const std::string> receipts, std::span<const std::uint32_t> numbers,
+                      const Record& record) {
+  Evidence evidence = RenumberedEvidence(record, numbers);
   evidence.referee = options.referee;
   evidence.nonce = options.nonce;
   evidence.pair = options.pair;

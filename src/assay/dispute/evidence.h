@@ -44,6 +44,9 @@ struct Evidence {
 // Of those who took part: what they handed in, and what the referee called them. `receipts` and `numbers` by provider.
 Evidence MakeEvidence(const Terms& terms, const LawOptions& options, std::span<const std::string> receipts,
                       std::span<const std::uint32_t> numbers, const Record& record);
+// The same without job and program, for other laws.
+Evidence MakeEvidence(const LawOptions& options, std::span<const std::string> receipts, std::span<const std::uint32_t> numbers,
+                      const Record& record);
 // The same from claims whose receipts are no files; for other laws.
 Evidence RenumberedEvidence(const Record& record, std::span<const std::uint32_t> numbers);
 
