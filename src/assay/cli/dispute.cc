@@ -129,7 +129,7 @@ VerdictView Viewed(const DisputeOptions& options, const dispute::Arbitration& re
     for (const dispute::MatchRecord& match : result.record.matches) {
       if (match.drawn.empty()) continue;
       view.reason = match.drawn;
-      view.decided_by = match.decided_by;
+      if (!match.decided_by.empty()) view.decided_by = match.decided_by;
     }
     std::vector<std::string> labels;
     for (std::size_t i = 0; i < result.names.size(); ++i) labels.push_back(LabelOf(result, i));
@@ -151,7 +151,9 @@ std::string EvidenceText(const DisputeOptions& options, const dispute::Arbitrati
               ? "            will not convict anybody: answers of these runs were computed here and are not signed by their "
                 "owners.\n            Evidence that does comes from a dispute of providers: `assay provide RUN` by "
                 "each owner, or --key for each run\n"
-              : "            will not convict everybody named: that somebody is silent is the referee's word\n");
+              : fmt::format(
+                    "            will not convict {}: that somebody gave no answer is the referee's word, and no evidence\n",
+                    view.convicted.empty() ? "anybody" : "everybody named"));
 }
 
 void Print(const DisputeOptions& options, const dispute::Arbitration& result, const VerdictView& view) {

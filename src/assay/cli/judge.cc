@@ -32,6 +32,14 @@ Result<std::string> Mismatch(const JudgeOptions& options, const dispute::Judgeme
   return std::string();
 }
 
+// What the evidence is worth, in one sentence.
+std::string_view Weight(const VerdictView& view) {
+  if (view.proven) return "This evidence convicts whom it names.";
+  if (!view.accused.empty()) return "This evidence charges somebody whose guilt it does not show: the answers are not signed.";
+  if (!view.convicted.empty()) return "This evidence does not show the guilt of everybody whom it charges.";
+  return "This evidence convicts nobody.";
+}
+
 void Assume(const JudgeOptions& options, VerdictView& view) {
   if (options.job.empty()) view.assumed.push_back("that the job is the one that was asked for: --job JOB insists on it");
   if (options.signers.empty())
@@ -61,9 +69,7 @@ Result<int> RunJudge(const JudgeOptions& options) {
     fmt::print("{}\n", Dump(json));
   } else {
     fmt::print("{}", VerdictText(view));
-    fmt::print("{}\n", !mismatch.empty() ? "Not what was asked about: " + mismatch
-                       : convicts        ? "This evidence convicts whom it names."
-                                         : "This evidence convicts nobody.");
+    fmt::print("{}\n", mismatch.empty() ? Weight(view) : "Not what was asked about: " + mismatch);
     if (options.explain) fmt::print("\n{}", Explanation(view));
   }
   if (convicts) return kExitOk;

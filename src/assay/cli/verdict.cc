@@ -57,6 +57,20 @@ void AddLines(std::string& text, std::string_view heading, const std::vector<Nam
   }
 }
 
+// The verdict for whoever does not know the labels.
+std::string InWords(const VerdictView& view) {
+  if (view.verdict == "both") return " (all who take part agree)";
+  if (view.verdict == "none") return " (nobody stands)";
+  if (view.verdict == "undecided") return " (those who stand claim different things, and nothing here tells who is right)";
+  const auto right = std::ranges::find(view.standing, view.verdict, &NamedParty::label);
+  return right == view.standing.end() ? "" : fmt::format(" ({} stands)", right->name);
+}
+
+// Whether the guilty is guilty of contradicting itself, whatever the job says.
+bool IsAboutOwnWords(Cause cause) {
+  return cause == Cause::kReceipt || cause == Cause::kHistory || cause == Cause::kUnproven || cause == Cause::kWeights;
+}
+
 OrderedJson ToJson(const std::vector<NamedParty>& parties) {
   OrderedJson list = OrderedJson::array();
   for (const NamedParty& party : parties) {
@@ -84,6 +98,7 @@ std::string ReasonOf(const VerdictView& view, const dispute::Judgement& judgemen
 
 VerdictView ViewOf(const dispute::Judgement& judgement, bool pair, const std::vector<std::string>& names) {
   VerdictView view{.verdict = judgement.verdict, .job_id = judgement.job.hex(), .proven = judgement.convicts};
+  if (view.verdict == "undecided") view.decided_by = "an audit of each run that stands";
   std::vector<NamedParty> all;
   for (std::size_t i = 0; i < judgement.parties.size(); ++i) {
     const dispute::Judgement::Party& party = judgement.parties[i];
@@ -94,6 +109,7 @@ VerdictView ViewOf(const dispute::Judgement& judgement, bool pair, const std::ve
     if (dispute::IsGuilty(party.standing)) {
       (party.proven || !names.empty() ? view.convicted : view.accused).push_back(named);
     } else if (party.standing == dispute::Standing::kMisled) {
+      named.why = fmt::format("loses by a rounding log that it follows and did not write, and is not guilty: {}", named.why);
       view.misled.push_back(named);
     } else if (party.standing == dispute::Standing::kSilent) {
       view.absent.push_back(named);
@@ -127,6 +143,7 @@ VerdictView ViewOf(const dispute::Evidence& evidence, const dispute::Judgement& 
   if (evidence.parties.size() + evidence.others.size() < 2) {
     view.verdict = "undecided";
     view.reason = "it holds one claim alone, which nobody contradicts";
+    view.decided_by = "a second provider of this job, or an audit";
   }
   return view;
 }
@@ -138,10 +155,7 @@ bool Convicts(const dispute::Judgement& judgement, const VerifyKey& key) {
 }
 
 std::string VerdictText(const VerdictView& view) {
-  std::string text = fmt::format("verdict     {}{}\n", view.verdict,
-                                 view.verdict == "both"   ? " (all who take part agree)"
-                                 : view.verdict == "none" ? " (nobody stands)"
-                                                          : "");
+  std::string text = fmt::format("verdict     {}{}\n", view.verdict, InWords(view));
   text += fmt::format("reason      {}\n", view.reason);
   if (!view.decided_by.empty()) text += fmt::format("decided by  {}\n", view.decided_by);
   text += NextText(view.next);
@@ -199,9 +213,13 @@ std::string Explanation(const VerdictView& view) {
   for (const dispute::Party side : {dispute::Party::kA, dispute::Party::kB}) {
     if (!finding.strikes(side) || !view.proven) continue;
     const NamedParty& party = view.sides[static_cast<std::size_t>(side)];
-    text += finding.guilty[static_cast<std::size_t>(side)]
-                ? fmt::format("\nSo {} did not do what the job says.\n", Called(party))
-                : fmt::format("\nSo the rounding log that {} commits to is none of a correct run.\n", Called(party));
+    if (!finding.guilty[static_cast<std::size_t>(side)]) {
+      text += fmt::format("\nSo the rounding log that {} commits to is none of a correct run.\n", Called(party));
+    } else {
+      text +=
+          fmt::format("\nSo {} {}.\n", Called(party),
+                      IsAboutOwnWords(finding.cause) ? "contradicts what it signed itself" : "did not do what the job says");
+    }
   }
   return text;
 }

@@ -157,7 +157,7 @@ class Line {
     FromPeer<Bytes> answer = peer_.Answer(signed_question, left_ms);
     if (answer)
       return Signed(*answer, send) ? answer
-                                   : tl::unexpected(PeerError{PeerError::Kind::kLater, "an answer that is not signed"});
+                                   : tl::unexpected(PeerError{PeerError::Kind::kLater, "its answer is not signed by its key"});
     if (answer.error().kind == PeerError::Kind::kNotOpen) open_ = false;
     return answer;
   }

@@ -129,7 +129,8 @@ Step<Digest> Examination::AgreedRoot(const DisputedStep& step, const InputSource
       return record.outputs[source.index].root;
     }
     case InputSource::Kind::kState: return AgreedStateRoot(step, source.index);
-    case InputSource::Kind::kBatch: return tl::unexpected(Halt(Undecided{"a program that hands its batch on unchanged"}));
+    case InputSource::Kind::kBatch:
+      return tl::unexpected(Halt(Undecided{"the job's program hands its batch on unchanged, which is not examined"}));
     default: return TensorRoot(ScalarOf(step, source));
   }
 }
@@ -248,7 +249,8 @@ Step<void> Examination::ExamineResult(const DisputedStep& step, const Digest& tr
 
 Step<void> Examination::ExamineLoss(const DisputedStep& step, const Digest& trace) {
   const InputSource loss = terms_.nodes().Loss();
-  if (loss.kind != InputSource::Kind::kNode) return tl::unexpected(Halt(Undecided{"a program whose loss is no node's output"}));
+  if (loss.kind != InputSource::Kind::kNode)
+    return tl::unexpected(Halt(Undecided{"the loss of the job's program is no node's output, which is not examined"}));
   ASSAY_ASSIGN(const NodeRecord record, AgreedRecord(step, loss.node, trace));
   const TreeName tree{.kind = TreeKind::kOutput,
                       .at = step.step,

@@ -76,8 +76,9 @@ Step<std::vector<SparseTensor>> Examination::FetchInputs(const DisputedStep& ste
                                                          const OpInstance& op, std::span<const InputRange> needs) {
   const NeededLeaves leaves = LeavesOf(op, needs, ref::kMaxNeededLeaves);
   if (Count(leaves) > ref::kMaxNeededLeaves) {
-    return tl::unexpected(Halt(Undecided{
-        fmt::format("an element of {} needs more than {} blocks of its inputs", op.def->name, ref::kMaxNeededLeaves)}));
+    return tl::unexpected(
+        Halt(Undecided{fmt::format("an element of {} needs more than {} blocks of its inputs, more than a referee opens",
+                                   op.def->name, ref::kMaxNeededLeaves)}));
   }
   std::vector<SparseTensor> inputs;
   for (const TensorType& type : op.in) {
@@ -116,7 +117,9 @@ Step<std::vector<SparseTensor>> Examination::FetchInputs(const DisputedStep& ste
 Step<std::uint32_t> Examination::ExamineValue(const DisputedStep& step, const NodeRecord& record, const OpInstance& op,
                                               const PartsQuestion& element, Both<ref::Value>& said) {
   const std::unique_ptr<ref::Derivation> derivation = ref::Derive(op, static_cast<int>(element.output), element.element);
-  if (derivation == nullptr) return tl::unexpected(Halt(Undecided{fmt::format("{} has no derivation", op.def->name)}));
+  if (derivation == nullptr)
+    return tl::unexpected(Halt(Undecided{
+        fmt::format("an element of {} cannot be computed from a few parts: the op has no derivation", op.def->name)}));
   PartsQuestion question = element;
   ref::Settled settled;
   std::vector<ref::Value> parts;
@@ -180,7 +183,9 @@ Step<void> Examination::ExamineOutput(const DisputedStep& step, const NodeRecord
   const std::vector<InputRange> needs = op.def->dependencies(op, static_cast<int>(output), range);
   if (Count(LeavesOf(op, needs, kDirectLeaves)) > kDirectLeaves) {
     Both<ref::Value> values{};
-    if (size != sizeof values[0]) return tl::unexpected(Halt(Undecided{fmt::format("{} has no derivation", op.def->name)}));
+    if (size != sizeof values[0])
+      return tl::unexpected(Halt(Undecided{
+          fmt::format("an element of {} cannot be computed from a few parts: the op has no derivation", op.def->name)}));
     for (std::size_t p = 0; p < 2; ++p) std::memcpy(&values[p], said[p].data(), size);
     const PartsQuestion question{
         .step = step.step, .node = node, .output = static_cast<std::uint32_t>(output), .element = element};

@@ -94,7 +94,7 @@ void Match::Put(Floor& floor, const std::vector<Ask>& asks) {
     if (IsAboutTraceLeaves(ask.question)) deciding_ = true;
     Add(floor, ask.to, side.group(), ask.question, std::move(candidates));
   }
-  if (batch_.empty()) return Draw("the law asks for what it has been told", {});
+  if (batch_.empty()) return Draw("the referee fails: it asks again for what it has been told", {});
   Open(floor);
 }
 

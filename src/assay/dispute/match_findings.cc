@@ -7,7 +7,8 @@
 namespace assay::dispute {
 
 void Match::Decide(Floor& floor, const Finding& finding) {
-  if (!finding.strikes(Party::kA) && !finding.strikes(Party::kB)) return Draw("the law convicts nobody", {});
+  if (!finding.strikes(Party::kA) && !finding.strikes(Party::kB))
+    return Draw("the referee fails: it finds something and strikes nobody", {});
   Trial trial{.finding = finding};
   for (std::size_t s = 0; s < 2; ++s) {
     const Side& side = sides_[s];
@@ -82,7 +83,7 @@ void Match::Strike(Floor& floor, Trial trial) {
     for (std::size_t s = 0; s < 2; ++s) {
       if (finding.strikes(static_cast<Party>(s))) known = sides_[s].Forget(question) || known;
     }
-    if (!known) return Draw("the law convicts of what was not said", {});
+    if (!known) return Draw("the referee fails: it convicts of what was not said", {});
   } else if (IsAboutReceipt(finding.cause)) {
     for (std::size_t s = 0; s < 2; ++s) {
       if (finding.strikes(static_cast<Party>(s))) sides_[s].ReleaseGuests(floor.ledger.record());
