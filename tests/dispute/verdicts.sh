@@ -117,7 +117,7 @@ has '"absent":\[\{"label":"1"'
 grep -q 'is not the file that the receipt promises' "$work/rotten.err" || fail "the provider is not told: $(cat "$work/rotten.err")"
 "$assay" verify "$work/honest/model.safetensors" --receipt "$work/honest/receipt.json" >"$work/out" || fail "verify: $(cat "$work/out")"
 "$assay" verify "$work/file/model.safetensors" --receipt "$work/honest/receipt.json" >"$work/out"
-[ $? -eq 1 ] || fail "verify: a false file passes: $(cat "$work/out")"
+[ $? -eq 4 ] || fail "verify: a false file passes: $(cat "$work/out")"
 
 # Starting weights from a file: decided by who has the job and the file, undecided by who has not.
 cp "$work/honest/model.safetensors" "$work/start.safetensors"
@@ -148,6 +148,9 @@ has 'used lr'
 [ "$(last | sed -n 's/.*"reason":"\([^"]*\)",.*/\1/p')" = "$reason" ] || fail "the audit says $reason: $(last)"
 "$assay" dispute "$work/rate" "$work/true" --evidence "$work/e5" --quiet >"$work/out" 2>"$work/err" || fail "directories as text"
 grep -q 'will not convict anybody' "$work/out" && grep -q 'assay provide' "$work/out" || fail "nothing is said about the evidence: $(cat "$work/out")"
+grep -q "^verdict     b ($work/true stands)" "$work/out" || fail "who stands is not said by name: $(cat "$work/out")"
+"$assay" judge "$work/e5" >"$work/out" 2>"$work/err"
+grep -q '^This evidence charges somebody whose guilt it does not show' "$work/out" || fail "what the evidence is worth is not said: $(cat "$work/out")"
 judges "unsigned answers" 1 "$work/e5"
 has '"convicted":\[\],"accused":\[\{"label":"a"'
 refuses 'a run of job' "$assay" dispute "$work/rate" "$work/other"
