@@ -1,4 +1,5 @@
 // A trainer that is free where the bound leaves a value open, and uses that to be unlike every honest run before it lies.
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -39,9 +40,12 @@ Result<std::optional<StepOutcome>> Flip(const Setting& setting, Stepper& stepper
     ASSAY_TRY(stepper.AmendRoundings(rounding::EncodeDecisions(std::vector{decision}, log.elements), "flipped"));
     StepOutcome outcome = stepper.Run(state, plan);
     rounding::StepReport& report = outcome.rounding->report;
-    const bool taken = !report.inadmissible && report.corrected.size() == 1 && report.own;
+    if (report.corrected.size() != 1 || !report.own) continue;
+    ASSAY_ASSIGN(const rounding::DecisionLog own, rounding::DecodeDecisions(*report.own, "amended log"));
+    const bool taken = std::ranges::find(own.decisions, decision) != own.decisions.end();
     if (!taken || DistanceOf(report.corrected.front(), grid) > kClose || root() == after) continue;
     report.log = *report.own;
+    report.inadmissible.reset();  // that it leaves out all others
     return outcome;
   }
   state = CopyOf(before);

@@ -85,7 +85,7 @@ for at in 40 300; do
 done
 size=$(stat -c %s "$run/model.safetensors")
 flipped "$run/model.safetensors" $((size - 3))
-says 4 model false "$work/flipped" --receipt "$receipt"
+says 1 model false "$work/flipped" --receipt "$receipt"
 size=$(stat -c %s "$snapshot")
 flipped "$snapshot" $((size - 3))
 says 4 snapshot false "$work/flipped"

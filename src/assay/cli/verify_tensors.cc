@@ -43,8 +43,9 @@ Verification VerifyModel(const Safetensors& file, const Against& against, Thread
   const auto root = WeightsRoot(file, pool);
   if (!root) return Damaged("model", root.error().message);
   if (*root != receipt.weights) {
-    return Damaged("model",
-                   fmt::format("its tensors have the root {}, the receipt promises {}", root->hex(), receipt.weights.hex()));
+    return Contradicted(
+        "model", fmt::format("its tensors have the root {}, the receipt promises {}: it is not the model that was signed for",
+                             root->hex(), receipt.weights.hex()));
   }
   Verification out{.kind = "model", .valid = true};
   out.shows.push_back(fmt::format("its {} tensors are, bit for bit, the weights {} that {} signed for as the result of job {}",
