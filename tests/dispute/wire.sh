@@ -4,10 +4,11 @@
 hostile=$3
 keys honest liar second
 
-# try WHAT URL: two liars and the honest provider at that address; it must be the one that stands.
+# try WHAT URL [OPTION...]: two liars and the honest provider at that address; it must be the one that stands.
 try() {
   what=$1
-  "$assay" dispute --job "$work/job.toml" --provider "$liar" --provider "$second" --provider "$2" --patience 20 --json --quiet >"$work/out" 2>"$work/err" ||
+  shift
+  "$assay" dispute --job "$work/job.toml" --provider "$liar" --provider "$second" --provider "$@" --patience 20 --json --quiet >"$work/out" 2>"$work/err" ||
     fail "$what: exit status $?: $(cat "$work/out" "$work/err")"
   expect verdict 2
   ! grep -q 'takes no part' "$work/err" || fail "$what: $(cat "$work/err")"
@@ -45,6 +46,11 @@ serve silent "$hostile" relay "$honest" --drop 0 --drop-seconds 4
 try "every connection cut for four seconds" "$said"
 serve slow "$hostile" proxy "$honest" --delay 100
 try "slow" "$said"
+
+# Somebody hands out the honest receipt and refuses every dispute: that says nothing about the provider's own address.
+serve poser "$hostile" proxy "$honest" --withhold /v1/dispute
+try "a poser refuses, named after the honest provider" "$honest" --provider "$said"
+try "a poser refuses, named before the honest provider" "$said" --provider "$honest"
 
 # What a referee asks can be recorded and asked again; bytes that are no question get an answer that is none.
 mkdir "$work/record"

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -98,6 +99,7 @@ class Line {
     Digest receipt;         // the hash of the one that this peer hands out
     const SigningKey* key;  // the referee's
     Inbox& inbox;
+    std::atomic<int>& hopeful;  // addresses of the party that have not said that they will never answer
   };
   Line(ProviderId id, Peer& peer, Bytes opening, const Site& site)
       : id_(id), peer_(peer), opening_(std::move(opening)), site_(site), thread_([this] { Run(); }) {}
@@ -140,10 +142,13 @@ class Line {
         trouble_ = result ? "" : result.error().why;
         return result;
       });
+      const bool never = !answer && answer.error().kind == PeerError::Kind::kNever;
+      if (never != hopeless_) site_.hopeful += never ? -1 : 1;
+      hopeless_ = never;
       if (answer) {
         site_.inbox.Put(Answered{id_, HashBytes(send.question), std::move(*answer), NowMs()});
-      } else {
-        site_.inbox.Put(Unreachable{id_, NowMs(), answer.error().kind == PeerError::Kind::kNever});
+      } else {  // one address that refuses says nothing about the others
+        site_.inbox.Put(Unreachable{id_, NowMs(), never && site_.hopeful == 0});
       }
     }
   }
@@ -177,6 +182,7 @@ class Line {
   std::string trouble_;
   bool stop_ = false;
   bool open_ = false;
+  bool hopeless_ = false;
   Patience patience_;
   std::thread thread_;
 };
@@ -317,11 +323,14 @@ Result<Arbitration> Arbitrate(std::vector<std::unique_ptr<Peer>> peers, const Ar
   Referee referee(law, result.claims, options.clocks);
 
   Inbox inbox;
+  const std::vector<ProviderId>& parties = referee.parties();
+  std::vector<std::atomic<int>> hopeful(peers.size());  // by party
+  for (const ProviderId party : parties) ++hopeful[party];
   std::deque<Line> lines;
   const std::vector<Bytes> openings = OpeningsFor(*law, options, result.claims, receipts, referee.record());
-  const std::vector<ProviderId>& parties = referee.parties();
   for (std::size_t i = 0; i < peers.size(); ++i) {
-    const Line::Site site{*law, referee.claims()[parties[i]], referee.claims()[i].receipt_hash, options.key, inbox};
+    const Line::Site site{*law,  referee.claims()[parties[i]], referee.claims()[i].receipt_hash, options.key,
+                          inbox, hopeful[parties[i]]};
     lines.emplace_back(parties[i], *peers[i], openings[parties[i]], site);
   }
   std::vector<Action> actions = referee.Handle(Started{NowMs()});

@@ -288,8 +288,7 @@ void Rounder::FollowSymbols(const double* y, const double* e, std::int64_t n, st
     const std::uint8_t own = amends_ || examines_ ? PaperSymbol(grid_, y[i], tau_) : kNotClose;
     if (amends_) own_symbols_[at] = own;
     if (at >= symbols_.size()) continue;  // End says so
-    // What is left out of a log that is amended is written here in any case.
-    if (examines_ && !amends_ && symbols_[at] != own) doubts.push_back(at);
+    if (examines_ && symbols_[at] != own && (!amends_ || symbols_[at] == kNotClose)) doubts.push_back(at);
     if (symbols_[at] == kNotClose) continue;
     ASSAY_CHECK(e != nullptr);
     const double reach = Reach(e[i]);

@@ -4,14 +4,12 @@
 #include <bit>
 
 #include "assay/base/check.h"
-#include "assay/rounding/holds_all.h"
 #include "assay/run/commit_schedule.h"
 
 namespace assay {
 namespace {
 
 constexpr std::size_t kMaxPendingBytes = std::size_t{16} << 20;
-constexpr std::size_t kMaxFollowedBytes = std::size_t{256} << 20;
 
 }  // namespace
 
@@ -40,7 +38,6 @@ Status Committer::Resume(std::int64_t step, Stepper& stepper) {
   if (rounding_) {
     ASSAY_ASSIGN(rounding_logs_, rounding_->Leaves(log_.entries()[next_ - 1].step, step));
   }
-  begun_ = step;
   FindParting();
   // Of steps that nothing commits to, what an interrupted process left goes.
   if (rounding_) ASSAY_TRY(rounding_->RemoveAfter(std::max(step, log_.entries().back().step)));
@@ -84,13 +81,9 @@ Status Committer::Step(std::int64_t step, const State& state, const StepOutcome&
   batch_roots_.push_back(outcome.batch_root);
   if (rounding_) {
     const rounding::StepReport& report = outcome.rounding->report;
-    const bool amended = follows_another_ && report.own && *report.own != report.log;
-    const Bytes& log = amended ? *report.own : report.log;
-    if (amended && !report.inadmissible) {  // a log that was refused is not taken
-      const bool room = followed_bytes_ < kMaxFollowedBytes;
-      followed_logs_[step] = room ? std::optional(report.log) : std::nullopt;
-      if (room) followed_bytes_ += report.log.size();
-    }
+    // A log of somebody else that was refused somewhere is not one of this run.
+    const bool refused = follows_another_ && report.inadmissible && report.own;
+    const Bytes& log = refused ? *report.own : report.log;
     rounding_logs_.push_back(RoundingLeafOf(log));
     if (next_ >= log_.entries().size() || step > log_.entries().back().step) rounding_->Add(step, log);
     if (rounding_->pending_bytes() > kMaxPendingBytes) ASSAY_TRY(rounding_->Write());
@@ -99,56 +92,10 @@ Status Committer::Step(std::int64_t step, const State& state, const StepOutcome&
   return Commit(step, state, std::bit_cast<std::uint32_t>(outcome.loss));
 }
 
-Status Committer::CompareWithFollowed(const LogEntry& entry) {
-  if (!followed_->Says(next_, entry)) {
-    parted_ = next_;
-    return {};
-  }
-  return next_ == 0 ? Status() : TakeFollowedLogs(log_.entries()[next_ - 1].step, entry.step);
-}
-
-// The log of a step that was followed; none if it is the one that this run has already, or says what this run did not do.
-Result<std::optional<Bytes>> Committer::FollowedLog(std::int64_t step) {
-  const auto kept = followed_logs_.find(step);
-  if (kept == followed_logs_.end() && step > begun_) return std::nullopt;
-  Bytes followed;
-  if (kept != followed_logs_.end() && kept->second) {
-    followed = std::move(*kept->second);
-  } else {
-    ASSAY_ASSIGN(followed, followed_->Read(step));
-  }
-  ASSAY_ASSIGN(const Bytes own, rounding_->Read(step));
-  const auto rule = prepared_.job.round_rule == RoundRule::kPaper ? rounding::Rule::kPaper : rounding::Rule::kBound;
-  if (followed == own || !rounding::HoldsAll(own, followed, rule)) return std::nullopt;
-  return followed;
-}
-
-Status Committer::TakeFollowedLogs(std::int64_t from, std::int64_t to) {
-  std::vector<Bytes> logs;
-  bool changed = false;
-  for (std::int64_t step = from + 1; step <= to; ++step) {
-    ASSAY_ASSIGN(std::optional<Bytes> log, FollowedLog(step));
-    changed = changed || log;
-    if (!log) {
-      ASSAY_ASSIGN(log, rounding_->Read(step));
-    }
-    logs.push_back(std::move(*log));
-  }
-  if (!changed) return {};
-  if (retract_) ASSAY_TRY(retract_(from));
-  ASSAY_TRY(rounding_->RemoveAfter(from));
-  rounding_logs_.resize(rounding_logs_.size() - logs.size());
-  for (std::size_t i = 0; i < logs.size(); ++i) {
-    rounding_logs_.push_back(RoundingLeafOf(logs[i]));
-    rounding_->Add(from + 1 + static_cast<std::int64_t>(i), std::move(logs[i]));
-  }
-  return {};
-}
-
 Status Committer::Commit(std::int64_t step, const State& state, std::uint32_t loss_bits) {
   LogEntry entry =
       log_.Next(step, StateRootOf(prepared_.program.state, state, backend_), BatchRootOfSteps(batch_roots_), loss_bits);
-  if (rounding_ && followed_ && !parted_ && next_ >= log_.entries().size()) ASSAY_TRY(CompareWithFollowed(entry));
+  if (rounding_ && followed_ && !parted_ && next_ >= log_.entries().size() && !followed_->Says(next_, entry)) parted_ = next_;
   if (rounding_) entry.rounding_root = RoundingRootOfSteps(rounding_logs_);
   if (next_ < log_.entries().size()) {
     const LogEntry& before = log_.entries()[next_];
@@ -162,8 +109,6 @@ Status Committer::Commit(std::int64_t step, const State& state, std::uint32_t lo
   }
   ++next_;
   batch_roots_.clear();
-  followed_logs_.clear();
-  followed_bytes_ = 0;
   // The last entry may lie between: its snapshot is still one of a longer job.
   if (step % prepared_.job.commit_every == 0) rounding_logs_.clear();
   return {};

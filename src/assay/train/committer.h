@@ -9,8 +9,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,16 +23,14 @@ namespace assay {
 class Committer {
  public:
   // `log`: what the run has committed so far, empty for a new one; `rounding`: the rounding logs of its steps, if its job rounds.
-  // `followed`: a run whose decisions it takes; `retract` is called before rounding logs of steps after `step` are replaced, with what was signed for them.
-  using Retract = std::function<Status(std::int64_t step)>;
+  // `followed`: a run whose decisions it takes.
   Committer(const PreparedJob& prepared, RunLog log, std::optional<RoundingLogs> rounding, std::optional<FollowedRun> followed,
-            Backend& backend, Retract retract = {})
+            Backend& backend)
       : prepared_(prepared),
         backend_(backend),
         log_(std::move(log)),
         rounding_(std::move(rounding)),
-        followed_(std::move(followed)),
-        retract_(std::move(retract)) {}
+        followed_(std::move(followed)) {}
 
   // Starts from the state before the first step. States are in the backend's memory.
   Status Begin(const State& state);
@@ -63,9 +59,6 @@ class Committer {
  private:
   Status Commit(std::int64_t step, const State& state, std::uint32_t loss_bits);
   void FindParting();
-  Status CompareWithFollowed(const LogEntry& entry);
-  Result<std::optional<Bytes>> FollowedLog(std::int64_t step);
-  Status TakeFollowedLogs(std::int64_t from, std::int64_t to);
 
   const PreparedJob& prepared_;
   Backend& backend_;
@@ -74,14 +67,9 @@ class Committer {
   std::vector<Digest> batch_roots_;  // of the steps since the last entry
   std::optional<RoundingLogs> rounding_;
   std::optional<FollowedRun> followed_;
-  Retract retract_;
   std::string following_;
   bool follows_another_ = false;
   std::optional<std::size_t> parted_;
-  std::int64_t begun_ = 0;  // steps that an earlier process ran
-  // Of the steps since the last entry: the logs that were followed, where the run's own are others; none where there was no room for one.
-  std::map<std::int64_t, std::optional<Bytes>> followed_logs_;
-  std::size_t followed_bytes_ = 0;
   std::vector<RoundingLeaf> rounding_logs_;  // of the steps after the last multiple of the commitment interval
 };
 

@@ -363,8 +363,7 @@ Result<TrainOutcome> Train(const PreparedJob& prepared, RunDirectory& run, const
     ASSAY_TRY(CheckRoundings(log, *rounding, run.rounding_path()));
   }
   ASSAY_ASSIGN(const std::optional<Follows> follows, SettleFollows(run, log, follow));
-  Committer committer(prepared, std::move(log), std::move(rounding), std::move(follow), backend,
-                      [&run](std::int64_t step) { return run.RemoveSnapshotsAfter(step); });
+  Committer committer(prepared, std::move(log), std::move(rounding), std::move(follow), backend);
   return Session(prepared, run, key, std::move(committer), follows, backend, pool, hooks).Run();
 }
 
