@@ -139,6 +139,20 @@ has '"follow":"0"'
 has '"followed_by":"2"'
 has '"followed_by":"3"'
 
+# Two runs of one key: one of them takes part. Where that one cannot be reached the other was not heard, and nobody wins by it.
+what="one key, two runs"
+ASSAY_KEY=$work/honest.key "$cheat" only-close-call "$job" --out "$work/again" --at 8 >"$work/out" 2>"$work/err" || fail "$what: $(cat "$work/err")"
+ASSAY_KEY=$work/honest.key serve again "$assay" provide "$work/again"
+again=$url
+dispute 3 "$honest" "$again" "$liar"
+has '"refused":[{"label":'
+if last | grep -qF '"refused":[{"label":"0"'; then set -- "$honest" "$again"; else set -- "$again" "$honest"; fi
+serve mute "$hostile" proxy "$2" --withhold /v1/dispute
+dispute 3 "$1" "$url" "$liar"
+expect verdict undecided
+has 'was not heard: another claim of its key took its place, and gave no answer'
+nobody
+
 # A liar that does not show what it signed for.
 serve withholding "$hostile" proxy "$liar" --withhold /v1/rounding-log/5/
 cannot 'does not show the rounding log of step 5 \(status 404: nothing here\): it cannot be followed' "$url"

@@ -89,6 +89,19 @@ std::string JobFileOf(const DisputeOptions& options) {
   return options.job.empty() && !options.runs.empty() ? JoinPath(options.runs[0], "job.toml") : "";
 }
 
+// A claim that was left out for another of its key, which then gave no answer. Whoever wins by that has won by nothing: anybody can hand out a receipt.
+std::optional<std::size_t> Unheard(const dispute::Arbitration& result) {
+  for (std::size_t i = 0; i < result.claims.size(); ++i) {
+    if (!result.record.providers[i].waits) continue;
+    for (std::size_t j = 0; j < result.claims.size(); ++j) {
+      if (result.record.providers[j].standing == dispute::Standing::kSilent &&
+          result.claims[i].signer.point() == result.claims[j].signer.point())
+        return i;
+    }
+  }
+  return std::nullopt;
+}
+
 // The judgement's view of those who took part, and those who did not.
 VerdictView Viewed(const DisputeOptions& options, const dispute::Arbitration& result, const dispute::Judgement& judgement) {
   using dispute::Standing;
@@ -125,6 +138,11 @@ VerdictView Viewed(const DisputeOptions& options, const dispute::Arbitration& re
     view.verdict = "undecided";
     view.reason = "only one of them has a claim about this job, and nobody contradicts it";
     view.decided_by = "a second provider of this job, or an audit";
+  } else if (const auto unheard = Unheard(result)) {
+    view.verdict = "undecided";
+    view.reason =
+        fmt::format("{} was not heard: another claim of its key took its place, and gave no answer", LabelOf(result, *unheard));
+    view.decided_by = fmt::format("a dispute with {} and without the other claim of its key", result.names[*unheard]);
   } else if (view.verdict == "undecided") {
     for (const dispute::MatchRecord& match : result.record.matches) {
       if (match.drawn.empty()) continue;

@@ -80,6 +80,7 @@ struct ProviderRecord {
   std::string why;                       // one line; empty while it stands
   std::optional<std::uint32_t> group{};  // of those who take part
   std::optional<std::size_t> charge{};   // position in Record::charges
+  bool waits = false;                    // refused because another claim of its key takes part
 };
 
 struct MatchRecord {

@@ -68,6 +68,7 @@ Roster Enlist(const Law& law, const std::vector<Claim>& claims) {
     const Digest group = law.group(claim);
     if (const auto takes_part = kept.find(claim.signer.point()); takes_part != kept.end() && takes_part->second != group) {
       leave_out(Standing::kRefused, "another claim of the same key takes part; this one needs a dispute of its own");
+      provider.waits = true;
       continue;
     }
     record.receipts.push_back(claim.receipt_hash);
