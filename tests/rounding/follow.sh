@@ -144,7 +144,7 @@ what="one key, two runs"
 ASSAY_KEY=$work/honest.key "$cheat" only-close-call "$job" --out "$work/again" --at 8 >"$work/out" 2>"$work/err" || fail "$what: $(cat "$work/err")"
 ASSAY_KEY=$work/honest.key serve again "$assay" provide "$work/again"
 again=$url
-dispute 3 "$honest" "$again" "$liar"
+"$assay" dispute --job "$job" --provider "$honest" --provider "$again" --provider "$liar" --json --quiet >"$work/out" 2>"$work/err"
 has '"refused":[{"label":'
 if last | grep -qF '"refused":[{"label":"0"'; then set -- "$honest" "$again"; else set -- "$again" "$honest"; fi
 serve mute "$hostile" proxy "$2" --withhold /v1/dispute

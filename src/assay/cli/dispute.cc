@@ -151,7 +151,8 @@ VerdictView Viewed(const DisputeOptions& options, const dispute::Arbitration& re
     }
     std::vector<std::string> labels;
     for (std::size_t i = 0; i < result.names.size(); ++i) labels.push_back(LabelOf(result, i));
-    view.next = NextSteps(result, labels, {.job = JobFileOf(options), .pair = result.evidence.pair});
+    view.next = NextSteps(result, labels,
+                          {.job = JobFileOf(options), .pair = result.evidence.pair, .referee_key = options.referee_key});
   }
   if (options.job.empty()) view.assumed.push_back("that the job is the one that was asked for: --job JOB insists on it");
   view.assumed.push_back("that the keys belong to those you think they do");

@@ -48,9 +48,10 @@ std::vector<std::string> Commands(const NextStep& step, const NextContext& conte
   const std::string out = fmt::format("followed-{}", step.follow);
   const std::string train = fmt::format("assay train {} --follow {} --out {}", job, them, out);
   if (context.pair) return {train, fmt::format("assay dispute {} {} --job {}", them, out, job)};
-  return {
-      train, fmt::format("assay provide {} --listen HOST:PORT", out),
-      fmt::format("assay dispute --job {} --provider {} --provider http://HOST:PORT --evidence dispute.evidence", job, them)};
+  const std::string referee = context.referee_key.empty() ? "" : fmt::format(" --referee-key {}", Word(context.referee_key));
+  return {train, fmt::format("assay provide {} --listen HOST:PORT", out),
+          fmt::format("assay dispute --job {} --provider {} --provider http://HOST:PORT{} --evidence {}.evidence", job, them,
+                      referee, out)};
 }
 
 }  // namespace

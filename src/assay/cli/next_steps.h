@@ -20,8 +20,9 @@ struct NextStep {
 };
 
 struct NextContext {
-  std::string job;    // the job's file; empty: not known
-  bool pair = false;  // two run directories
+  std::string job;            // the job's file; empty: not known
+  bool pair = false;          // two run directories
+  std::string referee_key{};  // the file of the referee's key, where one was named
 };
 
 // Of every claim that stands and has met another in a close call; none where that is not why it is undecided. `labels`: of the providers that have a receipt.
