@@ -6,6 +6,7 @@
 
 #include "assay/base/file.h"
 #include "assay/dispute/run_account.h"
+#include "assay/rounding/paper_log.h"
 #include "assay/run/fsck.h"
 #include "conduct.h"
 #include "dispute/play.h"
@@ -175,6 +176,47 @@ TEST_P(CrossExamination, WhoFollowsALiarConvictsItAndStands) {
     std::uint64_t seed = kFirstSeed;
     while (seed < kFirstSeed + kSeeds && !Try(lying, seed)) ++seed;
     EXPECT_LT(seed, kFirstSeed + kSeeds) << "nothing was tried";
+  }
+}
+
+// A leader whose states are right and whose log of one step says nothing. Whoever follows it signs for a log of its own there, interrupted inside the entry or not, by
+// either rule: an audit refutes what leaves out what every correct evaluation writes down.
+TEST_P(CrossExamination, ALogThatLeavesDecisionsOutIsNotTakenOver) {
+  Job by_symbols = JobWith(kFirstSeed).job;
+  by_symbols.round_rule = RoundRule::kPaper;
+  for (const PreparedJob& prepared : {JobWith(kFirstSeed), Prepare(by_symbols).value()}) {
+    const bool paper = prepared.job.round_rule == RoundRule::kPaper;
+    SCOPED_TRACE(paper ? "by symbols" : "by bounds");
+    const Scratch place;
+    const auto machine = [&](int threads) {
+      return paper ? std::make_unique<Machine>(prepared.job, threads, 0.0, 0u) : std::make_unique<Machine>(32, threads);
+    };
+    const auto made_leader = machine(1), made_follower = machine(2), made_auditor = machine(1);
+    Machine &leader = *made_leader, &follower = *made_follower, &auditor = *made_auditor;
+    attacks::Hooks hooks;
+    hooks.run = [&](Stepper& stepper, State& state, const StepPlan& plan) -> Result<StepOutcome> {
+      StepOutcome outcome = stepper.Run(state, plan);
+      if (std::int64_t{plan.step} + 1 != kLieAt) return outcome;
+      const std::uint64_t elements = outcome.rounding->report.elements;
+      outcome.rounding->report.log = paper ? rounding::EncodePaperLog(std::vector<std::uint8_t>(elements, rounding::kNotClose))
+                                           : rounding::EncodeDecisions({}, elements);
+      return outcome;
+    };
+    attacks::Lie lie;
+    const SigningKey key = KeyOf(8);
+    ASSERT_TRUE(attacks::RunHooks(
+        hooks, {.prepared = prepared, .key = key, .backend = *leader.backend, .pool = leader.pool, .at = kLieAt, .lie = lie},
+        place / "leader"));
+    const AuditReport of_leader = AuditOf(place / "leader", prepared, auditor);
+    EXPECT_EQ(of_leader.verdict, Verdict::kRefuted);
+    EXPECT_NE(Said(of_leader).find("every correct evaluation writes down"), std::string::npos) << Said(of_leader);
+    const RunDirectory leads = RunDirectory::Open(place / "leader").value();
+    for (const std::int64_t stop : {kLieAt, INT64_MAX}) {
+      const std::string path = place / fmt::format("follower-{}", stop);
+      ASSERT_TRUE(TrainIn(path, prepared, follower, stop, KeyOf(9), &leads));
+      ASSERT_TRUE(TrainIn(path, prepared, follower, INT64_MAX, KeyOf(9), &leads));
+      EXPECT_EQ(AuditOf(path, prepared, auditor).verdict, Verdict::kVerified) << Said(AuditOf(path, prepared, auditor));
+    }
   }
 }
 

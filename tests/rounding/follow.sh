@@ -1,29 +1,12 @@
 # Cross-examination between processes: a liar that first takes a close call otherwise is undecided against an honest run, and loses to a run that follows it over
 # HTTP, by the commands that the dispute names. Who withholds its log, or hands out another than it signed for, is not followed, and told so.
-. "$(dirname "$0")/../e2e/lib.sh"
-cheat=$2 hostile=$3
+. "$(dirname "$0")/../dispute/lib.sh"
+hostile=$3
 job=$work/job.toml
 sed -e 's/^steps = .*/steps = 12/' examples/gpt2-tiny-rounded.toml >"$job"
 sed -i -e '/^\[commit\]/,/^every/s/^every = .*/every = 2/' -e '/^\[snapshot\]/,/^every/s/^every = .*/every = 4/' "$job"
-for who in honest liar third fourth other; do "$assay" keygen --out "$work/$who.key" --name "$who" >"$work/out" || fail "keygen"; done
+keys honest liar third fourth other
 
-servers=
-stop() { [ -z "$servers" ] || kill $servers 2>/dev/null; wait 2>/dev/null; servers=; }
-trap 'stop; rm -rf "$scratch"' EXIT
-# serve NAME COMMAND...: its address is in $url.
-serve() {
-  local name=$1 try
-  shift
-  : >"$work/$name.said"
-  "$@" >"$work/$name.said" 2>"$work/$name.err" </dev/null &
-  servers="$servers $!"
-  for try in $(seq 400); do
-    url=$(sed -n 's/^listening on //p' "$work/$name.said")
-    [ -n "$url" ] && return
-    sleep 0.05
-  done
-  fail "$name does not listen: $(cat "$work/$name.err")"
-}
 last() { tail -n1 "$work/out"; }
 expect() { [ "$(last | field "$1")" = "$2" ] || fail "$what: expected $1 $2: $(last) $(cat "$work/err")"; }
 has() { last | grep -qF -- "$1" || fail "$what: expected $1: $(last) $(cat "$work/err")"; }

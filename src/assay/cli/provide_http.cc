@@ -68,7 +68,9 @@ HttpResponse RespondAsProvider(const HttpRequest& request, const dispute::Accoun
   if (shown != nullptr) {
     if (auto part = shown->Respond(request)) return *std::move(part);
   }
-  return TextResponse(404, "expected /v1/receipt, /v1/job, /v1/program, /v1/dispute or /v1/answer");
+  return TextResponse(404,
+                      "expected /v1/receipt, /v1/job, /v1/program, /v1/dispute or /v1/answer; of rounded runs also /v1/log, "
+                      "/v1/roundings or /v1/rounding-log");
 }
 
 Status ServeAccount(dispute::RunAccount& account, const SigningKey& key, const ProvideTerms& terms) {

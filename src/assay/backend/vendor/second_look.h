@@ -1,5 +1,6 @@
-// SecondLook: what a log that is examined says otherwise than an op's results here would have had it written down, evaluated again in double-double and held against the log by the test that
-// disputes apply (rounding/by_log.h). Made before the op runs: an elementwise op may write over its inputs, and the look needs them.
+// SecondLook: where a log that is examined says something else than would have been written here, the element is evaluated again in double-double and held
+// against the log by the test that disputes apply (rounding/by_log.h). Made before the op runs: an elementwise op may write over its inputs, and the look
+// needs them.
 //
 // The arguments must outlive it. Not synchronised; the look itself uses the pool's threads.
 #pragma once
