@@ -50,35 +50,38 @@ class Checks {
   }
 
   void CheckStanding(const Record& record) {
-    std::optional<std::uint32_t> group;  // of the honest, if one of them was heard
+    std::optional<std::uint32_t> truth;  // the group of the honest
+    bool stands = false, refused = false;
     for (ProviderId id = 0; id < ended_.desks.size(); ++id) {
       if (!ended_.desks[id]) continue;
       const ProviderRecord& provider = record.providers[ended_.parties[id]];
       if (IsGuilty(provider.standing))
         return Convicted(fmt::format("the honest provider {} is {}: {}", id, ToString(provider.standing), provider.why));
-      if (provider.standing == Standing::kStanding) {
-        group = provider.group;
-      } else if (ended_.scenario.safe()) {
+      if (provider.standing != Standing::kStanding && ended_.scenario.safe())
         return WrongVerdict(fmt::format("the honest provider {} is {}: {}", id, ToString(provider.standing), provider.why));
-      } else {
-        ++result_.silenced;
-      }
+      truth = provider.group;
+      stands = stands || provider.standing == Standing::kStanding;
+      refused = refused || provider.standing == Standing::kUnheard;
+      result_.unheard += provider.standing == Standing::kUnheard ? 1 : 0;
     }
-    if (!group) return;
+    if (!stands && !refused) return;
     std::vector<std::optional<std::uint32_t>> groups;
     std::vector<std::uint32_t> numbers;
+    bool open = false;  // somebody with another claim was not heard
     for (ProviderId id = 0; id < ended_.desks.size(); ++id) {
       const ProviderRecord& provider = record.providers[id];
       groups.push_back(provider.group);
       numbers.push_back(id);
-      if (provider.group && provider.group != group && provider.standing == Standing::kStanding) {
+      if (!provider.group || provider.group == truth) continue;
+      open = open || provider.standing == Standing::kUnheard;
+      if (stands && provider.standing == Standing::kStanding)
         return WrongVerdict(fmt::format("provider {} claims something else and stands", id));
-      }
     }
     const std::string verdict = VerdictOf(result_.standings, groups, numbers, false);
-    const bool agree = record.groups.size() == 1;
-    const bool names = verdict.find_first_not_of("0123456789") == std::string::npos && groups[std::stoul(verdict)] == group;
-    if (agree ? verdict != "both" : !names) WrongVerdict("the verdict is " + verdict);
+    const bool names = verdict.find_first_not_of("0123456789") == std::string::npos && groups[std::stoul(verdict)] == truth;
+    const bool undecided = verdict == "undecided";
+    const bool right = record.groups.size() == 1 ? verdict == "both" : open ? undecided : names || (!stands && undecided);
+    if (!right) WrongVerdict("the verdict is " + verdict);
   }
 
   void CheckMatches(const Record& record) {
@@ -126,7 +129,8 @@ class Checks {
     const Result<Judgement> judgement = stage_.Judged(*read);
     if (!judgement) return Fail(judgement.error().message);
     for (const Judgement::Party& party : judgement->parties) {
-      const Standing standing = record.providers[party.number].standing;
+      Standing standing = record.providers[party.number].standing;
+      if (standing == Standing::kUnheard) standing = Standing::kStanding;  // evidence charges it with nothing
       if (party.standing != standing) return Fail(fmt::format("provider {} has another standing", party.number));
       if (party.proven == (standing == Standing::kSilent))
         return Fail(fmt::format("provider {} is {}: {}", party.number, ToString(standing), party.by));

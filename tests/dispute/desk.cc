@@ -22,7 +22,9 @@ void Desk::Restart() {
 tl::expected<Digest, Denied> Desk::Open(ByteSpan opening) {
   const auto message = DecodeOpening(opening);
   if (!message) return tl::unexpected(Denied{Denial::kForbidden, message.error().message});
-  return docket_->Open(*message);
+  const auto opened = docket_->Open(*message);
+  if (!opened) return tl::unexpected(opened.error());
+  return opened->id;
 }
 
 tl::expected<Answer, Denied> Desk::Ask(ByteSpan question, const Signature& signature) {
@@ -30,12 +32,12 @@ tl::expected<Answer, Denied> Desk::Ask(ByteSpan question, const Signature& signa
   if (!addressed) return tl::unexpected(Denied{Denial::kForbidden, addressed.error().message});
   const bool free = IsAboutReceipt(addressed->question);
   const auto admitted = docket_->Admit(addressed->dispute, question, signature, free);
-  if (!admitted && admitted.error().denial != Denial::kLater) return tl::unexpected(admitted.error());
+  if (!admitted && admitted.error().denial != Denial::kSpent) return tl::unexpected(admitted.error());
   const Digest hash = HashBytes(question);
   if (const auto known = answers_.find(hash); known != answers_.end()) return known->second;
   if (!admitted) return tl::unexpected(admitted.error());
   Result<Bytes> body = stage_.Answer(0, addressed->question);
-  if (!body) return tl::unexpected(Denied{Denial::kLater, body.error().message});
+  if (!body) return tl::unexpected(Denied{Denial::kForbidden, body.error().message});
   const Work before = meter_->work();
   meter_->Answer(addressed->question);
   const Work& after = meter_->work();

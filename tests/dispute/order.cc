@@ -25,6 +25,7 @@ std::vector<Bytes> Say(const Stage& stage, const Actor& actor, ByteSpan asked, c
   };
   Result<Bytes> own = stage.Answer(actor.speaks, question);
   switch (actor.habit) {
+    case Habit::kRefusing:
     case Habit::kSilent: return {};
     case Habit::kGarbling:
       if (own && !own->empty()) (*own)[below(0, own->size())] ^= static_cast<std::uint8_t>(1 << below(2, 8));

@@ -36,7 +36,8 @@ class Tally {
              {"of which convicting as many", played.same},
              {"of which convicting more", played.more},
              {"games in another order", played.reordered},
-             {"honest parties silenced by strangers", played.silenced},
+             {"refusals met by the referee", played.refusals},
+             {"honest parties not heard for want of budget", played.unheard},
              {"honest parties convicted", played.honest_convicted},
              {"wrong verdicts", played.wrong_verdicts}}) {
       if (disputes_ == 1) names_.push_back(name);

@@ -78,6 +78,7 @@ class Simulation {
     std::unique_ptr<Desk> desk;  // of the honest
     Bytes opening;               // of the dispute there; empty: there is nothing to open
     bool opened = false;         // as the referee believes
+    bool refuses = false;        // as it was told last
     bool down = false;
     int lost[2] = {0, 0};  // messages lost one after the other, there and back
     int crashes = 0;
@@ -191,6 +192,7 @@ class Simulation {
     if (loot_.openings.size() < kMaxKept) loot_.openings.push_back(address.opening);
     const Actor& actor = scenario_.actors[id];
     const Habit habit = actor.habit == Habit::kAnything ? static_cast<Habit>(1 + dice_.Below(kHabits - 2)) : actor.habit;
+    if (habit == Habit::kRefusing) return Refuse(id);
     std::int64_t delay = dice_.Ms(kCompute);
     if (habit == Habit::kStalling && dice_.One(3)) {
       delay = std::max<std::int64_t>(1, send.deadline_ms - Clock() - 400 + static_cast<std::int64_t>(dice_.Below(800)));
@@ -202,20 +204,39 @@ class Simulation {
   void Attend(ProviderId id, const Send& send, bool opens) {
     Address& address = addresses_[id];
     if (opens) {
-      if (const auto opened = address.desk->Open(address.opening); !opened)
-        return Fail("the dispute is not opened: " + opened.error().why);
+      if (const auto opened = address.desk->Open(address.opening); !opened) {
+        if (scenario_.pinned) return Fail("the dispute is not opened: " + opened.error().why);
+        return Refuse(id);
+      }
     }
     auto answer = address.desk->Ask(send.question, SignatureOf(id, send.question));
-    if (answer) return Reply(id, dice_.Ms(kCompute), send, Encode(*answer));
+    if (answer) {
+      address.refuses = false;
+      return Reply(id, dice_.Ms(kCompute), send, Encode(*answer));
+    }
     if (answer.error().denial == Denial::kNotOpen) {
       if (Loses(id, 1)) return;
       At(Way(), [this, id, send] {
         addresses_[id].opened = false;
         if (referee_) Carry(id, send);
       });
-    } else if (scenario_.safe() || answer.error().denial == Denial::kForbidden) {
+    } else {
       Fail("the referee is denied an answer: " + answer.error().why);
     }
+  }
+
+  // It says so, unless the message is lost; the referee takes it for what the party says only if all its addresses do.
+  void Refuse(ProviderId id) {
+    addresses_[id].opened = false;
+    if (Loses(id, 1)) return;
+    At(Way(), [this, id] {
+      if (!referee_) return;
+      ++result_.refusals;
+      addresses_[id].refuses = true;
+      const ProviderId party = addresses_[id].party;
+      const bool all = std::ranges::all_of(addresses_, [&](const Address& a) { return a.party != party || a.refuses; });
+      Feed(Unreachable{party, Clock(), all ? Hope::kNobody : Hope::kFewer});
+    });
   }
 
   void Reply(ProviderId id, std::int64_t delay, const Send& send, Bytes message) {
@@ -236,6 +257,7 @@ class Simulation {
     const auto borrowed = [&] { return by_run(dice_.Below(stage_.runs())); };
     if (actor.poses && dice_.One(2)) return {Relayed(actor, send)};
     switch (habit) {
+      case Habit::kRefusing:
       case Habit::kSilent: return {};
       case Habit::kGarbling: {
         Bytes own = by_run(actor.speaks);

@@ -24,9 +24,10 @@ enum class Habit : std::uint8_t {
   kOversized,
   kStalling,   // answers just before its clock runs out, or just after
   kBorrowing,  // answers by other runs
+  kRefusing,   // refuses the dispute, or at times a question
   kAnything,   // each time something else
 };
-inline constexpr int kHabits = 10;
+inline constexpr int kHabits = 11;
 
 struct Actor {
   Key key = 0;
@@ -53,7 +54,8 @@ struct Simulated {
   std::string problem;  // empty: everything was as it has to be
   std::size_t events = 0, crashes = 0, restarts = 0, rounds = 0, bouts = 0, matches = 0;
   std::size_t poses = 0;      // receipts of others that were handed out
-  std::size_t silenced = 0;   // honest parties that were asked so much by strangers that the referee got no answer
+  std::size_t unheard = 0;    // honest parties that name nobody and had not enough left for the dispute
+  std::size_t refusals = 0;   // that the referee met
   std::size_t reordered = 0;  // games that were played once more in another order
   Deeds deeds;
   std::size_t edits = 0, invalid = 0, less = 0, same = 0, more = 0;  // of those: no evidence, and how many it convicts
@@ -67,7 +69,8 @@ struct Simulated {
 // - no honest party is guilty: by the referee, by a judge of the evidence, of evidence that was edited, of evidence from hostile referees;
 // - where the honest have named the referee alone they stand, whoever claimed something else fell, the verdict names their claim, and strangers are told nothing;
 // - who stands does not depend on the order in which providers are listed;
-// - there, what the dispute costs an honest party is within its stated budget, and the referee is never denied anything;
+// - what the dispute costs an honest party is within its stated budget, and where it has opened the dispute the referee is never denied anything;
+// - where an honest party refused the dispute, because strangers had used up what it has for them, nobody who claims something else wins by that;
 // - a judge finds what the referee found.
 Simulated Simulate(const Scenario& scenario, std::uint64_t seed);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 #include <filesystem>
+#include <mutex>
 
 #include "assay/base/file.h"
 #include "assay/cli/asked_job.h"
@@ -43,6 +44,7 @@ class View {
     if (drawn_) fmt::print(stderr, "\n");
   }
   void Show(const dispute::Referee& referee) {
+    const std::lock_guard lock(mutex_);
     const dispute::Progress& now = referee.progress();
     if (quiet_ || now.interval.empty() || now.interval == shown_.interval) return;
     if (redraw_) {
@@ -54,8 +56,16 @@ class View {
     }
     shown_ = now;
   }
+  // From any thread.
+  void Wait(const std::string& name, const std::string& why) {
+    const std::lock_guard lock(mutex_);
+    if (quiet_) return;
+    if (std::exchange(drawn_, false)) fmt::print(stderr, "\n");
+    fmt::print(stderr, "waiting for {}{}{}\n", why.starts_with(name) ? "" : name, why.starts_with(name) ? "" : ": ", why);
+  }
 
  private:
+  std::mutex mutex_;  // over what follows
   bool quiet_, redraw_;
   bool drawn_ = false;
   dispute::Progress shown_;
@@ -102,6 +112,53 @@ std::optional<std::size_t> Unheard(const dispute::Arbitration& result) {
   return std::nullopt;
 }
 
+std::vector<std::string> LabelsOf(const dispute::Arbitration& result) {
+  std::vector<std::string> labels;
+  for (std::size_t i = 0; i < result.names.size(); ++i) labels.push_back(LabelOf(result, i));
+  return labels;
+}
+
+NextContext ContextOf(const DisputeOptions& options, const dispute::Arbitration& result) {
+  return {.job = JobFileOf(options),
+          .pair = result.evidence.pair,
+          .referee_key = options.referee_key,
+          .key_file = options.referee_key.empty() ? ExistingSignerPath() : options.referee_key,
+          .providers = options.providers};
+}
+
+// Whoever refused the dispute as such has not lost it. The evidence charges it with nothing, so that a judge takes it for one that stands.
+void ViewUnheard(const DisputeOptions& options, const dispute::Arbitration& result, VerdictView& view) {
+  std::vector<dispute::Standing> standings;
+  std::vector<std::optional<std::uint32_t>> groups;
+  std::optional<std::size_t> unheard;
+  for (std::size_t i = 0; i < result.claims.size(); ++i) {
+    const dispute::ProviderRecord& provider = result.record.providers[i];
+    standings.push_back(provider.standing);
+    groups.push_back(provider.group);
+    if (provider.standing != dispute::Standing::kUnheard) continue;
+    if (!unheard) unheard = i;
+    const auto stands = std::ranges::find(view.standing, LabelOf(result, i), &NamedParty::label);
+    if (stands == view.standing.end()) continue;
+    stands->why = fmt::format("was not heard ({})", result.trouble[i]);
+    view.assumed.push_back(fmt::format("that {} was not heard: the referee's word, which is no evidence", stands->label));
+    view.absent.push_back(std::move(*stands));
+    view.standing.erase(stands);
+  }
+  if (!unheard) return;
+  view.verdict = VerdictOf(standings, groups, result.numbers, result.evidence.pair);
+  if (view.verdict != "undecided") return;
+  const std::string label = LabelOf(result, *unheard), &name = result.names[*unheard];
+  view.reason = fmt::format("{} was not heard ({})", label, result.trouble[*unheard]);
+  view.decided_by = fmt::format("a copy of {} that is whole", name);
+  if (result.evidence.pair) return;
+  const NextContext context = ContextOf(options, result);
+  const std::string key = context.key_file.empty() ? "which is none that it could know: make one with assay keygen"
+                                                   : fmt::format("{}.pub", context.key_file);
+  view.decided_by =
+      fmt::format("the provider of {}, if it names this referee's public key ({}), or a list without {}", label, key, name);
+  view.next = HearingSteps(result, LabelsOf(result), context);
+}
+
 // The judgement's view of those who took part, and those who did not.
 VerdictView Viewed(const DisputeOptions& options, const dispute::Arbitration& result, const dispute::Judgement& judgement) {
   using dispute::Standing;
@@ -110,6 +167,7 @@ VerdictView Viewed(const DisputeOptions& options, const dispute::Arbitration& re
     if (TakesPart(result.record.providers[i].standing)) names.push_back(result.names[i]);
   }
   VerdictView view = ViewOf(judgement, result.evidence.pair, names);
+  ViewUnheard(options, result, view);
   for (std::size_t i = 0; i < result.names.size(); ++i) {
     const dispute::ProviderRecord& provider = result.record.providers[i];
     const NamedParty named{LabelOf(result, i), result.names[i], result.claims[i].signer.ToString(), provider.why};
@@ -125,7 +183,10 @@ VerdictView Viewed(const DisputeOptions& options, const dispute::Arbitration& re
     }
     if (provider.standing == Standing::kSilent && !result.trouble[i].empty()) {
       const auto silent = std::ranges::find(view.absent, named.label, &NamedParty::label);
-      if (silent != view.absent.end()) silent->why += fmt::format(" ({})", result.trouble[i]);
+      if (silent == view.absent.end()) continue;
+      const bool is_reason = view.reason == fmt::format("{}: {}", silent->label, silent->why);
+      silent->why = fmt::format("{} ({})", provider.why, result.trouble[i]);
+      if (is_reason) view.reason = fmt::format("{}: {}", silent->label, silent->why);
     }
   }
   for (const dispute::Arbitration::Absent& absent : result.absent) {
@@ -145,14 +206,11 @@ VerdictView Viewed(const DisputeOptions& options, const dispute::Arbitration& re
     view.decided_by = fmt::format("a dispute with {} and without the other claim of its key", result.names[*unheard]);
   } else if (view.verdict == "undecided") {
     for (const dispute::MatchRecord& match : result.record.matches) {
-      if (match.drawn.empty()) continue;
+      if (match.drawn.empty() || !view.next.empty()) continue;
       view.reason = match.drawn;
       if (!match.decided_by.empty()) view.decided_by = match.decided_by;
     }
-    std::vector<std::string> labels;
-    for (std::size_t i = 0; i < result.names.size(); ++i) labels.push_back(LabelOf(result, i));
-    view.next = NextSteps(result, labels,
-                          {.job = JobFileOf(options), .pair = result.evidence.pair, .referee_key = options.referee_key});
+    if (view.next.empty()) view.next = NextSteps(result, LabelsOf(result), ContextOf(options, result));
   }
   if (options.job.empty()) view.assumed.push_back("that the job is the one that was asked for: --job JOB insists on it");
   view.assumed.push_back("that the keys belong to those you think they do");
@@ -238,6 +296,7 @@ Result<int> Finish(const DisputeOptions& options, std::vector<std::unique_ptr<di
   {
     View view(options.quiet);
     how.watch = [&](const dispute::Referee& referee) { view.Show(referee); };
+    how.waiting = [&](const std::string& name, const std::string& why) { view.Wait(name, why); };
     ASSAY_ASSIGN(result, dispute::Arbitrate(std::move(peers), how));
   }
   if (!options.evidence.empty()) ASSAY_TRY(WriteFileAtomic(options.evidence, Encode(result.evidence)));

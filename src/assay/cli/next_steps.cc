@@ -88,6 +88,23 @@ std::vector<NextStep> NextSteps(const dispute::Arbitration& result, const std::v
   return next;
 }
 
+std::vector<NextStep> HearingSteps(const dispute::Arbitration& result, const std::vector<std::string>& labels,
+                                   const NextContext& context) {
+  const std::string key = context.key_file.empty() ? "referee.key" : context.key_file;
+  std::vector<NextStep> next;
+  for (std::size_t i = 0; i < result.claims.size(); ++i) {
+    if (result.record.providers[i].standing != Standing::kUnheard) continue;
+    NextStep step{.hear = labels[i], .name = result.names[i]};
+    if (context.key_file.empty()) step.commands.push_back(fmt::format("assay keygen --out {}", key));
+    step.commands.push_back(fmt::format("assay provide RUN --referee {}", Word(key + ".pub")));
+    std::string again = fmt::format("assay dispute --job {}", context.job.empty() ? "JOB.toml" : Word(context.job));
+    for (const std::string& url : context.providers) again += fmt::format(" --provider {}", Word(url));
+    step.commands.push_back(fmt::format("{} --referee-key {}", again, Word(key)));
+    next.push_back(std::move(step));
+  }
+  return next;
+}
+
 std::string NextText(const std::vector<NextStep>& next) {
   std::string text;
   for (const NextStep& step : next) {
@@ -96,8 +113,14 @@ std::string NextText(const std::vector<NextStep>& next) {
           fmt::format("followed    {} ({}) by {}, which agrees with it to the end\n", step.follow, step.name, step.followed_by);
       continue;
     }
-    text += fmt::format("next        {}, or whoever doubts {}, follows {} and disputes it again:\n", step.by, step.follow,
-                        step.follow);
+    if (!step.hear.empty()) {
+      text +=
+          fmt::format("next        the provider of {} ({}) names this referee's public key, and the dispute is held again:\n",
+                      step.hear, step.name);
+    } else {
+      text += fmt::format("next        {}, or whoever doubts {}, follows {} and disputes it again:\n", step.by, step.follow,
+                          step.follow);
+    }
     for (const std::string& command : step.commands) text += fmt::format("              {}\n", command);
   }
   if (!next.empty() && std::ranges::all_of(next, [](const NextStep& step) { return !step.followed_by.empty(); })) {
@@ -109,10 +132,12 @@ std::string NextText(const std::vector<NextStep>& next) {
 OrderedJson NextJson(const std::vector<NextStep>& next) {
   OrderedJson list = OrderedJson::array();
   for (const NextStep& step : next) {
-    list.push_back({{"follow", step.follow},
+    const auto text = [](const std::string& s) { return s.empty() ? OrderedJson(nullptr) : OrderedJson(s); };
+    list.push_back({{"follow", text(step.follow)},
+                    {"hear", text(step.hear)},
                     {"name", step.name},
-                    {"by", step.by},
-                    {"followed_by", step.followed_by.empty() ? OrderedJson(nullptr) : OrderedJson(step.followed_by)},
+                    {"by", text(step.by)},
+                    {"followed_by", text(step.followed_by)},
                     {"commands", step.commands}});
   }
   return list;

@@ -1,4 +1,5 @@
-// What to do after a dispute that a close call leaves undecided: whose run is to be followed, and by which commands (docs/formats/dispute.md, "Rounded jobs").
+// What to do after a dispute that is undecided. A close call: whose run is to be followed, and by which commands (docs/formats/dispute.md, "Rounded jobs"). Somebody who was not heard: how its
+// provider lets this referee ask.
 // Value types; pure functions.
 #pragma once
 
@@ -10,24 +11,32 @@
 
 namespace assay::cli {
 
-// One claim that stands beside others.
+// One claim that stands beside others, or that was not heard.
 struct NextStep {
-  std::string follow;                   // label of whose run is to be followed
-  std::string name;                     // and its URL or path
-  std::string by;                       // label of who differs from it
-  std::string followed_by{};            // label of who stands, follows it and claims the same: it has been done
-  std::vector<std::string> commands{};  // otherwise: to train the follower, to provide it, and to dispute again
+  std::string follow{};       // label of whose run is to be followed; empty:
+  std::string hear{};         // label of who is to be heard
+  std::string name{};         // its URL or path
+  std::string by{};           // label of who differs from it and is to follow it
+  std::string followed_by{};  // label of who stands, follows it and claims the same: it has been done
+  std::vector<std::string>
+      commands{};  // otherwise: to train the follower, or to admit the referee; to provide; to dispute again
 };
 
 struct NextContext {
-  std::string job;            // the job's file; empty: not known
-  bool pair = false;          // two run directories
-  std::string referee_key{};  // the file of the referee's key, where one was named
+  std::string job;                       // the job's file; empty: not known
+  bool pair = false;                     // two run directories
+  std::string referee_key{};             // the file of the referee's key, where one was named
+  std::string key_file{};                // the one that was used; empty: the key was one of the moment
+  std::vector<std::string> providers{};  // as they were given
 };
 
 // Of every claim that stands and has met another in a close call; none where that is not why it is undecided. `labels`: of the providers that have a receipt.
 std::vector<NextStep> NextSteps(const dispute::Arbitration& result, const std::vector<std::string>& labels,
                                 const NextContext& context);
+
+// Of everybody who was not heard and whose claim nobody who stands shares: the provider that names this referee, and the dispute once more.
+std::vector<NextStep> HearingSteps(const dispute::Arbitration& result, const std::vector<std::string>& labels,
+                                   const NextContext& context);
 
 std::string NextText(const std::vector<NextStep>& next);
 OrderedJson NextJson(const std::vector<NextStep>& next);

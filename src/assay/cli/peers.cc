@@ -29,7 +29,8 @@ class RemotePeer : public dispute::Peer {
 
   std::string name() const override { return url_; }
   FromPeer<std::string> Receipt(std::int64_t timeout_ms) override {
-    FromPeer<Bytes> body = Checked(client_->GetPatiently("/v1/receipt", Timeout(timeout_ms), kMaxReceipt));
+    FromPeer<Bytes> body = Checked(client_->Get("/v1/receipt", Timeout(timeout_ms), kMaxReceipt));
+    if (!body && client_->misplaced()) body.error().kind = PeerError::Kind::kNoProvider;
     if (!body) return tl::unexpected(body.error());
     return std::string(body->begin(), body->end());
   }
@@ -41,22 +42,16 @@ class RemotePeer : public dispute::Peer {
   }
   FromPeer<void> Open(ByteSpan opening, std::int64_t timeout_ms) override {
     FromPeer<Bytes> done = Checked(client_->Post("/v1/dispute", opening, Timeout(timeout_ms), kMaxReply));
-    if (!done) return tl::unexpected(done.error());  // who does not let this referee ask says so at once
+    if (!done) return tl::unexpected(done.error());
     return {};
   }
   FromPeer<Bytes> Answer(ByteSpan question, std::int64_t timeout_ms) override {
-    FromPeer<Bytes> answer = Checked(client_->Post("/v1/answer", question, Timeout(timeout_ms), dispute::kMaxAnswerBytes));
-    if (!answer) return tl::unexpected(Patient(answer.error()));
-    return answer;
+    return Checked(client_->Post("/v1/answer", question, Timeout(timeout_ms), dispute::kMaxAnswerBytes));
   }
   void Cancel() override { client_->Cancel(); }
 
  private:
-  // Whether it will ever answer is for its clock to say, not for whatever stands between it and us.
-  static PeerError Patient(PeerError error) {
-    if (error.kind == PeerError::Kind::kNever) error.kind = PeerError::Kind::kLater;
-    return error;
-  }
+  // Who refuses says so at once; who is busy, failing or cannot be reached may be asked again.
   FromPeer<Bytes> Checked(Result<HttpResponse> response) const {
     if (!response) return tl::unexpected(PeerError{PeerError::Kind::kLater, response.error().message});
     if (response->status == 200) return std::move(response->body);
@@ -68,7 +63,8 @@ class RemotePeer : public dispute::Peer {
     const auto kind = response->status == 409 ? PeerError::Kind::kNotOpen
                       : never                 ? PeerError::Kind::kNever
                                               : PeerError::Kind::kLater;
-    return tl::unexpected(PeerError{kind, fmt::format("{}: status {}: {}", url_, response->status, why)});
+    return tl::unexpected(PeerError{kind, fmt::format("{}: status {}: {}", url_, response->status, why),
+                                    std::int64_t{1000} * response->retry_after_s});
   }
   std::string url_;
   std::unique_ptr<HttpClient> client_;
@@ -82,6 +78,11 @@ class LocalPeer : public dispute::Peer {
     const std::size_t memory = std::size_t{2} << 30;
     ASSAY_ASSIGN(account_, dispute::RunAccount::Make(run_, prepared, *compute.backend, *compute.pool,
                                                      dispute::RunAccount::Limits::Of(memory)));
+    // Its answers could not be signed for.
+    const auto claim = dispute::OpenClaim(account_->receipt(), run_.receipt_path());
+    if (claim && claim->signer != run_.signer())
+      return Err("{}: is signed by {}, the run beside it by {}: it is the receipt of another run", run_.receipt_path(),
+                 claim->signer.id(), run_.signer().id());
     return {};
   }
 

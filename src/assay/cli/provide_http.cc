@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "assay/base/base64.h"
 #include "assay/net/http_server.h"
 #include "assay/train/interrupt.h"
 
@@ -12,6 +13,8 @@ namespace assay::cli {
 namespace {
 
 constexpr int kWorkers = 8;
+constexpr int kRetryBusySeconds = 1;    // after which there may be room
+constexpr int kRetryFailedSeconds = 5;  // after which a machine that failed may have recovered
 
 // The account outlives the server: a document is not copied for each who asks, since programs are large and readers may be slow.
 HttpResponse Document(const HttpRequest& request, const Bytes& document) {
@@ -24,6 +27,33 @@ HttpResponse JsonDocument(const HttpRequest& request, std::string_view text) {
   return {.status = 200, .content_type = "application/json", .body = {text.begin(), text.end()}};
 }
 
+HttpResponse Later(int seconds, std::string_view why) {
+  HttpResponse response = TextResponse(503, why);
+  response.retry_after_s = seconds;
+  return response;
+}
+
+// The beginning of the last part of a public key's text, by which it is found in a file.
+std::string ShortName(const dispute::KeyPoint& key) {
+  constexpr std::size_t kShown = 12;
+  Bytes typed{1};  // Ed25519
+  typed.insert(typed.end(), key.begin(), key.end());
+  return Base64(typed).substr(0, kShown);
+}
+
+// One line for whoever runs the provider.
+void Log(const dispute::OpeningNote& note) {
+  const std::string referee = ShortName(note.referee);
+  if (!note.refused.empty()) {
+    fmt::print(stderr, "refused a dispute of referee {}: {}\n", referee, note.refused);
+  } else if (note.pinned) {
+    fmt::print(stderr, "opened a dispute of referee {}, who is named here: {} bouts\n", referee, note.bouts);
+  } else {
+    fmt::print(stderr, "opened a dispute of referee {}, who is not named here: {} bouts set aside, {} left\n", referee,
+               note.bouts, note.bouts_left);
+  }
+}
+
 HttpResponse Failed(const dispute::Answerer::Failure& failure) {
   using Kind = dispute::Answerer::Failure::Kind;
   switch (failure.kind) {
@@ -32,10 +62,10 @@ HttpResponse Failed(const dispute::Answerer::Failure& failure) {
     case Kind::kNotOpen: return TextResponse(409, failure.why);
     case Kind::kFailed:
       fmt::print(stderr, "assay: {}\n", failure.why);  // what strangers are not told
-      return TextResponse(503, "this machine failed; ask again");
+      return Later(kRetryFailedSeconds, "this machine failed; ask again");
     case Kind::kLater: break;
   }
-  return TextResponse(503, failure.why);
+  return Later(kRetryBusySeconds, failure.why);
 }
 
 HttpResponse Opened(const HttpRequest& request, dispute::Answerer& answerer) {
@@ -78,7 +108,7 @@ Status ServeAccount(dispute::RunAccount& account, const SigningKey& key, const P
   ASSAY_ASSIGN(dispute::Docket docket,
                dispute::DocketOf(
                    account, {.pinned = terms.referees, .bout = bout, .open_to_all = dispute::Times(terms.open_to_all, bout)}));
-  dispute::Answerer answerer(account, key, std::move(docket));
+  dispute::Answerer answerer(account, key, std::move(docket), {.note = Log});
   std::unique_ptr<ShownRun> shown;
   if (account.terms().job().precision == Precision::kFp64Rounded) {
     ASSAY_ASSIGN(shown, ShownRun::Open(account.run().rounding_path(), account.run_log()));

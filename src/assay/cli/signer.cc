@@ -37,13 +37,15 @@ Result<SigningKey> OpenSigner(const std::string& path) {
   return ReadSigningKey(own);
 }
 
+std::string ExistingSignerPath() {
+  if (std::string named = Environment("ASSAY_KEY"); !named.empty()) return named;
+  const Result<std::string> own = OwnKeyPath();
+  return own && Exists(*own) ? *own : "";
+}
+
 Result<std::optional<SigningKey>> OpenExistingSigner() {
-  std::string path = Environment("ASSAY_KEY");
-  if (path.empty()) {
-    const Result<std::string> own = OwnKeyPath();
-    if (!own || !Exists(*own)) return std::nullopt;
-    path = *own;
-  }
+  const std::string path = ExistingSignerPath();
+  if (path.empty()) return std::nullopt;
   ASSAY_ASSIGN(SigningKey key, ReadSigningKey(path));
   return std::optional<SigningKey>(std::move(key));
 }

@@ -13,6 +13,8 @@ namespace assay::cli {
 Result<SigningKey> OpenSigner(const std::string& path);
 // The same without a name, where there is one; none is made.
 Result<std::optional<SigningKey>> OpenExistingSigner();
+// The file that it is read from; empty: there is none.
+std::string ExistingSignerPath();
 
 // What --signer names: a public key, or a file with one.
 Result<VerifyKey> ParseSigner(const std::string& text);

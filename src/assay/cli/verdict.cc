@@ -61,7 +61,7 @@ void AddLines(std::string& text, std::string_view heading, const std::vector<Nam
 std::string InWords(const VerdictView& view) {
   if (view.verdict == "both") return " (all who take part agree)";
   if (view.verdict == "none") return " (nobody stands)";
-  if (view.verdict == "undecided") return " (those who stand claim different things, and nothing here tells who is right)";
+  if (view.verdict == "undecided") return " (nothing here tells who is right)";
   const auto right = std::ranges::find(view.standing, view.verdict, &NamedParty::label);
   return right == view.standing.end() ? "" : fmt::format(" ({} stands)", right->name);
 }
@@ -113,8 +113,7 @@ VerdictView ViewOf(const dispute::Judgement& judgement, bool pair, const std::ve
       view.misled.push_back(named);
     } else if (party.standing == dispute::Standing::kSilent) {
       view.absent.push_back(named);
-      view.assumed.push_back(
-          fmt::format("that {} gave no answer in time: the referee's word, which is no evidence", named.label));
+      view.assumed.push_back(fmt::format("that {} gave no answer: the referee's word, which is no evidence", named.label));
     } else {
       view.standing.push_back(named);
     }

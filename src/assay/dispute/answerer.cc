@@ -14,12 +14,7 @@ using Failure = Answerer::Failure;
 tl::unexpected<Failure> Fail(Failure::Kind kind, std::string why) { return tl::unexpected(Failure{kind, std::move(why)}); }
 
 tl::unexpected<Failure> Fail(const Denied& denied) {
-  switch (denied.denial) {
-    case Denial::kNotOpen: return Fail(Failure::Kind::kNotOpen, denied.why);
-    case Denial::kForbidden: return Fail(Failure::Kind::kForbidden, denied.why);
-    case Denial::kLater: break;
-  }
-  return Fail(Failure::Kind::kLater, denied.why);
+  return Fail(denied.denial == Denial::kNotOpen ? Failure::Kind::kNotOpen : Failure::Kind::kForbidden, denied.why);
 }
 
 // The answer's body; memory that runs out is this machine's failure.
@@ -87,9 +82,16 @@ Answerer::Outcome<Digest> Answerer::Open(ByteSpan opening) {
   const auto message = DecodeOpening(opening);
   if (!message) return Fail(Failure::Kind::kMalformed, message.error().message);
   const std::lock_guard lock(mutex_);
-  auto opened = docket_.Open(*message);
+  const auto opened = docket_.Open(*message);
+  if (options_.note && (!opened || !opened->again)) {
+    options_.note({.referee = message->opening.referee,
+                   .refused = opened ? "" : opened.error().why,
+                   .pinned = opened && opened->pinned,
+                   .bouts = Docket::BoutsOf(message->opening.receipts.size()),
+                   .bouts_left = docket_.BoutsLeft()});
+  }
   if (!opened) return Fail(opened.error());
-  return *opened;
+  return opened->id;
 }
 
 Answerer::Outcome<Bytes> Answerer::Answer(ByteSpan message) {
@@ -104,7 +106,7 @@ Answerer::Outcome<Bytes> Answerer::Answer(ByteSpan message) {
   const auto admit = [&] { return docket_.Admit(addressed->dispute, split->question, split->signature, free); };
   // What was answered is answered again whatever is left of the budget, but to nobody else.
   const auto admitted = admit();
-  if (!admitted && admitted.error().denial != Denial::kLater) return Fail(admitted.error());
+  if (!admitted && admitted.error().denial != Denial::kSpent) return Fail(admitted.error());
   if (const Bytes* answer = answers_.Find(hash)) return *answer;
   if (!admitted) return Fail(admitted.error());
   const auto turn = Turn::Take(*this, lock, *admitted);

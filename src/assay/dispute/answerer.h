@@ -1,12 +1,14 @@
 // Answerer: a provider's side of disputes: openings and questions in, the bytes of signed answers out.
 //
-// Who may ask, and how much, the docket says. What cannot be answered, for whatever reason, is not signed: it is denied, and may be asked again. Answers that were given are remembered up to a
+// Who may ask, and how much, the docket says. What cannot be answered, for whatever reason, is not signed: it is denied, for good or for now. Answers that were given are remembered up to a
 // number of bytes. Thread safe: the account works for one question at a time, pinned referees' first; others wait, at most so many of each sort. Answers that are remembered come at once.
 #pragma once
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
+#include <string>
 
 #include "assay/dispute/account.h"
 #include "assay/dispute/bounded_cache.h"
@@ -15,10 +17,21 @@
 
 namespace assay::dispute {
 
+// What became of an opening, for whoever looks after the provider.
+struct OpeningNote {
+  KeyPoint referee{};
+  std::string refused{};        // why; empty: it is open
+  bool pinned = false;          // its referee is
+  std::int64_t bouts = 0;       // that were set aside for it, or that it may take
+  std::int64_t bouts_left = 0;  // for all referees that are not pinned
+};
+
 struct AnswererOptions {
   std::size_t max_cached_bytes = std::size_t{64} << 20;  // of answers
   std::size_t max_waiting = 2;                           // questions of referees that are not pinned
   std::size_t max_waiting_pinned = 4;                    // and of those that are
+  std::function<void(const OpeningNote&)>
+      note{};  // of every dispute that is opened for the first time or refused; one call at a time
 };
 
 class Answerer {

@@ -131,7 +131,7 @@ TEST_F(AnswererTest, WhatIsUsedUpIsNotSigned) {
   Answerer answerer(account, key, MakeDocket());
   const Digest one = Open(answerer, 1), two = Open(answerer, 2);
   for (std::int64_t step = 1; step <= 6; ++step) Ask(answerer, one, Trace(step));
-  EXPECT_EQ(KindOf(Send(answerer, one, Trace(7))), Kind::kLater);
+  EXPECT_EQ(KindOf(Send(answerer, one, Trace(7))), Kind::kForbidden) << "it does not come back";
   EXPECT_EQ(account.work().steps_traced, 6);
   Ask(answerer, one, Trace(2));  // was answered before
   Ask(answerer, one, Log());     // costs nothing
@@ -178,13 +178,31 @@ TEST_F(AnswererTest, AnOpeningShowsSomethingToDispute) {
   EXPECT_FALSE(refused(OpeningOf(1)));
 }
 
-TEST_F(AnswererTest, PinnedRefereesAreNotUsedUpByOthers) {
-  Answerer open(account, key, MakeDocket({.bout = kBout, .open_to_all = kBout}));
+// Whoever was let in can ask to the end, whatever others ask; who would not be able to is not let in.
+TEST_F(AnswererTest, StrangersShareWhatIsSetAsideAtTheOpening) {
+  std::vector<OpeningNote> notes;
+  Answerer open(account, key, MakeDocket({.bout = kBout, .open_to_all = Times(8, kBout)}),
+                {.note = [&](const OpeningNote& note) { notes.push_back(note); }});
   const Digest first = Open(open, 1), second = Open(open, 2, kStranger);
-  Ask(open, second, Trace(1), kStranger);
-  Ask(open, second, Trace(2), kStranger);
-  EXPECT_EQ(KindOf(Send(open, first, Trace(3))), Kind::kLater) << "all who are not pinned share what there is";
+  Open(open, 1);  // once more, which takes nothing
+  const auto third = open.Open(Signed(Encode(OpeningOf(3)), kReferee));
+  ASSERT_FALSE(third);
+  EXPECT_EQ(third.error().kind, Kind::kForbidden);
+  EXPECT_EQ(third.error().why, "a dispute of 2 receipts may take 3 bouts; left for referees that are not named here: 2");
+  for (std::int64_t step = 1; step <= 6; ++step) Ask(open, second, Trace(step), kStranger);
+  EXPECT_EQ(KindOf(Send(open, second, Trace(7), kStranger)), Kind::kForbidden);
+  for (std::int64_t step = 11; step <= 16; ++step) Ask(open, first, Trace(step));
+  EXPECT_FALSE(open.Open(Signed(Encode(OpeningOf(3)), kReferee))) << "what was asked for is spent";
+  ASSERT_EQ(notes.size(), 4u);
+  EXPECT_EQ(notes[0].bouts, 3);
+  EXPECT_EQ(notes[0].bouts_left, 5);
+  EXPECT_EQ(notes[1].referee, kStranger);
+  EXPECT_EQ(notes[1].bouts_left, 2);
+  EXPECT_FALSE(notes[1].pinned);
+  EXPECT_EQ(notes[2].refused, third.error().why);
+}
 
+TEST_F(AnswererTest, PinnedRefereesAreNotUsedUpByOthers) {
   Answerer pinned(account, key, MakeDocket({.pinned = {kPinned}, .bout = kBout, .open_to_all = {}}));
   const auto stranger = pinned.Open(Signed(Encode(OpeningOf(1)), kReferee));
   ASSERT_FALSE(stranger);
@@ -268,7 +286,7 @@ TEST(AnswererOfARun, AnswersProveThemselves) {
   const auto account = run.Account();
   const SigningKey referee("referee", {9});
   const Budget bout = account->Bill().value();
-  Answerer answerer(*account, run.key, DocketOf(*account, {.bout = bout, .open_to_all = bout}).value());
+  Answerer answerer(*account, run.key, DocketOf(*account, {.bout = bout, .open_to_all = Times(3, bout)}).value());
   Receipt other = OpenClaim(account->receipt(), "receipt")->receipt;
   const SigningKey liar("liar", {8});
   other.signer = liar.verify_key().ToString();

@@ -18,7 +18,13 @@ namespace assay::dispute {
 namespace {
 
 constexpr std::int64_t kRetryMs = 250;
-constexpr std::int64_t kAttemptMs = 10'000;  // to fetch the encodings of a job
+constexpr std::int64_t kLongestRetryMs = 10'000;  // whatever a provider asks for
+constexpr std::int64_t kAttemptMs =
+    10'000;  // to fetch a receipt or the encodings of a job, or to open a dispute before anything is asked
+constexpr std::int64_t kFirstAttemptMs = 2'000;  // to fetch a receipt: whoever looks on is told soon who is waited for
+
+constexpr std::int64_t kRefusedMs = 5'000;  // for which an address that refuses the dispute is not asked again
+constexpr int kMaxForeign = 3;              // answers that somebody else signed: one may have been spoilt on its way
 
 std::int64_t NowMs() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -78,14 +84,37 @@ class Patience {
   bool ended_ = false;
 };
 
+// For how long to leave a provider alone that asks for it: never for so long that it could not be asked again several times before its clock runs out.
+std::int64_t PauseFor(const PeerError& error, std::int64_t left_ms) {
+  const std::int64_t asked = std::min({error.retry_ms, kLongestRetryMs, left_ms / 4});
+  return std::max<std::int64_t>(1, std::min(std::max(asked, kRetryMs), left_ms));
+}
+
+// Tells whoever looks on for whom the referee waits, once for each reason.
+class Waiting {
+ public:
+  using Tell = std::function<void(const std::string& name, const std::string& why)>;
+  explicit Waiting(Tell tell) : tell_(std::move(tell)) {}
+  void Note(const std::string& name, const std::string& why) {
+    if (!tell_) return;
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(last_[name], why) != why) tell_(name, why);
+  }
+
+ private:
+  Tell tell_;
+  std::mutex mutex_;
+  std::map<std::string, std::string> last_;
+};
+
 // Calls until it succeeds, can never succeed, or the deadline has come: a connection may break, a server may be busy or down for a while.
 template <class Call>
 auto Insist(std::int64_t deadline_ms, Patience& patience, const Call& call) -> decltype(call(std::int64_t{})) {
   auto result = decltype(call(std::int64_t{}))(tl::unexpected(PeerError{PeerError::Kind::kLater, "no answer in time"}));
   for (std::int64_t left = deadline_ms - NowMs(); left > 0; left = deadline_ms - NowMs()) {
     result = call(left);
-    if (result || result.error().kind == PeerError::Kind::kNever) break;
-    if (patience.Wait(std::min<std::int64_t>(kRetryMs, std::max<std::int64_t>(1, deadline_ms - NowMs())))) break;
+    if (result || result.error().is_final()) break;
+    if (patience.Wait(PauseFor(result.error(), deadline_ms - NowMs()))) break;
   }
   return result;
 }
@@ -100,6 +129,7 @@ class Line {
     const SigningKey* key;  // the referee's
     Inbox& inbox;
     std::atomic<int>& hopeful;  // addresses of the party that have not said that they will never answer
+    Waiting& waiting;
   };
   Line(ProviderId id, Peer& peer, Bytes opening, const Site& site)
       : id_(id), peer_(peer), opening_(std::move(opening)), site_(site), thread_([this] { Run(); }) {}
@@ -114,7 +144,7 @@ class Line {
     peer_.Cancel();
     thread_.join();
   }
-  // Why the last attempt to ask got no answer; empty: it did.
+  // Why the last attempt to open the dispute or to ask got no answer; empty: it did.
   std::string trouble() {
     const std::lock_guard lock(mutex_);
     return trouble_;
@@ -127,6 +157,7 @@ class Line {
 
  private:
   void Run() {
+    if (!opening_.empty()) Open();
     while (true) {
       Send send;
       {
@@ -138,31 +169,65 @@ class Line {
       }
       auto answer = Insist(send.deadline_ms, patience_, [&](std::int64_t left) {
         auto result = Call(send, left);
-        const std::lock_guard lock(mutex_);
-        trouble_ = result ? "" : result.error().why;
+        NoteTrouble(result ? nullptr : &result.error());
         return result;
       });
-      const bool never = !answer && answer.error().kind == PeerError::Kind::kNever;
-      if (never != hopeless_) site_.hopeful += never ? -1 : 1;
-      hopeless_ = never;
+      const Hope hope = HopeAfter(answer ? nullptr : &answer.error());
       if (answer) {
         site_.inbox.Put(Answered{id_, HashBytes(send.question), std::move(*answer), NowMs()});
-      } else {  // one address that refuses says nothing about the others
-        site_.inbox.Put(Unreachable{id_, NowMs(), never && site_.hopeful == 0});
+      } else {
+        site_.inbox.Put(Unreachable{id_, NowMs(), hope});
       }
     }
+  }
+  // Before anything is asked, since a provider sets aside what the dispute may cost it when it opens it: once, and again with the first question where that failed.
+  void Open() {
+    const auto opened = TryToOpen(kAttemptMs);
+    NoteTrouble(opened ? nullptr : &opened.error());
+    const Hope hope = HopeAfter(opened ? nullptr : &opened.error());
+    if (hope != Hope::kLater) site_.inbox.Put(Unreachable{id_, NowMs(), hope});
+  }
+  FromPeer<void> TryToOpen(std::int64_t left_ms) {
+    auto opened = peer_.Open(opening_, left_ms);
+    open_ = opened.has_value();
+    refusal_.reset();
+    if (!opened && opened.error().is_final()) refusal_ = opened.error();
+    refused_until_ms_ = NowMs() + kRefusedMs;
+    return opened;
+  }
+  void NoteTrouble(const PeerError* error) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (stop_) return;
+      trouble_ = error == nullptr ? "" : error->why;
+    }
+    if (error != nullptr && error->kind == PeerError::Kind::kLater) site_.waiting.Note(peer_.name(), error->why);
+  }
+  // One address that refuses says nothing about the others.
+  Hope HopeAfter(const PeerError* error) {
+    const bool never = error != nullptr && error->is_final();
+    if (never != hopeless_) site_.hopeful += never ? -1 : 1;
+    hopeless_ = never;
+    return !never ? Hope::kLater : site_.hopeful == 0 ? Hope::kNobody : Hope::kFewer;
   }
   // A provider that was restarted has forgotten the dispute: it is opened again.
   FromPeer<Bytes> Call(const Send& send, std::int64_t left_ms) {
     if (!open_) {
-      if (auto opened = peer_.Open(opening_, left_ms); !opened) return tl::unexpected(opened.error());
-      open_ = true;
+      if (refusal_ && NowMs() < refused_until_ms_) return tl::unexpected(*refusal_);
+      if (auto opened = TryToOpen(left_ms); !opened) return tl::unexpected(opened.error());
     }
     const Bytes signed_question = site_.key != nullptr ? SignQuestion(send.question, site_.receipt, *site_.key) : send.question;
     FromPeer<Bytes> answer = peer_.Answer(signed_question, left_ms);
-    if (answer)
-      return Signed(*answer, send) ? answer
-                                   : tl::unexpected(PeerError{PeerError::Kind::kLater, "its answer is not signed by its key"});
+    if (answer && Signed(*answer, send)) {
+      foreign_ = 0;
+      return answer;
+    }
+    if (answer) {
+      const bool never = ++foreign_ >= kMaxForeign;
+      return tl::unexpected(
+          PeerError{never ? PeerError::Kind::kNever : PeerError::Kind::kLater,
+                    fmt::format("{}: its answers are not signed by the key of the receipt that it hands out", peer_.name())});
+    }
     if (answer.error().kind == PeerError::Kind::kNotOpen) open_ = false;
     return answer;
   }
@@ -183,19 +248,29 @@ class Line {
   bool stop_ = false;
   bool open_ = false;
   bool hopeless_ = false;
+  std::optional<PeerError> refusal_;  // of the dispute
+  std::int64_t refused_until_ms_ = 0;
+  int foreign_ = 0;  // answers in a row that its key has not signed
   Patience patience_;
   std::thread thread_;
 };
 
 // Everybody's receipt, asked for side by side.
-std::vector<FromPeer<std::string>> FetchReceipts(const std::vector<std::unique_ptr<Peer>>& peers, std::int64_t allowance_ms) {
+std::vector<FromPeer<std::string>> FetchReceipts(const std::vector<std::unique_ptr<Peer>>& peers, std::int64_t allowance_ms,
+                                                 Waiting& waiting) {
   std::vector<FromPeer<std::string>> receipts(peers.size());
   std::vector<std::thread> threads;
   const std::int64_t deadline_ms = NowMs() + allowance_ms;
   Patience patience;
   for (std::size_t i = 0; i < peers.size(); ++i) {
-    threads.emplace_back(
-        [&, i] { receipts[i] = Insist(deadline_ms, patience, [&](std::int64_t left) { return peers[i]->Receipt(left); }); });
+    threads.emplace_back([&, i] {
+      std::int64_t attempt_ms = kFirstAttemptMs;
+      receipts[i] = Insist(deadline_ms, patience, [&](std::int64_t left) {
+        auto receipt = peers[i]->Receipt(std::min(left, std::exchange(attempt_ms, kAttemptMs)));
+        if (!receipt && !receipt.error().is_final()) waiting.Note(peers[i]->name(), receipt.error().why);
+        return receipt;
+      });
+    });
   }
   for (std::thread& thread : threads) thread.join();
   return receipts;
@@ -289,7 +364,8 @@ Result<Arbitration> Arbitrate(std::vector<std::unique_ptr<Peer>> peers, const Ar
   Arbitration result;
   const double started_cpu = ThreadCpuMs();
   std::vector<std::string> receipts;
-  std::vector<FromPeer<std::string>> fetched = FetchReceipts(peers, options.clocks.allowance_ms);
+  Waiting waiting(options.waiting);
+  std::vector<FromPeer<std::string>> fetched = FetchReceipts(peers, options.clocks.allowance_ms, waiting);
   // Who has no receipt claims nothing.
   for (std::size_t i = 0; i < peers.size(); ++i) {
     const auto number = static_cast<std::uint32_t>(i);
@@ -329,8 +405,8 @@ Result<Arbitration> Arbitrate(std::vector<std::unique_ptr<Peer>> peers, const Ar
   std::deque<Line> lines;
   const std::vector<Bytes> openings = OpeningsFor(*law, options, result.claims, receipts, referee.record());
   for (std::size_t i = 0; i < peers.size(); ++i) {
-    const Line::Site site{*law,  referee.claims()[parties[i]], referee.claims()[i].receipt_hash, options.key,
-                          inbox, hopeful[parties[i]]};
+    const Line::Site site{
+        *law, referee.claims()[parties[i]], referee.claims()[i].receipt_hash, options.key, inbox, hopeful[parties[i]], waiting};
     lines.emplace_back(parties[i], *peers[i], openings[parties[i]], site);
   }
   std::vector<Action> actions = referee.Handle(Started{NowMs()});

@@ -14,10 +14,17 @@
 
 namespace assay::dispute {
 
-// Why a provider gave nothing. All but kNever may be tried again.
+// Why a provider gave nothing.
 struct PeerError {
-  enum class Kind : std::uint8_t { kLater, kNotOpen, kNever } kind{};
+  enum class Kind : std::uint8_t {
+    kLater,       // it may be asked again, after `retry_ms`
+    kNotOpen,     // the dispute has to be opened first
+    kNever,       // it said so
+    kNoProvider,  // what is there is none, and will not be
+  } kind{};
+  bool is_final() const { return kind == Kind::kNever || kind == Kind::kNoProvider; }
   std::string why;
+  std::int64_t retry_ms = 0;
 };
 template <class T>
 using FromPeer = tl::expected<T, PeerError>;
@@ -44,6 +51,8 @@ struct ArbitrateOptions {
   std::optional<Digest> job{};      // the one that was asked for; none: the one that all receipts name
   StartingBytes start{};            // the starting weights, where the job takes them from a file that is at hand
   std::function<void(const Referee& referee)> watch{};  // after every event
+  // That a provider is waited for, and why: when that begins, and when the reason is another. From any thread, one call at a time.
+  std::function<void(const std::string& name, const std::string& why)> waiting{};
 };
 
 struct Arbitration {
@@ -58,7 +67,7 @@ struct Arbitration {
     std::string name, why;
     bool reached = false;  // it answered, and has no receipt or one that is none
   };
-  std::vector<std::string> trouble;  // by provider: why a question got no answer; empty where each did
+  std::vector<std::string> trouble;  // by provider: why a question, or the dispute, got no answer; empty where each did
   std::vector<Absent> absent;        // who gave no receipt, or whose receipt is none
   std::size_t bytes_received = 0;    // all that came from providers, receipts and encodings included
   double cpu_ms = 0;                 // of the referee itself

@@ -30,6 +30,11 @@ class BoundedCache {
     while (bytes_ > limit_bytes_ && items_.size() > 1) Drop(std::prev(items_.end()));
   }
 
+  template <class F>
+  void ForEach(const F& visit) const {
+    for (const Item& item : items_) visit(item.value);
+  }
+
   std::size_t bytes() const { return bytes_; }
   std::size_t size() const { return items_.size(); }
 

@@ -96,6 +96,11 @@ bool Correspondence::HasAnswered(ProviderId provider, const Digest& question) co
   return found != players_[provider].heard.end() && found->second.state == Heard::State::kAnswered;
 }
 
+bool Correspondence::HasSpoken(ProviderId provider) const {
+  return std::ranges::any_of(players_[provider].heard,
+                             [](const auto& heard) { return heard.second.state == Heard::State::kAnswered; });
+}
+
 std::vector<SignedBy> Correspondence::Signatures(const Digest& question, std::span<const ProviderId> by) const {
   std::vector<SignedBy> signatures;
   for (const ProviderId id : by) signatures.push_back({id, Words(id, question).signature});

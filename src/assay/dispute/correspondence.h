@@ -61,6 +61,7 @@ class Correspondence {
 
   bool IsOpen(ProviderId provider, const Digest& question) const { return players_[provider].open.contains(question); }
   bool HasAnswered(ProviderId provider, const Digest& question) const;
+  bool HasSpoken(ProviderId provider) const;  // has answered anything
   const Answer& Words(ProviderId provider, const Digest& question) const {
     return players_[provider].heard.at(question).answer;
   }

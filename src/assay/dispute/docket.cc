@@ -1,6 +1,7 @@
 #include "assay/dispute/docket.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace assay::dispute {
@@ -8,6 +9,11 @@ namespace assay::dispute {
 bool Budget::Covers(const Budget& spent) const {
   return spent.work.steps_run < work.steps_run && spent.work.steps_traced < work.steps_traced &&
          spent.work.batches_loaded < work.batches_loaded && spent.bytes < bytes;
+}
+
+bool Budget::Holds(const Budget& cost) const {
+  return cost.work.steps_run <= work.steps_run && cost.work.steps_traced <= work.steps_traced &&
+         cost.work.batches_loaded <= work.batches_loaded && cost.bytes <= bytes;
 }
 
 Budget Times(std::int64_t n, const Budget& budget) {
@@ -23,13 +29,39 @@ Budget operator+(const Budget& a, const Budget& b) {
           .bytes = a.bytes + b.bytes};
 }
 
+Budget Less(const Budget& from, const Budget& spent) {
+  const auto left = [](auto of, auto less) { return of > less ? of - less : decltype(of){0}; };
+  return {.work = {.steps_run = left(from.work.steps_run, spent.work.steps_run),
+                   .steps_traced = left(from.work.steps_traced, spent.work.steps_traced),
+                   .batches_loaded = left(from.work.batches_loaded, spent.work.batches_loaded)},
+          .bytes = left(from.bytes, spent.bytes)};
+}
+
 Docket::Docket(Own own, Options options) : own_(std::move(own)), options_(std::move(options)), others_(options_.max_disputes) {
   for (const KeyPoint& key : options_.pinned) pinned_.try_emplace(key, options_.max_disputes);
 }
 
-Budget Docket::BudgetOf(std::size_t receipts) const {
-  const std::int64_t bouts = 2 * std::max<std::int64_t>(1, static_cast<std::int64_t>(receipts) - 1);
-  return Times(bouts + 1, options_.bout);  // one more, so that the last question of the last bout finds something left
+std::int64_t Docket::BoutsOf(std::size_t receipts) {
+  return 2 * std::max<std::int64_t>(1, static_cast<std::int64_t>(receipts) - 1) + 1;
+}
+
+Budget Docket::Left() const {
+  Budget taken = spent_by_all_;
+  others_.ForEach([&](const Dispute& dispute) { taken = taken + Less(dispute.budget, dispute.spent); });
+  return Less(options_.open_to_all, taken);
+}
+
+std::int64_t Docket::BoutsLeft() const {
+  const Budget left = Left();
+  std::int64_t bouts = std::numeric_limits<std::int64_t>::max();
+  const auto among = [&](auto of, auto bout) {
+    if (bout > 0) bouts = std::min(bouts, static_cast<std::int64_t>(of / bout));
+  };
+  among(left.work.steps_run, options_.bout.work.steps_run);
+  among(left.work.steps_traced, options_.bout.work.steps_traced);
+  among(left.work.batches_loaded, options_.bout.work.batches_loaded);
+  among(left.bytes, options_.bout.bytes);
+  return bouts;
 }
 
 Docket::Dispute* Docket::Find(const Digest& dispute) {
@@ -39,7 +71,7 @@ Docket::Dispute* Docket::Find(const Digest& dispute) {
   return others_.Find(dispute);
 }
 
-tl::expected<Digest, Denied> Docket::Open(const SignedOpening& message) {
+tl::expected<Docket::Opened, Denied> Docket::Open(const SignedOpening& message) {
   const auto deny = [](std::string why) { return tl::unexpected(Denied{Denial::kForbidden, std::move(why)}); };
   const Opening& opening = message.opening;
   const auto pinned = pinned_.find(opening.referee);
@@ -53,11 +85,15 @@ tl::expected<Digest, Denied> Docket::Open(const SignedOpening& message) {
   if (!lists(HashBytes(AsBytes(opening.shown)))) return deny("the receipt that it shows takes no part in it");
   if (const Status differs = own_.contradicts(opening.shown); !differs) return deny(differs.error().message);
   const Digest id = DisputeId({own_.job, opening.referee, opening.receipts, opening.nonce});
-  if (Find(id) == nullptr) {
-    Disputes& disputes = pinned == pinned_.end() ? others_ : pinned->second;
-    disputes.Put(id, {opening.referee, pinned != pinned_.end(), BudgetOf(opening.receipts.size()), {}}, 1);
+  const bool is_pinned = pinned != pinned_.end();
+  if (Find(id) != nullptr) return Opened{id, is_pinned, true};
+  const Budget budget = BudgetOf(opening.receipts.size());
+  if (!is_pinned && !Left().Holds(budget)) {
+    return deny(fmt::format("a dispute of {} receipts may take {} bouts; left for referees that are not named here: {}",
+                            opening.receipts.size(), BoutsOf(opening.receipts.size()), BoutsLeft()));
   }
-  return id;
+  (is_pinned ? pinned->second : others_).Put(id, {opening.referee, is_pinned, budget, {}}, 1);
+  return Opened{id, is_pinned, false};
 }
 
 tl::expected<bool, Denied> Docket::Admit(const Digest& dispute, ByteSpan question, const Signature& signature, bool free) {
@@ -67,10 +103,7 @@ tl::expected<bool, Denied> Docket::Admit(const Digest& dispute, ByteSpan questio
     return tl::unexpected(Denied{Denial::kForbidden, "the question is not signed by the dispute's referee for us"});
   }
   if (free) return open->pinned;
-  if (!open->budget.Covers(open->spent)) return tl::unexpected(Denied{Denial::kLater, "this dispute has used up its budget"});
-  if (!open->pinned && !options_.open_to_all.Covers(spent_by_all_)) {
-    return tl::unexpected(Denied{Denial::kLater, "what referees that are not named here may ask for is used up"});
-  }
+  if (!open->budget.Covers(open->spent)) return tl::unexpected(Denied{Denial::kSpent, "this dispute has used up its budget"});
   return open->pinned;
 }
 

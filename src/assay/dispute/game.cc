@@ -29,7 +29,7 @@ struct Writer {
     Begin(Kind::kUnreachable);
     out.U32(e.provider);
     out.I64(e.now_ms);
-    out.U8(e.for_good ? 1 : 0);
+    out.U8(static_cast<std::uint8_t>(e.hope));
   }
   void operator()(const Resumed& e) {
     Begin(Kind::kResumed);
@@ -58,9 +58,9 @@ Result<Event> ReadUnreachable(ByteReader& in) {
   Unreachable event;
   ASSAY_ASSIGN(event.provider, in.U32());
   ASSAY_ASSIGN(event.now_ms, in.I64());
-  ASSAY_ASSIGN(const std::uint8_t for_good, in.U8());
-  if (for_good > 1) return Err("event: expected 0 or 1 for whether it is for good, got {}", for_good);
-  event.for_good = for_good == 1;
+  ASSAY_ASSIGN(const std::uint8_t hope, in.U8());
+  if (hope > static_cast<std::uint8_t>(Hope::kNobody)) return Err("event: expected 0, 1 or 2 for what is hoped, got {}", hope);
+  event.hope = static_cast<Hope>(hope);
   return event;
 }
 

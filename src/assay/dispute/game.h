@@ -45,11 +45,17 @@ struct Tick {
   std::int64_t now_ms = 0;
   friend bool operator==(const Tick&, const Tick&) = default;
 };
+// What may still be hoped for from a provider that did not answer.
+enum class Hope : std::uint8_t {
+  kLater = 0,   // it may yet
+  kFewer = 1,   // at one of its addresses it never will; there are others
+  kNobody = 2,  // at none of them
+};
 // What was sent did not arrive, or was not answered. The provider's clock goes on, unless it is known that no answer will ever come: then it has run out.
 struct Unreachable {
   ProviderId provider = 0;
   std::int64_t now_ms = 0;
-  bool for_good = false;
+  Hope hope = Hope::kLater;
   friend bool operator==(const Unreachable&, const Unreachable&) = default;
 };
 // The referee was down since the last event: that time is charged to nobody, and `now_ms` may be of another clock. Everything unanswered is sent again.

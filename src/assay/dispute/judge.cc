@@ -302,7 +302,7 @@ Status Judging::Weigh(const TwoReceipts& charge) {
 Status Judging::Weigh(const Silence& charge) {
   ASSAY_TRY(CheckNamed(charge.provider));
   Fell(charge.provider, Standing::kSilent, false,
-       fmt::format("gave no answer in time about {}, says the referee", Describe(charge.question)));
+       fmt::format("gave no answer about {}, says the referee", Describe(charge.question)));
   return {};
 }
 

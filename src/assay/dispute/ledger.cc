@@ -33,7 +33,7 @@ std::size_t Ledger::Accuse(Charge charge) {
   return record_.charges.size() - 1;
 }
 
-void Ledger::Fall(ProviderId provider, Standing standing, std::string why, std::size_t charge) {
+void Ledger::Fall(ProviderId provider, Standing standing, std::string why, std::optional<std::size_t> charge) {
   ProviderRecord& record = record_.providers[provider];
   ASSAY_CHECK(record.standing == Standing::kStanding);
   record.standing = standing;

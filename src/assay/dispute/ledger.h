@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -26,8 +27,8 @@ class Ledger {
   StatementId Note(const Digest& hash, const Question& question, const Bytes& body, std::span<const SignedBy> by);
   // Returns the charge's position.
   std::size_t Accuse(Charge charge);
-  // `provider` stands.
-  void Fall(ProviderId provider, Standing standing, std::string why, std::size_t charge);
+  // `provider` stands. No charge: it was not heard.
+  void Fall(ProviderId provider, Standing standing, std::string why, std::optional<std::size_t> charge);
   void Add(MatchRecord match) { record_.matches.push_back(std::move(match)); }
 
  private:

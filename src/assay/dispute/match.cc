@@ -45,10 +45,10 @@ void Match::OnAnswer(ProviderId provider, const Digest& question, std::size_t by
   batch_.OnAnswer(provider, question, mail);
 }
 
-void Match::Fall(Floor& floor, ProviderId provider, Standing standing, std::string why, std::size_t charge) {
+void Match::Fall(Floor& floor, ProviderId provider, Standing standing, std::string why, std::optional<std::size_t> charge) {
   floor.ledger.Fall(provider, standing, std::move(why), charge);
   floor.mail.WithdrawFrom(provider);
-  record_.decided = charge;
+  if (charge) record_.decided = charge;
   for (Side& side : sides_) side.Leave(provider);
 }
 

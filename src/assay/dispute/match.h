@@ -38,7 +38,7 @@ class Match {
   void OnAnswer(ProviderId provider, const Digest& question, std::size_t bytes, Correspondence& mail);
   void Hurry(ProviderId provider, std::int64_t now_ms) { batch_.Hurry(provider, now_ms); }
   // `provider` stands, and falls by this charge.
-  void Fall(Floor& floor, ProviderId provider, Standing standing, std::string why, std::size_t charge);
+  void Fall(Floor& floor, ProviderId provider, Standing standing, std::string why, std::optional<std::size_t> charge);
 
   const Progress& progress() const { return progress_; }
   std::optional<std::int64_t> WakeAt() const { return batch_.WakeAt(); }

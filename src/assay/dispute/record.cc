@@ -1,5 +1,6 @@
 #include "assay/dispute/record.h"
 
+#include <algorithm>
 #include <set>
 
 namespace assay::dispute {
@@ -12,6 +13,7 @@ std::string_view ToString(Standing standing) {
     case Standing::kEquivocated: return "equivocated";
     case Standing::kSilent: return "silent";
     case Standing::kMisled: return "misled";
+    case Standing::kUnheard: return "unheard";
   }
   return "unknown";
 }
@@ -29,17 +31,18 @@ bool IsGuilty(Standing standing) { return standing == Standing::kConvicted || st
 
 std::string VerdictOf(std::span<const Standing> standings, std::span<const std::optional<std::uint32_t>> groups,
                       std::span<const std::uint32_t> numbers, bool pair) {
-  std::set<std::uint32_t> claimed, left;
+  std::set<std::uint32_t> claimed, left, unheard;
   std::optional<std::size_t> first;
   for (std::size_t i = 0; i < standings.size(); ++i) {
     if (!groups[i]) continue;
     claimed.insert(*groups[i]);
+    if (standings[i] == Standing::kUnheard) unheard.insert(*groups[i]);
     if (standings[i] != Standing::kStanding) continue;
     left.insert(*groups[i]);
     if (!first) first = i;
   }
+  if (left.size() > 1 || !std::ranges::includes(left, unheard)) return "undecided";
   if (left.empty()) return "none";
-  if (left.size() > 1) return "undecided";
   if (claimed.size() == 1) return "both";
   if (pair) return *first == 0 ? "a" : "b";
   return std::to_string(numbers[*first]);

@@ -54,7 +54,7 @@ struct TwoAnswers {
 struct TwoReceipts {
   ProviderId first = 0, second = 0;
 };
-// Nothing came in time. Rests on the referee's word, and convicts nobody.
+// Nothing came in time, or a refusal did. Rests on the referee's word, and convicts nobody.
 struct Silence {
   ProviderId provider = 0;
   Question question;
@@ -69,6 +69,7 @@ enum class Standing : std::uint8_t {
   kEquivocated = 4,  // by TwoAnswers or TwoReceipts
   kSilent = 5,       // lost for want of an answer; not guilty of anything
   kMisled = 6,       // lost by a Trial: the rounding log that it follows is false; not guilty of anything
+  kUnheard = 7,      // refused the dispute before it said anything: it has not lost, and who is left has not won by that
 };
 std::string_view ToString(Standing standing);
 
@@ -109,7 +110,7 @@ struct Record {
 std::vector<ProviderId> Survivors(const Record& record);
 
 // How a dispute ended. Of a pair "a" or "b" is right; of any number "both": all who take part agree; "none": nobody stands; "undecided": those who stand say different
-// things; otherwise the first that stands, as its number among those named. Order matters to nothing but that number.
+// things, or somebody who was not heard says something else than they do; otherwise the first that stands, as its number among those named. Order matters to nothing but that number.
 // `groups` by what is claimed, parallel to the standings; those who take no part have none. `numbers`: what each is called.
 std::string VerdictOf(std::span<const Standing> standings, std::span<const std::optional<std::uint32_t>> groups,
                       std::span<const std::uint32_t> numbers, bool pair);

@@ -14,7 +14,8 @@ Referee::Referee(std::shared_ptr<const Law> law, std::shared_ptr<const std::vect
       parties_(std::move(roster.parties)),
       bracket_(static_cast<std::uint32_t>(roster.record.groups.size())),
       ledger_(std::move(roster.record)),
-      mail_(claims_->size(), clocks) {}
+      mail_(claims_->size(), clocks),
+      refused_(claims_->size()) {}
 
 std::vector<Action> Referee::Handle(const Event& event) {
   if (const auto* started = std::get_if<Started>(&event)) {
@@ -28,7 +29,7 @@ std::vector<Action> Referee::Handle(const Event& event) {
     return mail_.TakeActions();
   }
   mail_.Advance(std::visit([](const auto& e) { return e.now_ms; }, event));
-  for (const ProviderId id : mail_.Expired()) FallSilent(id);
+  for (const ProviderId id : mail_.Expired()) FallSilent(id, "gave no answer in time");
   if (const auto* answered = std::get_if<Answered>(&event)) OnAnswer(*answered);
   if (const auto* unreachable = std::get_if<Unreachable>(&event)) OnUnreachable(*unreachable);
   Run();
@@ -81,16 +82,22 @@ void Referee::SecondAnswer(ProviderId provider, const Digest& question, const An
 
 void Referee::OnUnreachable(const Unreachable& event) {
   if (event.provider >= claims_->size()) return;
-  if (event.for_good && mail_.Unanswered(event.provider)) FallSilent(event.provider);
+  if (event.hope != Hope::kLater) refused_[event.provider] = true;
+  const bool falls = event.hope == Hope::kNobody && ledger_.Stands(event.provider);
+  if (falls && (mail_.Unanswered(event.provider) || !mail_.HasSpoken(event.provider)))
+    FallSilent(event.provider, "refused to answer");
   mail_.Bounce(event.provider);
   if (match_) match_->Hurry(event.provider, mail_.now_ms());
 }
 
-void Referee::FallSilent(ProviderId provider) {
+void Referee::FallSilent(ProviderId provider, std::string_view how) {
+  Floor floor = OpenFloor();
+  if (refused_[provider] && !mail_.HasSpoken(provider)) {
+    return match_->Fall(floor, provider, Standing::kUnheard, "was not heard: it refused this dispute", std::nullopt);
+  }
   const Question& question = mail_.QuestionOf(*mail_.Unanswered(provider));
   const std::size_t charge = ledger_.Accuse(Silence{provider, question});
-  Floor floor = OpenFloor();
-  match_->Fall(floor, provider, Standing::kSilent, fmt::format("gave no answer in time about {}", Describe(question)), charge);
+  match_->Fall(floor, provider, Standing::kSilent, fmt::format("{} about {}", how, Describe(question)), charge);
 }
 
 std::optional<std::int64_t> Referee::WakeAt() const {
@@ -138,7 +145,9 @@ Bytes Referee::DumpOutlook() const {
   out.U64(ledger_.record().matches.size());
   for (ProviderId id = 0; id < claims_->size(); ++id) {
     out.U8(ledger_.Stands(id) ? 1 : 0);
-    if (ledger_.Stands(id)) mail_.Dump(id, match_.has_value(), out);
+    if (!ledger_.Stands(id)) continue;
+    out.U8(refused_[id] ? 1 : 0);
+    mail_.Dump(id, match_.has_value(), out);
   }
   out.U8(match_ ? 1 : 0);
   if (match_) match_->Dump(ledger_, mail_, out);

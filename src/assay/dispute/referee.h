@@ -7,6 +7,9 @@
 // asked of all members; those who answer differently go on as separate voices, and a finding strikes one voice alone. So a provider whose answers are what the job
 // gives never falls, whoever claims to stand with it, unless its clock runs out; and its claim is never without it.
 //
+// Who gives no answer in time, or refuses one, loses. But who refuses the dispute as such, at any of its addresses, before it has signed anything was not heard: it falls, and the
+// verdict says that it is open whether it would have won (record.h, VerdictOf). Otherwise a liar would win against whoever does not know the referee.
+//
 // Before the first question inside an interval, groups that have the same entries around it are let join either side: they fall or stand with it.
 //
 // A message counts only if its provider stands, was asked this question in this dispute, has not answered it yet and signed the answer; everything else changes
@@ -16,6 +19,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "assay/dispute/bracket.h"
@@ -59,7 +63,7 @@ class Referee {
   void OnAnswer(const Answered& event);
   void SecondAnswer(ProviderId provider, const Digest& question, const Answer& answer);
   void OnUnreachable(const Unreachable& event);
-  void FallSilent(ProviderId provider);
+  void FallSilent(ProviderId provider, std::string_view how);
 
   std::shared_ptr<const Law> law_;
   std::shared_ptr<const std::vector<Claim>> claims_;
@@ -68,6 +72,7 @@ class Referee {
   Bracket bracket_;
   Ledger ledger_;
   Correspondence mail_;
+  std::vector<bool> refused_;  // by provider: that it was heard to refuse, at one of its addresses at least
   std::optional<Match> match_;
 };
 

@@ -70,6 +70,7 @@ class HttpClient::Impl {
   Result<HttpResponse> RunPatiently(std::string_view path, int timeout_ms, std::optional<std::size_t> max_bytes,
                                     int attempt_ms);
   bool later() const { return later_; }
+  bool misplaced() const { return misplaced_; }
   void Cancel();
 
  private:
@@ -88,6 +89,7 @@ class HttpClient::Impl {
   Resolver resolver_;
   std::atomic<bool> cancelled_ = false;
   bool later_ = false;
+  bool misplaced_ = false;
   std::size_t max_bytes_ = 0;  // of the call under way
   asio::io_context io_{1};
 #ifdef ASSAY_HAVE_TLS
@@ -144,7 +146,7 @@ Result<HttpResponse> HttpClient::Impl::Run(std::string_view method, std::string_
             .connect_deadline = std::min(deadline, start + milliseconds(options_.connect_timeout_ms)),
             .header_deadline = std::min(deadline, start + milliseconds(attempt_ms)),
             .addresses = {}};
-  later_ = false;
+  later_ = misplaced_ = false;
   max_bytes_ = max_bytes.value_or(options_.max_response_bytes);
   Result<HttpResponse> result = Perform(call);
   if (result) {
@@ -231,7 +233,7 @@ asio::awaitable<Status> HttpClient::Impl::Connect(const Call& call) {
         std::max(call.connect_deadline - now, steady_clock::duration(0)) / static_cast<int>(call.addresses.size() - i);
     beast::tcp_stream& tcp = link_->tcp();
     tcp.expires_at(now + share);
-    later_ = false;  // whatever became of the address before
+    later_ = misplaced_ = false;  // whatever became of the address before
     error_code error;
     const asio::ip::tcp::endpoint endpoint(asio::ip::make_address(call.addresses[i], error), base_.server.port);
     if (!error) co_await tcp.async_connect(endpoint, Into(error));
@@ -260,6 +262,7 @@ asio::awaitable<Status> HttpClient::Impl::Secure() {
     error = co_await link_->Handshake(asio::ssl::stream_base::client);
     const long verified = SSL_get_verify_result(ssl);
     if (error && verified != X509_V_OK) {
+      misplaced_ = true;
       co_return Err("TLS: the server's certificate is not trusted: {}", X509_verify_cert_error_string(verified));
     }
     if (error) co_return tl::unexpected(Failure("TLS", error));
@@ -309,7 +312,14 @@ Error HttpClient::Impl::Failure(std::string_view what, const error_code& error) 
     return {fmt::format("{}: the server closed the connection", what)};
   }
   if (error == beast::error::timeout) return {fmt::format("{}: timed out", what)};
+#ifdef ASSAY_HAVE_TLS
+  if (error.category() == asio::error::get_ssl_category()) {
+    misplaced_ = true;
+    return {fmt::format("{}: {} (does the server speak https?)", what, OneLine(error.message()))};
+  }
+#endif
   if (IsHttpError(error)) {
+    misplaced_ = true;
     return {fmt::format("{}: not HTTP: {}", what, OneLine(error.message()))};
   }
   return {fmt::format("{}: {}", what, OneLine(error.message()))};
@@ -353,6 +363,8 @@ Result<HttpResponse> HttpClient::Post(std::string_view path, ByteSpan body, int 
 }
 
 bool HttpClient::later() const { return impl_->later(); }
+
+bool HttpClient::misplaced() const { return impl_->misplaced(); }
 
 Result<HttpResponse> HttpClient::GetPatiently(std::string_view path, int timeout_ms, std::optional<std::size_t> max_bytes,
                                               int attempt_ms) {
