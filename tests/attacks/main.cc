@@ -55,7 +55,8 @@ void PrintList() {
 Result<int> Provide(const Options& options, const Cheat& cheat, const CheatRequest& request, const SigningKey& key,
                     const cli::Compute& compute) {
   ASSAY_ASSIGN(const auto provider, CheatingProvider::Open(cheat, request, key, *compute.backend, *compute.pool));
-  ASSAY_TRY(cli::ServeAccount(provider->account(), provider->key(), {.listen = options.provide}));
+  constexpr std::int64_t kBouts = 1 << 16;  // scripts dispute with it again and again
+  ASSAY_TRY(cli::ServeAccount(provider->account(), provider->key(), {.listen = options.provide, .open_to_all = kBouts}));
   return cli::kExitOk;
 }
 

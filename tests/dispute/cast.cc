@@ -22,6 +22,8 @@ std::vector<std::size_t> Alike(const Stage& stage, std::size_t run) {
 
 }  // namespace
 
+std::int64_t SomeBouts(Dice& dice) { return static_cast<std::int64_t>(1 + dice.Below(dice.One(2) ? 16 : 400)); }
+
 void FillIn(Scenario& scenario, std::size_t most, Dice& dice) {
   const Stage& stage = scenario.stage;
   std::vector<Actor>& actors = scenario.actors;

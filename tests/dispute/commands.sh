@@ -3,7 +3,7 @@
 keys honest liar
 
 ASSAY_KEY=$work/honest.key "$assay" train "$work/job.toml" --out "$work/honest" --quiet --simd ref >"$work/out" || fail "train"
-ASSAY_KEY=$work/honest.key serve honest "$assay" provide "$work/honest" --listen 127.0.0.1:0 --simd ref
+ASSAY_KEY=$work/honest.key serve honest "$assay" provide "$work/honest" --open-to-all 1000 --listen 127.0.0.1:0 --simd ref
 honest=$url
 
 for name in wrong-learning-rate flipped-bit flipped-labels; do

@@ -301,8 +301,55 @@ TEST(Clock, UnansweredQuestionsAreSentAgain) {
   EXPECT_EQ(duel.sent.size(), 2u);
 }
 
+std::string VerdictOfRecord(const Record& record) {
+  std::vector<Standing> standings;
+  std::vector<std::optional<std::uint32_t>> groups;
+  std::vector<std::uint32_t> numbers;
+  for (const ProviderRecord& provider : record.providers) {
+    numbers.push_back(static_cast<std::uint32_t>(standings.size()));
+    standings.push_back(provider.standing);
+    groups.push_back(provider.group);
+  }
+  return VerdictOf(standings, groups, numbers, false);
+}
+
+TEST(Refusal, OfTheDisputeIsNoLoss) {
+  Duel duel({.allowance_ms = 1000});
+  duel.Do(Started{0});
+  duel.Do(Unreachable{0, 1, Hope::kFewer});
+  EXPECT_EQ(duel.standing(0), Standing::kStanding) << "it has another address";
+  duel.Do(Unreachable{0, 2, Hope::kNobody});
+  EXPECT_TRUE(duel.referee.done());
+  EXPECT_EQ(duel.standing(0), Standing::kUnheard);
+  EXPECT_EQ(duel.standing(1), Standing::kStanding);
+  EXPECT_TRUE(duel.referee.record().charges.empty());
+  EXPECT_EQ(VerdictOfRecord(duel.referee.record()), "undecided");
+}
+
+// Somebody opens the dispute where the provider refused it, and lets its clock run out.
+TEST(Refusal, IsRememberedWhenTheClockRunsOut) {
+  Duel duel({.allowance_ms = 1000});
+  duel.Do(Started{0});
+  duel.Others(0, 0);
+  duel.Do(Unreachable{0, 1, Hope::kFewer});
+  duel.Do(Tick{2000});
+  EXPECT_EQ(duel.standing(0), Standing::kUnheard);
+}
+
+TEST(Refusal, AfterTheFirstAnswerLosesAtOnce) {
+  Duel duel({.allowance_ms = 1000});
+  duel.Do(Started{0});
+  duel.Others(2, 0);
+  ASSERT_TRUE(duel.referee.record().providers[0].why.empty());
+  duel.Do(Unreachable{0, 1, Hope::kNobody});
+  EXPECT_EQ(duel.standing(0), Standing::kSilent);
+  EXPECT_TRUE(duel.referee.record().providers[0].why.starts_with("refused to answer about"));
+  EXPECT_EQ(VerdictOfRecord(duel.referee.record()), "1");
+}
+
 TEST(Events, EncodingsAreReadBack) {
-  const Event events[] = {Started{1}, Answered{2, HashBytes({}), {1, 2, 3}, 4}, Tick{-5}, Unreachable{6, 7}, Resumed{8}};
+  const Event events[] = {Started{1}, Answered{2, HashBytes({}), {1, 2, 3}, 4}, Tick{-5}, Unreachable{6, 7, Hope::kFewer},
+                          Resumed{8}};
   for (const Event& event : events) {
     const Bytes bytes = Encode(event);
     ASSERT_TRUE(DecodeEvent(bytes));

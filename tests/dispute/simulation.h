@@ -74,6 +74,8 @@ struct Simulated {
 // - a judge finds what the referee found.
 Simulated Simulate(const Scenario& scenario, std::uint64_t seed);
 
+// What strangers get of each honest party: few bouts, or enough for many disputes.
+std::int64_t SomeBouts(Dice& dice);
 // Actors for a stage: honest ones, liars of all habits, crowds with one claim, posers.
 void FillIn(Scenario& scenario, std::size_t most, Dice& dice);
 

@@ -37,7 +37,7 @@ Simulated SimulateReal(std::uint64_t seed) {
   const std::size_t which = dice.Below(8);
   Scenario scenario{.stage = StageOf(which < kJobs ? which : which - kJobs)};
   scenario.pinned = dice.One(2);
-  scenario.open_bouts = static_cast<std::int64_t>(1 + dice.Below(16));
+  scenario.open_bouts = SomeBouts(dice);
   scenario.second = dice.One(8);
   scenario.edits = 4;
   scenario.acts = 12;

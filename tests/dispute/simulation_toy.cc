@@ -69,7 +69,7 @@ Simulated SimulateToy(std::uint64_t seed) {
   }
   if (dice.One(4)) AddStories(shape, runs, dice);
   const ToyStage stage(shape, std::move(runs));
-  Scenario scenario{.stage = stage, .pinned = dice.One(2), .open_bouts = static_cast<std::int64_t>(1 + dice.Below(16))};
+  Scenario scenario{.stage = stage, .pinned = dice.One(2), .open_bouts = SomeBouts(dice)};
   scenario.second = dice.One(8);
   scenario.games = dice.One(2) ? 1 : 0;
   FillIn(scenario, kMostLiars, dice);

@@ -1,7 +1,7 @@
 # What verdicts say and whom they name, with real processes: nobody honest is convicted, no liar stands, a draw is no win.
 . "$(dirname "$0")/lib.sh"
 hostile=$3
-keys honest liar referee stranger
+keys honest liar second referee stranger
 unset ASSAY_KEY
 
 # disputes WHAT STATUS VERDICT ARGS...: exit status and verdict of a dispute.
@@ -28,6 +28,7 @@ trained() { "$assay" train "$1" --out "$2" --key "$3" --quiet >"$work/out" 2>&1 
 trained "$work/job.toml" "$work/honest" "$work/honest.key"
 id=$("$assay" show "$work/honest" --json | field job_id)
 "$cheat" flipped-bit "$work/job.toml" --out "$work/liar" --at 7 --key "$work/liar.key" >"$work/out" || fail "cheat"
+"$cheat" flipped-labels "$work/job.toml" --out "$work/second" --at 5 --key "$work/second.key" >"$work/out" || fail "cheat"
 serve honest "$assay" provide "$work/honest" --key "$work/honest.key" --referee "$work/referee.key.pub"
 honest=$url
 serve liar "$cheat" flipped-bit "$work/job.toml" --out "$work/liar" --at 7 --key "$work/liar.key" --provide 127.0.0.1:0
@@ -55,9 +56,20 @@ judges "another job" 1 "$work/e" --job "$(echo "$id" | tr 0-9a-f 1-9a-f0)"
 grep -q '^convicted   0 (liar, key liar+' "$work/out" && grep -q 'So 0 (liar, key liar+' "$work/out" || fail "nobody is named: $(cat "$work/out")"
 
 # Nobody else is answered, whatever it shows; what it was asked and answered says nothing against it.
-patience=2 disputes "a stranger" 0 0 --provider "$liar" --provider "$honest" --referee-key "$work/stranger.key"
+disputes "a stranger" 3 undecided --provider "$liar" --provider "$honest" --referee-key "$work/stranger.key" --evidence "$work/e0"
+has '"reason":"1 was not heard \(.*only referees that are named here'
+has '"decided_by":"[^"]*stranger.key.pub[^"]*or a list without'
+has '"hear":"1".*"assay provide RUN --referee [^"]*stranger.key.pub"'
 has '"absent":\[\{"label":"1".*only referees that are named here'
 has_not '"convicted":\[\{'
+has_not 'in time'
+judges "a stranger" 3 "$work/e0"
+grep -Eq '^refused a dispute of referee [A-Za-z0-9+/]{12}: only referees that are named here' "$work/honest.err" || fail "the provider says nothing: $(cat "$work/honest.err")"
+# Convictions among the others stand, and so does what they show.
+serve second "$cheat" flipped-labels "$work/job.toml" --out "$work/second" --at 5 --key "$work/second.key" --provide 127.0.0.1:0
+disputes "two liars and one who was not heard" 3 undecided --provider "$liar" --provider "$url" --provider "$honest" --referee-key "$work/stranger.key" --evidence "$work/e0"
+has '"convicted":\[\{"label"'
+judges "two liars and one who was not heard" 0 "$work/e0"
 [ "$("$hostile" post "$honest" /v1/answer "$work/e")" = 400 ] || fail "evidence is taken for a question"
 
 # Questions that a liar reads are worth nothing to it.

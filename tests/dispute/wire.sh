@@ -2,7 +2,7 @@
 # liars with one claim do not win for lack of it.
 . "$(dirname "$0")/lib.sh"
 hostile=$3
-keys honest liar second
+keys honest liar second early
 
 # try WHAT URL [OPTION...]: two liars and the honest provider at that address; it must be the one that stands.
 try() {
@@ -14,8 +14,19 @@ try() {
   ! grep -q 'takes no part' "$work/err" || fail "$what: $(cat "$work/err")"
 }
 
+# ends WHAT STATUS VERDICT ARGS...: within ten seconds, whatever time is given for answers.
+ends() {
+  what=$1
+  local status=$2 verdict=$3 got
+  shift 3
+  timeout 10 "$assay" dispute --job "$work/job.toml" "$@" --patience 60 --json --quiet >"$work/out" 2>"$work/err"
+  got=$?
+  [ $got -eq "$status" ] || fail "$what: exit status $got, expected $status: $(cat "$work/out" "$work/err")"
+  [ -z "$verdict" ] || expect verdict "$verdict"
+}
+
 ASSAY_KEY=$work/honest.key "$assay" train "$work/job.toml" --out "$work/honest" --quiet >"$work/out" || fail "train"
-ASSAY_KEY=$work/honest.key serve honest "$assay" provide "$work/honest"
+ASSAY_KEY=$work/honest.key serve honest "$assay" provide "$work/honest" --open-to-all 1000
 honest=$said
 for who in liar second; do
   export ASSAY_KEY=$work/$who.key
@@ -51,6 +62,39 @@ try "slow" "$said"
 serve poser "$hostile" proxy "$honest" --withhold /v1/dispute
 try "a poser refuses, named after the honest provider" "$honest" --provider "$said"
 try "a poser refuses, named before the honest provider" "$said" --provider "$honest"
+
+# A provider that would have to refuse the dispute, and a poser that opens it in its place and answers nothing: nobody wins by that.
+ASSAY_KEY=$work/honest.key serve closed "$assay" provide "$work/honest" --open-to-all 4
+closed=$said
+serve poser "$hostile" proxy "$honest" --withhold /v1/answer
+ends "a poser opens what the provider refuses" 3 undecided --provider "$liar" --provider "$second" --provider "$closed" --provider "$said"
+has '"reason":"2 was not heard'
+
+# Promptly: what is refused for good, answered under another key, or spoken in another protocol is not waited for.
+ends "too little is left for three receipts" 3 undecided --provider "$liar" --provider "$second" --provider "$closed"
+has 'a dispute of 3 receipts may take 5 bouts; left for referees that are not named here: 4'
+ends "enough is left for two" 0 1 --provider "$liar" --provider "$closed"
+grep -q '^opened a dispute of referee .*, who is not named here: 3 bouts set aside, 1 left$' "$work/closed.err" || fail "$(cat "$work/closed.err")"
+ends "nothing is left" 3 undecided --provider "$liar" --provider "$closed"
+ASSAY_KEY=$work/early.key "$cheat" stopped-early "$work/job.toml" --out "$work/early" --at 7 >"$work/out" || fail "cheat"
+ASSAY_KEY=$work/early.key serve early "$cheat" stopped-early "$work/job.toml" --out "$work/early" --at 7 --provide 127.0.0.1:0
+ends "who cannot answer" 0 0 --provider "$honest" --provider "$said"
+has '"absent":\[\{"label":"1".*"why":"refused to answer about'
+has_not 'in time'
+ends "who cannot answer, at two addresses" 0 0 --provider "$honest" --provider "$said" --provider "$said/"
+serve borrowed "$hostile" proxy "$liar" --instead "/v1/receipt=$work/honest/receipt.json"
+ends "the receipt of another" 3 undecided --provider "$second" --provider "$said"
+has '"reason":"1 was not heard .*our receipt takes no part'
+serve spoilt "$hostile" proxy "$honest" --alter /v1/answer
+ends "answers that its key has not signed" 3 undecided --provider "$liar" --provider "$said"
+has '"reason":"1 was not heard .*not signed by the key of the receipt'
+ends "https where http is spoken" 2 "" --provider "$liar" --provider "https${honest#http}"
+grep -q 'does the server speak https' "$work/err" || fail "$(cat "$work/err")"
+"$assay" dispute --provider "$liar" --provider http://127.0.0.1:9 --patience 2 >"$work/out" 2>"$work/err"
+grep -q '^waiting for http://127.0.0.1:9' "$work/err" || fail "it is not said who is waited for: $(cat "$work/err")"
+cp -r "$work/honest" "$work/mixed" && cp "$work/liar/receipt.json" "$work/mixed/receipt.json"
+refuses 'is the receipt of another run' "$assay" provide "$work/mixed" --key "$work/honest.key"
+refuses 'receipt of another run' "$assay" dispute "$work/mixed" "$work/liar" --job "$work/job.toml"
 
 # What a referee asks can be recorded and asked again; bytes that are no question get an answer that is none.
 mkdir "$work/record"

@@ -35,7 +35,7 @@ export ASSAY_KEY=$work/honest.key
   fail "train: $(cat "$work/err")"
 }
 ASSAY_KEY=$work/liar.key "$cheat" close-call "$job" --out "$work/liar" --at 8 >"$work/out" 2>"$work/err" || fail "cheat: $(cat "$work/err")"
-serve honest "$assay" provide "$work/honest"
+serve honest "$assay" provide "$work/honest" --open-to-all 1000
 honest=$url
 ASSAY_KEY=$work/liar.key serve liar "$cheat" close-call "$job" --out "$work/liar" --at 8 --provide 127.0.0.1:0
 liar=$url
@@ -78,7 +78,7 @@ expect differs_to 8
 grep -q 'one of the steps 7 to 8: .* says otherwise' "$work/err" || fail "$what: $(cat "$work/err")"
 "$assay" audit "$work/third" --json --quiet >"$work/out" 2>"$work/err" || fail "$what: $(cat "$work/out" "$work/err")"
 "$assay" fsck "$work/third" >"$work/out" 2>"$work/err" || fail "$what: $(cat "$work/out" "$work/err")"
-ASSAY_KEY=$work/third.key serve third "$assay" provide "$work/third"
+ASSAY_KEY=$work/third.key serve third "$assay" provide "$work/third" --open-to-all 1000
 third=$url
 
 what="a follower and the liar"
@@ -104,7 +104,7 @@ nobody
 what="honest runs that follow each other"
 ASSAY_KEY=$work/other.key "$cheat" only-close-call "$job" --out "$work/other" --at 8 >"$work/out" 2>"$work/err" || fail "$what: $(cat "$work/err")"
 "$assay" audit "$work/other" --json --quiet >"$work/out" 2>"$work/err" || fail "$what: $(cat "$work/out" "$work/err")"
-ASSAY_KEY=$work/other.key serve other "$assay" provide "$work/other"
+ASSAY_KEY=$work/other.key serve other "$assay" provide "$work/other" --open-to-all 1000
 other=$url
 for pair in "third other $other" "fourth honest $honest"; do
   set -- $pair

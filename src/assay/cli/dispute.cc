@@ -104,7 +104,8 @@ std::optional<std::size_t> Unheard(const dispute::Arbitration& result) {
   for (std::size_t i = 0; i < result.claims.size(); ++i) {
     if (!result.record.providers[i].waits) continue;
     for (std::size_t j = 0; j < result.claims.size(); ++j) {
-      if (result.record.providers[j].standing == dispute::Standing::kSilent &&
+      const dispute::Standing standing = result.record.providers[j].standing;
+      if ((standing == dispute::Standing::kSilent || standing == dispute::Standing::kUnheard) &&
           result.claims[i].signer.point() == result.claims[j].signer.point())
         return i;
     }

@@ -90,7 +90,9 @@ TEST_F(ProvideHttpTest, EverythingElseIsToldApart) {
   EXPECT_EQ(Send("POST", "/v1/dispute", {1, 2, 3}).status, 400);
   const dispute::Question failing = dispute::CommitQuestion{{.kind = dispute::TreeKind::kTrace, .at = 1}};
   EXPECT_EQ(Send("POST", "/v1/answer", Asked(Encode(Digest{}, failing))).status, 409) << "not open";
-  EXPECT_EQ(Send("POST", "/v1/answer", Asked(Encode(Open(), failing))).status, 503);
+  const HttpResponse failed = Send("POST", "/v1/answer", Asked(Encode(Open(), failing)));
+  EXPECT_EQ(failed.status, 503);
+  EXPECT_GT(failed.retry_after_s, 0);
   EXPECT_EQ(Send("GET", "/v1/answer").status, 405);
   EXPECT_EQ(Send("GET", "/v1/dispute").status, 405);
   EXPECT_EQ(Send("POST", "/v1/receipt").status, 405);
