@@ -102,7 +102,10 @@ class Checks {
   void CheckBudgets(const Record& record) {
     const auto bouts = static_cast<std::int64_t>(2 * std::max<std::size_t>(1, record.receipts.size() - 1));
     const Budget stated = Times(bouts, stage_.bout());
+    const Budget open = Times(ended_.scenario.open_bouts, stage_.bout());
     for (ProviderId id = 0; id < ended_.desks.size(); ++id) {
+      if (ended_.desks[id] && !open.Holds(ended_.desks[id]->spent_by_all()))
+        return Fail(fmt::format("provider {} has told strangers more than it meant to", id));
       if (!ended_.desks[id] || !ended_.scenario.safe()) continue;
       const Budget spent = ended_.desks[id]->spent(record.dispute);
       const auto part = [&](auto of, auto all) {

@@ -69,7 +69,8 @@ struct Simulated {
 // - no honest party is guilty: by the referee, by a judge of the evidence, of evidence that was edited, of evidence from hostile referees;
 // - where the honest have named the referee alone they stand, whoever claimed something else fell, the verdict names their claim, and strangers are told nothing;
 // - who stands does not depend on the order in which providers are listed;
-// - what the dispute costs an honest party is within its stated budget, and where it has opened the dispute the referee is never denied anything;
+// - there, what the dispute costs an honest party is within its stated budget;
+// - where an honest party has opened the dispute the referee is never denied anything in it, and strangers are told no more than what is open to all;
 // - where an honest party refused the dispute, because strangers had used up what it has for them, nobody who claims something else wins by that;
 // - a judge finds what the referee found.
 Simulated Simulate(const Scenario& scenario, std::uint64_t seed);

@@ -51,6 +51,10 @@ serve busy "$hostile" proxy "$honest" --busy-seconds 5
 try "busy for five seconds" "$said"
 serve often "$hostile" proxy "$honest" --busy 7
 try "busy for seven requests" "$said"
+serve later "$hostile" proxy "$honest" --busy 1 --retry-after 999999
+SECONDS=0
+try "busy, and to be left alone for days" "$said"
+[ $SECONDS -ge 4 ] || fail "who asks to be left alone is asked again after $SECONDS s"
 serve dropping "$hostile" relay "$honest" --drop 5
 try "five connections cut" "$said"
 serve silent "$hostile" relay "$honest" --drop 0 --drop-seconds 4

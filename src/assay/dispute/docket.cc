@@ -6,11 +6,6 @@
 
 namespace assay::dispute {
 
-bool Budget::Covers(const Budget& spent) const {
-  return spent.work.steps_run < work.steps_run && spent.work.steps_traced < work.steps_traced &&
-         spent.work.batches_loaded < work.batches_loaded && spent.bytes < bytes;
-}
-
 bool Budget::Holds(const Budget& cost) const {
   return cost.work.steps_run <= work.steps_run && cost.work.steps_traced <= work.steps_traced &&
          cost.work.batches_loaded <= work.batches_loaded && cost.bytes <= bytes;
@@ -103,7 +98,8 @@ tl::expected<bool, Denied> Docket::Admit(const Digest& dispute, ByteSpan questio
     return tl::unexpected(Denied{Denial::kForbidden, "the question is not signed by the dispute's referee for us"});
   }
   if (free) return open->pinned;
-  if (!open->budget.Covers(open->spent)) return tl::unexpected(Denied{Denial::kSpent, "this dispute has used up its budget"});
+  if (!Less(open->budget, options_.bout).Holds(open->spent))
+    return tl::unexpected(Denied{Denial::kSpent, "this dispute has used up its budget"});
   return open->pinned;
 }
 

@@ -26,8 +26,7 @@ namespace assay::dispute {
 struct Budget {
   Work work{};
   std::uint64_t bytes = 0;
-  bool Covers(const Budget& spent) const;  // something is left of every kind
-  bool Holds(const Budget& cost) const;    // it is no more than this, of any kind
+  bool Holds(const Budget& cost) const;  // it is no more than this, of any kind
 };
 Budget Times(std::int64_t n, const Budget& budget);
 Budget operator+(const Budget& a, const Budget& b);
@@ -76,8 +75,8 @@ class Docket {
   tl::expected<bool, Denied> Admit(const Digest& dispute, ByteSpan question, const Signature& signature, bool free);
   void Charge(const Digest& dispute, const Budget& cost);
 
-  // What a dispute of so many receipts may cost, in bouts. Each bout strikes a provider or ends a match without doing so, so that there are at most twice as many as other receipts;
-  // one more is counted, so that the last question of the last bout finds something left.
+  // What a dispute of so many receipts may cost, in bouts. Each bout strikes a provider or ends a match without doing so, so that there are at most twice as many as other
+  // receipts. One more is set aside: a question is answered as long as no more than those are spent, and costs at most a bout.
   static std::int64_t BoutsOf(std::size_t receipts);
   Budget BudgetOf(std::size_t receipts) const { return Times(BoutsOf(receipts), options_.bout); }
   std::int64_t BoutsLeft() const;                               // for referees that are not pinned: neither spent nor set aside

@@ -36,6 +36,7 @@ struct ProxyOptions {
   std::string listen = "127.0.0.1:0";
   int busy = 0;                                // answers 503 to so many requests,
   double busy_seconds = 0;                     // and for so long from its start
+  int retry_after_s = 0;                       // which these answers ask for
   int delay_ms = 0;                            // before each request is passed on
   std::string only;                            // the path that `busy` and `delay_ms` are about; empty: all
   std::map<std::string, std::string> instead;  // files that are answered with, by path, whatever the provider would say

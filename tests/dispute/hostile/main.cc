@@ -2,7 +2,7 @@
 //
 //   hostile_peer hold URL [--words HOW] [--count N] [--hosts N] [--seconds S]    holds connections that do nothing useful
 //   hostile_peer post URL PATH FILE [--out FILE]                                 posts any bytes, prints the status
-//   hostile_peer proxy URL [--busy N] [--busy-seconds S] [--delay MS] [--only PATH] [--instead PATH=FILE] [--record DIR]
+//   hostile_peer proxy URL [--busy N] [--busy-seconds S] [--retry-after S] [--delay MS] [--only PATH] [--instead PATH=FILE] [--record DIR]
 //                    [--withhold PREFIX] [--alter PREFIX]
 //   hostile_peer relay URL [--drop N] [--drop-seconds S]                         cuts connections
 //
@@ -62,6 +62,7 @@ int Main(int argc, char** argv) {
   proxy->add_option("--listen", proxy_options.listen);
   proxy->add_option("--busy", proxy_options.busy);
   proxy->add_option("--busy-seconds", proxy_options.busy_seconds);
+  proxy->add_option("--retry-after", proxy_options.retry_after_s);
   proxy->add_option("--delay", proxy_options.delay_ms);
   proxy->add_option("--only", proxy_options.only);
   proxy->add_option("--instead", instead);

@@ -24,7 +24,9 @@ class Proxying {
   HttpResponse Handle(const HttpRequest& request) {
     const bool meant = options_.only.empty() || request.target == options_.only;
     if (meant && (steady_clock::now() - start_ < std::chrono::duration<double>(options_.busy_seconds) || busy_-- > 0)) {
-      return TextResponse(503, "busy");
+      HttpResponse busy = TextResponse(503, "busy");
+      busy.retry_after_s = options_.retry_after_s;
+      return busy;
     }
     if (meant) std::this_thread::sleep_for(std::chrono::milliseconds(options_.delay_ms));
     if (const auto file = options_.instead.find(request.target); file != options_.instead.end()) {
