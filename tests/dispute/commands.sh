@@ -58,7 +58,7 @@ expect verdict both
 # A provider that is not there takes no part; alone, nobody disputes.
 "$assay" dispute --provider "$liar" --provider "$honest" --provider http://127.0.0.1:9 --patience 3 --json --quiet >"$work/out" 2>"$work/err" || fail "dispute with an absent one"
 expect verdict 1
-refuses 'two receipts' "$assay" dispute --provider "$honest" --provider http://127.0.0.1:9 --patience 1
+refuses 'two receipts' "$assay" dispute --provider "$honest" --provider http://127.0.0.1:9 --patience 1 --quiet
 refuses 'two run directories' "$assay" dispute "$work/honest"
 stop
 echo "dispute: a liar is convicted over HTTP and from its run; the judge agrees"
