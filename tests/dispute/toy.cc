@@ -274,7 +274,7 @@ Run::Run(const Shape& shape, std::vector<Fault> faults) : shape_(shape), faults_
 Result<std::vector<Bytes>> Run::Leaves(const TreeName& tree) const {
   std::vector<Bytes> leaves;
   if (tree.kind == TreeKind::kLog) return log_;
-  if (tree.kind == TreeKind::kStates && tree.at >= 1 && tree.at * shape_.every <= shape_.steps) {
+  if (tree.kind == TreeKind::kStates && tree.at >= 1 && tree.at <= shape_.steps / shape_.every) {
     for (std::int64_t s = (tree.at - 1) * shape_.every + 1; s <= tree.at * shape_.every; ++s) {
       leaves.push_back(Leaf(static_cast<std::uint64_t>(s), states_[static_cast<std::size_t>(s)]));
     }
