@@ -34,6 +34,7 @@ Result<Hooks> StolenModel(const Setting& setting);
 Result<Hooks> StoppedEarly(const Setting& setting);
 Result<Hooks> TamperedMoments(const Setting& setting);
 Result<Hooks> TruncatedLog(const Setting& setting);
+Result<Hooks> EarlierLog(const Setting& setting);
 Result<Hooks> WrongLearningRate(const Setting& setting);
 
 }  // namespace assay::attacks

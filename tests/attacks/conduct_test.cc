@@ -12,10 +12,9 @@ namespace {
 
 using dispute::TreeKind;
 
-// Cheats whose runs contradict themselves, so that nobody can answer from them, or what they did does not follow from a state alone.
-bool Contradicts(const Cheat& cheat) {
-  return cheat.name == "forged-checkpoint" || cheat.name == "truncated-log" || cheat.name == "foreign-signature";
-}
+// Cheats whose runs do not hold together, so that nobody can answer from them: what an audit calls damaged, and a log that is too short. What the rest did does
+// not always follow from a state alone.
+bool Contradicts(const Cheat& cheat) { return cheat.finding.damage || cheat.name == "truncated-log"; }
 bool LiesAboutLoss(const Cheat& cheat) { return cheat.name.starts_with("rewritten-") || cheat.name == "stopped-early"; }
 
 Digest RootOf(dispute::Account& account, const dispute::TreeName& tree) {

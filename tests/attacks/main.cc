@@ -41,7 +41,7 @@ std::string Words(const Finding& finding) {
   const std::string_view node = finding.node == Locating::kExact ? ", its node and leaf" : "";
   std::string reason(finding.reason);
   for (std::size_t bar = reason.find('|'); bar != std::string::npos; bar = reason.find('|')) reason.replace(bar, 1, "\" or \"");
-  return fmt::format("{}{}: \"{}\"", Words(finding.where), node, reason);
+  return fmt::format("{}{}{}: \"{}\"", finding.damage ? "damaged, " : "", Words(finding.where), node, reason);
 }
 
 void PrintList() {

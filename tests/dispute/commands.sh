@@ -48,6 +48,7 @@ expect leaf 1
 "$assay" dispute "$work/honest" "$work/flipped-bit" --key "$work/honest.key" --key "$work/liar.key" --evidence "$work/e" --json --quiet >"$work/out" 2>"$work/err" || fail "dispute of runs: $(cat "$work/err")"
 expect verdict a
 "$assay" judge "$work/e" >"$work/out" || fail "judge: $(cat "$work/out")"
+rm "$work/e"
 "$assay" dispute "$work/flipped-bit" "$work/honest" --evidence "$work/e" --json --quiet >"$work/out" 2>"$work/err" || fail "dispute of runs: $(cat "$work/err")"
 expect verdict b
 "$assay" judge "$work/e" >"$work/out"

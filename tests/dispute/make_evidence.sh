@@ -16,4 +16,5 @@ servers=$!
 ASSAY_KEY=$work/liar.key "$cheat" flipped-bit "$work/job.toml" --out "$work/liar" --at 7 --provide 127.0.0.1:0 >"$work/liar.address" &
 servers="$servers $!"
 until grep -q ^listening "$work/honest.address" && grep -q ^listening "$work/liar.address"; do sleep 0.1; done
+rm -f "$out"
 "$assay" dispute --provider "$(sed -n 's/^listening on //p' "$work/honest.address")" --provider "$(sed -n 's/^listening on //p' "$work/liar.address")" --evidence "$out" --quiet

@@ -158,6 +158,12 @@ reason=$(last | sed -n 's/.*"reason":"\([^"]*\)",.*/\1/p')
 disputes "directories" 0 b "$work/rate" "$work/true" --evidence "$work/e5"
 has 'used lr'
 [ "$(last | sed -n 's/.*"reason":"\([^"]*\)",.*/\1/p')" = "$reason" ] || fail "the audit says $reason: $(last)"
+# Evidence is not overwritten, and that is said before anybody is asked.
+cp "$work/e5" "$work/kept"
+refuses 'e5: exists already and is not overwritten; choose another name' "$assay" dispute "$work/rate" "$work/true" --evidence "$work/e5"
+refuses 'e5: exists already' "$assay" dispute --provider http://127.0.0.1:1 --provider http://127.0.0.1:2 --evidence "$work/e5"
+cmp "$work/e5" "$work/kept" || fail "evidence was overwritten"
+rm "$work/e5"
 "$assay" dispute "$work/rate" "$work/true" --evidence "$work/e5" --quiet >"$work/out" 2>"$work/err" || fail "directories as text"
 grep -q 'will not convict anybody' "$work/out" && grep -q 'assay provide' "$work/out" || fail "nothing is said about the evidence: $(cat "$work/out")"
 grep -q "^verdict     b ($work/true stands)" "$work/out" || fail "who stands is not said by name: $(cat "$work/out")"
@@ -166,7 +172,23 @@ grep -q '^This evidence charges somebody whose guilt it does not show' "$work/ou
 judges "unsigned answers" 1 "$work/e5"
 has '"convicted":\[\],"accused":\[\{"label":"a"'
 refuses 'a run of job' "$assay" dispute "$work/rate" "$work/other"
-refuses 'evidence' "$assay" dispute "$work/rate" "$work/true" --evidence "$work/missing/e"
+refuses 'expected a file in a folder that exists' "$assay" dispute "$work/rate" "$work/true" --evidence "$work/missing/e"
+refuses '^assay: --evidence /proc/self/fdinfo/e: cannot create' "$assay" dispute "$work/rate" "$work/true" --evidence /proc/self/fdinfo/e
+# Should the place go away meanwhile, that does not cost the verdict.
+serve true "$assay" provide "$work/true" --key "$work/honest.key"
+serve slow "$hostile" proxy "$url" --delay 100
+honest=$url
+serve rate "$cheat" wrong-learning-rate "$work/fine.toml" --out "$work/rate" --at 7 --key "$work/liar.key" --provide 127.0.0.1:0
+mkdir "$work/gone"
+"$assay" dispute --provider "$url" --provider "$honest" --evidence "$work/gone/e" --json >"$work/out" 2>"$work/err" </dev/null &
+dispute=$!
+for ((i = 0; i < 200; ++i)); do grep -q '^steps ' "$work/err" && break; sleep 0.05; done
+rm -r "$work/gone"
+wait $dispute
+[ $? -eq 2 ] && [ "$(last | field verdict)" = 1 ] || fail "evidence that cannot be written: $(cat "$work/out" "$work/err")"
+has '"evidence":null'
+grep -q '^assay: .*gone/e: .*; the verdict stands, and there is no evidence of it$' "$work/err" || fail "evidence that cannot be written: $(cat "$work/err")"
+stop
 disputes "with keys" 0 b "$work/rate" "$work/true" --key "$work/liar.key" --key "$work/honest.key" --evidence "$work/e6"
 judges "signed answers" 0 "$work/e6"
 

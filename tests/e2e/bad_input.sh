@@ -75,6 +75,19 @@ refuses "holds 'precious' but no run" "$assay" train $job --out "$work/full"
 "$assay" keygen --out "$work/other.key" --name other >/dev/null
 refuses 'is signed by e2e\+.*, not by other\+' "$assay" train $job --out "$work/mlp" --steps 5 --key "$work/other.key"
 refuses 'missing.key: .*No such file' "$assay" train $job --out "$work/run" --key "$work/missing.key"
+cp "$work/mlp/id" "$work/id"
+sed 's/^data ./data X/' "$work/id" >"$work/mlp/id"
+refuses 'mlp/id: data: ' "$assay" show "$work/mlp"
+cp "$work/id" "$work/mlp/id"
+# A receipt that is none, or of another run, is a damaged copy for show, too; without one the run is not finished.
+cp "$work/mlp/receipt.json" "$work/receipt.json"
+head -c 300 /dev/urandom >"$work/mlp/receipt.json"
+for form in "" --json; do
+  "$assay" show "$work/mlp" $form >"$work/out" 2>&1
+  [ $? -eq 4 ] && grep -q 'DAMAGED: .*receipt.json: ' "$work/out" || fail "show of a run with a garbage receipt: $(cat "$work/out")"
+done
+cp "$work/receipt.json" "$work/mlp/receipt.json"
+"$assay" show "$work/mlp" >"$work/out" || fail "show of a whole run: $(cat "$work/out")"
 echo junk >"$work/mlp/id"
 refuses 'mlp/id: ' "$assay" show "$work/mlp"
 refuses 'mlp/id: ' "$assay" train $job --out "$work/mlp" --steps 5
@@ -90,6 +103,12 @@ refuses 'no such run directory' "$assay" fsck "$work/nowhere"
 for command in fsck audit provide log; do refuses 'is a file, expected a run directory' "$assay" $command $job; done
 refuses 'is a public key, expected the private one' "$assay" train $job --out "$work/none" --key "$ASSAY_KEY.pub"
 refuses 'run is required' "$assay" fsck
+refuses "there is no file '.*missing.pub'" "$assay" audit "$work/full" --signer "$work/missing.pub"
+head -c 300 /dev/urandom >"$work/garbage"
+refuses 'garbage: is not evidence, which' "$assay" judge "$work/garbage"
+refuses 'receipt.json: is not evidence but a receipt; assay verify checks it' "$assay" judge "$work/receipt.json"
+refuses 'model.safetensors: is not evidence but a model or snapshot' "$assay" judge "$work/mlp/model.safetensors"
+refuses 'is a directory, expected a file of evidence' "$assay" judge "$work/mlp"
 refuses 'garbage.safetensors' "$assay" show "$work/garbage.safetensors"
 refuses 'No such file' "$assay" eval "$work/nowhere"
 refuses 'name the weights to use with --weights' "$assay" eval $job

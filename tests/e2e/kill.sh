@@ -76,9 +76,15 @@ train "$work/longer" "$job" --steps $((steps + 4)) >/dev/null || fail "the longe
 cmp "$run/receipt.json" "$work/longer/receipt.json" || fail "going on gave $longer"
 "$assay" fsck "$run" | grep -q ': whole: ' || fail "after going on: $("$assay" fsck "$run")"
 
-# And so does a shorter one.
-train "$run" "$job" --steps $((steps - 5)) >/dev/null || fail "cutting down: $(cat "$work/stderr")"
-train "$work/shorter" "$job" --steps $((steps - 5)) >/dev/null || fail "the shorter training: $(cat "$work/stderr")"
-cmp "$run/receipt.json" "$work/shorter/receipt.json" || fail "cutting down gave another receipt"
-"$assay" fsck "$run" | grep -q ': whole: ' || fail "after cutting down: $("$assay" fsck "$run")"
+# A shorter one would throw away what is signed for: it is refused, finished or not, and nothing is touched.
+rm -rf "$work/before" && cp -a "$run" "$work/before"
+refuses "has $((steps + 4)) steps and a receipt for them already, and $((steps - 5)) were asked for; .*--out" "$assay" train "$job" --out "$run" --steps $((steps - 5))
+diff -r "$run" "$work/before" || fail "a refused shorter training changed the run"
+rm "$work/before/receipt.json" "$work/before/model.safetensors"
+refuses "has $((steps + 4)) steps already, and $((steps - 5)) were asked for" "$assay" train "$job" --out "$work/before" --steps $((steps - 5))
+# One that is asked for again is finished: it says so, and nothing is written.
+rm -rf "$work/before" && cp -a "$run" "$work/before"
+"$assay" train "$job" --out "$run" --steps $((steps + 4)) >"$work/out" 2>"$work/stderr" || fail "a finished run again: $(cat "$work/stderr")"
+grep -q '^steps .*the run was finished, and nothing was trained' "$work/out" || fail "a finished run again: $(cat "$work/out")"
+diff -r "$run" "$work/before" || fail "training a finished run changed it"
 echo "ok: $kills kills ($early before the first snapshot) in $runs trainings of $duration_ms ms, root $root"

@@ -54,6 +54,24 @@ for command in fsck verify; do
   [ $? -eq 4 ] && grep -q 'the copy is damaged or was not made by that key' "$work/out" || fail "$command of a receipt with a bad signature: $(cat "$work/out")"
 done
 cp "$run/receipt.json" "$work/copy"
+# Well signed parts that do not belong together prove nothing about the signer, either: audit, fsck, show and dispute say the same.
+mixed() {  # REASON
+  audits 4 damaged "$1" "$work/copy"
+  "$assay" fsck "$work/copy" >"$work/out" 2>&1
+  [ $? -eq 4 ] || fail "fsck of mixed parts: $(cat "$work/out")"
+  refuses 'the receipt signs another log than the one here: this copy is damaged' "$assay" dispute "$run" "$work/copy" --quiet
+}
+train "$work/other" "$work/other.toml" >/dev/null || fail "$(cat "$work/stderr")"
+cp "$work/other/receipt.json" "$work/copy"
+mixed 'the receipt is for another job'
+"$assay" show "$work/copy" >"$work/out" 2>&1
+[ $? -eq 4 ] && grep -q 'DAMAGED: .* is for another job' "$work/out" || fail "show of a run with another job's receipt: $(cat "$work/out")"
+cp "$run/receipt.json" "$work/copy"
+rm -r "$work/copy/log" && cp -r "$work/other/log" "$work/copy"
+audits 4 damaged 'the receipt signs another log than the one here' "$work/copy"
+refuses 'copy/log' "$assay" dispute "$run" "$work/copy" --quiet
+rm -r "$work/copy/log" && cp -r "$run/log" "$work/copy"
+audits 0 verified null "$work/copy"
 echo junk >"$work/copy/id"
 audits 4 damaged '/id: ' "$work/copy"
 

@@ -47,24 +47,40 @@ echo "$json" | grep -q '"assumed":\[\]' || fail "verify of a receipt assumes wha
 says 0 snapshot true "$snapshot"
 echo "$json" | grep -q '"assumed":\["that somebody signed for it' || fail "verify of a snapshot does not say that nobody's signature was checked: $json"
 
-# Another signer: a receipt names its own and is well signed by it; of the others nothing is known but that they are not of the key that was named.
-says 1 receipt false "$receipt" --signer "$work/other.key.pub"
-for file in "$run/log/checkpoint" "$work/proof.json" "$snapshot"; do
+# Another signer than was named: no, whatever kind of file it is, and no damage.
+cp "$run/log/checkpoint" "$snapshot" "$work"
+for file in "$receipt" "$run/log/checkpoint" "$work/checkpoint" "$work/proof.json" "$snapshot" "$work/${snapshot##*/}"; do
   kind=$("$assay" verify "$file" --json | field kind)
-  says 4 "$kind" false "$file" --signer "$work/other.key.pub"
-  [ "$(echo "$json" | field damaged)" = true ] || fail "verify $file under another key: $json"
+  says 1 "$kind" false "$file" --signer "$work/other.key.pub"
+  [ "$(echo "$json" | field damaged)" = false ] || fail "verify $file under another key: $json"
+  echo "$json" | grep -Eq '"reason":"is (not )?signed by ' || fail "verify $file under another key: $json"
+  [ "$kind" = receipt ] || says 1 "$kind" false "$file" --receipt "$work/theirs/receipt.json"
 done
 says 1 model false "$run/model.safetensors" --receipt "$receipt" --signer "$work/other.key.pub"
-says 4 proof false "$work/proof.json" --receipt "$work/theirs/receipt.json"
 # The same key signed for another run: its receipt says something else.
 train "$work/shorter" examples/mlp.toml --steps 10 >/dev/null || fail "$(cat "$work/stderr")"
 says 1 proof false "$work/proof.json" --receipt "$work/shorter/receipt.json"
 says 1 checkpoint false "$run/log/checkpoint" --receipt "$work/shorter/receipt.json"
+says 3 snapshot null "$snapshot" --receipt "$work/shorter/receipt.json"
+echo "$json" | grep -q 'is of step 20, and the receipt is for a run of 10 steps' || fail "a snapshot beyond the receipt: $json"
+# A receipt binds the first and the last state. Of one in the middle it tells nothing; a proof of its entry does.
+{ cat examples/mlp.toml; printf '\n[snapshot]\nevery = 10\n'; } >"$work/middle.toml"
+train "$work/middle" "$work/middle.toml" --steps 20 >/dev/null || fail "$(cat "$work/stderr")"
+middle=$work/middle/snapshots/step-0000000010.safetensors
+says 0 snapshot true "$middle" --signer "$signer"
+says 3 snapshot null "$middle" --receipt "$work/middle/receipt.json" --signer "$signer"
+echo "$json" | grep -q 'assay log RUN --prove 10 --json' || fail "a snapshot in the middle: $json"
+root=$(echo "$json" | sed -n 's/.*if it says \([0-9a-f]*\)".*/\1/p')
+"$assay" log "$work/middle" --prove 10 --json >"$work/middle.json" || fail "log --prove"
+says 0 proof true "$work/middle.json" --receipt "$work/middle/receipt.json"
+[ -n "$root" ] && echo "$json" | grep -q "state after step 10 is $root" || fail "the proof does not show the state $root: $json"
+sed 's/^seed = .*/seed = 77/' "$work/middle.toml" >"$work/else.toml"
+train "$work/else" "$work/else.toml" --steps 20 >/dev/null || fail "$(cat "$work/stderr")"
+says 1 snapshot false "$work/else/snapshots/step-0000000010.safetensors" --receipt "$work/middle/receipt.json"
 # Both ran the same job honestly, so the weights are what the other signed for, too; the metadata is the same.
 says 0 model true "$run/model.safetensors" --receipt "$work/theirs/receipt.json"
 
 # Nothing to check by: neither valid nor not.
-cp "$run/log/checkpoint" "$work/checkpoint"
 says 3 checkpoint null "$work/checkpoint"
 says 3 model null "$run/model.safetensors"
 
@@ -89,6 +105,13 @@ says 1 model false "$work/flipped" --receipt "$receipt"
 size=$(stat -c %s "$snapshot")
 flipped "$snapshot" $((size - 3))
 says 4 snapshot false "$work/flipped"
+
+# What is printed for people is no proof, and is told from a spoilt one.
+"$assay" log "$run" --prove 20 >"$work/proof.txt" || fail "log --prove"
+refuses 'proof.txt: is a proof as assay log --prove prints it for people; .*--json' "$assay" verify "$work/proof.txt"
+sed 's/"root":"../"root":"XX/' "$work/proof.json" >"$work/spoilt.json"
+says 4 proof false "$work/spoilt.json"
+echo "$json" | grep -q '"reason":"[^"]*spoilt.json: root: ' || fail "verify of a proof whose root is none: $json"
 
 # Keys of a proof that are not its own, or stand there twice.
 sed 's/}$/,"step":3}/' "$work/proof.json" >"$work/twice.json"

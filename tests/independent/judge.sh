@@ -23,6 +23,7 @@ for who in honest liar; do "$assay" keygen --out "$work/$who.key" --name "$who" 
 "$assay" train "$work/job.toml" --out "$work/honest" --key "$work/honest.key" --quiet >"$work/out" || fail "train"
 for name in flipped-bit wrong-learning-rate flipped-labels rewritten-log replaced-weights skipped-step; do
   "$cheat" "$name" "$work/job.toml" --out "$work/$name" --at 4 --key "$work/liar.key" >"$work/out" || fail "cheat $name"
+  rm -f "$work/evidence"
   "$assay" dispute "$work/$name" "$work/honest" --key "$work/liar.key" --key "$work/honest.key" --evidence "$work/evidence" --quiet >"$work/out" 2>"$work/err" ||
     fail "dispute $name: $(cat "$work/out" "$work/err")"
   agrees "$name" "$work/evidence"

@@ -80,6 +80,7 @@ last | grep -q '"follows":{"signer":"liar+' || fail "show --json: $(last)"
 for order in "follower liar a" "liar follower b"; do
   set -- $order
   first=honest second=liar
+  rm -f "$work/evidence"
   [ "$1" = liar ] && first=liar second=honest
   "$assay" dispute "$work/$1" "$work/$2" --key "$work/$first.key" --key "$work/$second.key" --evidence "$work/evidence" --json --quiet >"$work/out" 2>"$work/err" ||
     fail "dispute $order: $(cat "$work/err")"
@@ -90,6 +91,7 @@ for order in "follower liar a" "liar follower b"; do
   expect step 7
 done
 # Without following anybody: each is judged by its own log.
+rm "$work/evidence"
 "$assay" dispute "$work/honest" "$work/liar" --key "$work/honest.key" --key "$work/liar.key" --evidence "$work/evidence" --json --quiet >"$work/out" 2>"$work/err" ||
   fail "dispute with an honest run: $(cat "$work/err")"
 expect verdict a
@@ -102,6 +104,26 @@ refuses 'are not the ones that its signed log commits to' "$assay" train "$job" 
 rm "$work/forked/receipt.json"
 refuses 'its training is not finished' "$assay" train "$job" --out "$work/misled-too" --follow "$work/forked" --quiet
 [ ! -e "$work/misled-too" ] || fail "a directory for what was refused"
+
+# Another honest run of the same signer, which took one close call the other way. Without its log nothing is known of where the two part; a snapshot of the one
+# in the other is in the wrong place, and nobody's lie.
+"$cheat" only-close-call "$job" --out "$work/twin" --at 8 >"$work/out" 2>"$work/err" || fail "cheat: $(cat "$work/err")"
+"$assay" audit "$work/twin" --json --quiet >"$work/out" 2>"$work/err" || fail "audit of a twin: $(cat "$work/out" "$work/err")"
+"$assay" audit "$work/twin" --rule none --json --quiet >"$work/out" 2>"$work/err"
+[ $? -eq 3 ] || fail "audit --rule none of a twin: $(cat "$work/out" "$work/err")"
+expect verdict unchecked
+above step 0
+grep -q 'as two honest runs may; an audit without --rule none tells' "$work/out" || fail "audit --rule none of a twin: $(last)"
+"$assay" audit "$work/twin" --rule none --quiet >"$work/out" 2>"$work/err"
+grep -q '^UNCHECKED   step ' "$work/out" || fail "audit --rule none of a twin: $(cat "$work/out")"
+snapshot=snapshots/$(ls "$work/honest/snapshots" | tail -n1)
+cmp -s "$work/honest/$snapshot" "$work/twin/$snapshot" && fail "the twin is no other run"
+cp "$work/honest/$snapshot" "$work/twin/$snapshot"
+"$assay" audit "$work/twin" --json --quiet >"$work/out" 2>"$work/err"
+[ $? -eq 4 ] || fail "audit of a twin with a snapshot of the other: $(cat "$work/out" "$work/err")"
+expect verdict damaged
+"$assay" fsck "$work/twin" >"$work/out" 2>&1
+[ $? -eq 4 ] || fail "fsck of a twin with a snapshot of the other: $(cat "$work/out")"
 
 "$assay" dispute "$work/honest" "$work/honest" --json --quiet >"$work/out" 2>"$work/err" || fail "dispute with itself: $(cat "$work/err")"
 expect verdict both

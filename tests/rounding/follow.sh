@@ -15,6 +15,7 @@ dispute() {
   local status=$1 url
   shift
   set -- $(for url in "$@"; do echo --provider "$url"; done)
+  rm -f "$work/evidence"
   "$assay" dispute --job "$job" "$@" --evidence "$work/evidence" --json --quiet >"$work/out" 2>"$work/err"
   [ $? -eq "$status" ] || fail "$what: expected status $status: $(cat "$work/out" "$work/err")"
 }

@@ -57,7 +57,8 @@ TEST_F(Rounding, MachinesThatDifferWithinTheBoundAgree) {
   }
 }
 
-// Where the log is left alone, the same machines part, if not always: what differs may be lost on the way to the state.
+// Where the log is left alone, the same machines part, if not always: what differs may be lost on the way to the state. That speaks against
+// nobody.
 TEST_F(Rounding, WithoutTheLogTheyDiffer) {
   const PreparedJob prepared = JobOf(kLargerGpt2, 32);
   int differ = 0;
@@ -66,7 +67,9 @@ TEST_F(Rounding, WithoutTheLogTheyDiffer) {
     const std::string path = Fresh();
     ASSERT_TRUE(TrainIn(path, prepared, perturbed));
     Verified(path, prepared, plain);
-    differ += AuditOf(path, prepared, plain, {.ignore_roundings = true}).verdict == Verdict::kRefuted ? 1 : 0;
+    const AuditReport report = AuditOf(path, prepared, plain, {.ignore_roundings = true});
+    EXPECT_NE(Name(report.verdict), "refuted") << "seed " << seed;
+    differ += report.verdict == Verdict::kUnchecked && report.refutation && report.refutation->step ? 1 : 0;
   }
   EXPECT_GT(differ, 0);
 }

@@ -277,19 +277,20 @@ void ExplainRuns(const PreparedJob& prepared, const Compute& compute, VerdictVie
   }
 }
 
-// Said before anything is asked: a verdict must not be lost for want of a place.
+// Said before anything is asked: a verdict must not be lost for want of a place, nor earlier evidence for another dispute's.
 Status CheckWritable(const std::string& path) {
-  const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
-  const bool other = std::filesystem::exists(path) && !std::filesystem::is_regular_file(path);
-  if (other || !IsDirectory(folder.string())) return Err("--evidence {}: expected a file in a folder that exists", path);
-  return {};
+  if (path.empty()) return {};
+  const std::string folder = std::filesystem::absolute(path).parent_path().string();
+  if (Exists(path)) return Err("--evidence {}: exists already and is not overwritten; choose another name", path);
+  if (!IsDirectory(folder)) return Err("--evidence {}: expected a file in a folder that exists", path);
+  if (const Status tried = WriteFileAtomic(path, Bytes{}); !tried) return Err("--evidence {}", tried.error().message);
+  return RemoveFile(path);
 }
 
 using Explain = std::function<void(VerdictView& view)>;
 
-Result<int> Finish(const DisputeOptions& options, std::vector<std::unique_ptr<dispute::Peer>> peers,
-                   dispute::ArbitrateOptions how, const Explain& explain) {
-  if (!options.evidence.empty()) ASSAY_TRY(CheckWritable(options.evidence));
+Result<int> Finish(DisputeOptions options, std::vector<std::unique_ptr<dispute::Peer>> peers, dispute::ArbitrateOptions how,
+                   const Explain& explain) {
   ASSAY_ASSIGN(how.law.nonce, Nonce());
   how.clocks.allowance_ms = static_cast<std::int64_t>(1e3f * options.patience_s);
   how.clocks.rerun_ms = static_cast<std::int64_t>(1e3f * options.rerun_s);
@@ -300,11 +301,15 @@ Result<int> Finish(const DisputeOptions& options, std::vector<std::unique_ptr<di
     how.waiting = [&](const std::string& name, const std::string& why) { view.Wait(name, why); };
     ASSAY_ASSIGN(result, dispute::Arbitrate(std::move(peers), how));
   }
-  if (!options.evidence.empty()) ASSAY_TRY(WriteFileAtomic(options.evidence, Encode(result.evidence)));
+  Status written;
+  if (!options.evidence.empty()) written = WriteFileAtomic(options.evidence, Encode(result.evidence));
+  if (!written) options.evidence.clear();
   ASSAY_ASSIGN(const dispute::Judgement judgement, dispute::Judge(result.evidence, how.start));
   VerdictView view = Viewed(options, result, judgement);
   if (explain) explain(view);
   Print(options, result, view);
+  std::fflush(stdout);
+  if (!written) return Err("{}; the verdict stands, and there is no evidence of it", written.error().message);
   return ExitStatusOf(view);
 }
 
@@ -387,6 +392,7 @@ Result<int> DisputeProviders(const DisputeOptions& options) {
 
 Result<int> RunDispute(const DisputeOptions& options) {
   if (!(options.patience_s >= 0.1f && options.rerun_s >= 0)) return Err("--patience and --rerun: expected numbers of seconds");
+  ASSAY_TRY(CheckWritable(options.evidence));
   return options.providers.empty() ? DisputeRuns(options) : DisputeProviders(options);
 }
 
@@ -427,7 +433,7 @@ void AddDispute(Arguments& app, Command& command) {
              "Of providers: the key that opens the dispute and signs every question. Otherwise $ASSAY_KEY, your own, or one of "
              "the moment")
       .Type("FILE");
-  sub.Option("--evidence", options->evidence, "Where to write what `assay judge` needs").Type("FILE");
+  sub.Option("--evidence", options->evidence, "Where to write what `assay judge` needs. Never overwrites").Type("FILE");
   sub.Option("--data", options->data, "Data file or folder instead of the job's").Type("PATH");
   sub.Option("--key", options->keys,
              "Of run directories: a signing key, which signs for its run; give it for each. Otherwise $ASSAY_KEY or your own")

@@ -5,6 +5,7 @@
 #include "assay/cli/json.h"
 #include "assay/cli/signer.h"
 #include "assay/cli/verdict.h"
+#include "assay/cli/verification.h"
 #include "assay/dispute/evidence.h"
 
 namespace assay::cli {
@@ -47,7 +48,13 @@ void Assume(const JudgeOptions& options, VerdictView& view) {
 }
 
 Result<int> RunJudge(const JudgeOptions& options) {
+  if (IsDirectory(options.evidence)) return Err("{}: is a directory, expected a file of evidence", options.evidence);
   ASSAY_ASSIGN(const MappedFile file, MappedFile::Open(options.evidence));
+  if (!LooksLikeEvidence(file.bytes())) {
+    const std::string_view kind = KindWord(file.bytes());
+    return Err("{}: is not evidence{}{}{}", options.evidence, kind.empty() ? "" : " but a ", kind,
+               kind.empty() ? ", which assay dispute --evidence writes" : "; assay verify checks it");
+  }
   const auto refused = [&](const Error& error) { return Err("{}: {}", options.evidence, error.message); };
   const auto evidence = dispute::DecodeEvidence(file.bytes());
   if (!evidence) return refused(evidence.error());

@@ -7,6 +7,7 @@
 #include "assay/cli/verification.h"
 #include "assay/ops/table.h"
 #include "assay/run/follows.h"
+#include "assay/run/receipt.h"
 #include "assay/run/weights_root.h"
 #include "assay/train/job_paths.h"
 
@@ -14,6 +15,7 @@ namespace assay::cli {
 namespace {
 
 constexpr std::uint64_t kMaxFixedBytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMaxReceiptBytes = 1 << 16;
 
 struct ShowOptions {
   std::string target;
@@ -47,6 +49,7 @@ struct RunView {
   JobView job;
   std::optional<Follows> follows;  // whose rounding decisions it takes
   std::vector<std::string> notes;
+  bool damaged = false;  // its receipt is none, or not of this run
 };
 
 Result<Bytes> ReadNamed(const RunDirectory& run, std::string_view name, const Digest& digest) {
@@ -70,6 +73,16 @@ std::optional<std::string> DescribeData(const Job& job, const RunIdentity& ident
   return std::nullopt;
 }
 
+// What is wrong with the receipt, if there is one. What else it says only an audit or fsck holds against the run.
+Status CheckReceipt(const RunDirectory& run) {
+  if (!Exists(run.receipt_path())) return {};
+  ASSAY_ASSIGN(const Bytes bytes, ReadFile(run.receipt_path(), kMaxReceiptBytes));
+  ASSAY_ASSIGN(const Receipt receipt,
+               OpenReceipt({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, run.signer(), run.receipt_path()));
+  if (receipt.job != run.identity().job) return Err("{}: is for another job, {}", run.receipt_path(), receipt.job.hex());
+  return {};
+}
+
 // Everything comes from what the job id binds: job.bin and program.bin. Only the name and where the data lies are in job.toml alone.
 Result<RunView> ViewOf(const RunDirectory& run) {
   ASSAY_ASSIGN(const Bytes job_bin, ReadNamed(run, "job.bin", run.header().job_bin));
@@ -80,6 +93,10 @@ Result<RunView> ViewOf(const RunDirectory& run) {
       .job = {.job = std::move(decoded.job), .program = std::move(program), .identity = run.identity(), .data = std::nullopt},
       .follows = {},
       .notes = {}};
+  if (const Status receipt = CheckReceipt(run); !receipt) {
+    view.damaged = true;
+    view.notes.push_back(fmt::format("DAMAGED: {}", receipt.error().message));
+  }
   ASSAY_ASSIGN(view.follows, ReadFollows(run.follows_path()));
   const auto written = LoadRunJob(run, "");
   if (written) view.job.job.name = written->name;
@@ -126,7 +143,7 @@ Result<int> ShowRun(const ShowOptions& options) {
   }
   if (options.json) {
     fmt::print("{}\n", Dump(RunJson(run, view, newest, steps)));
-    return kExitOk;
+    return view.damaged ? kExitDamaged : kExitOk;
   }
   const std::int64_t all = view.job.job.steps;
   fmt::print("{}{:<12} {}\n", JobText(view.job), "signer", run.signer().ToString());
@@ -144,7 +161,7 @@ Result<int> ShowRun(const ShowOptions& options) {
   }
   for (const std::string& note : view.notes) fmt::print("{:<12} {}\n", "note", note);
   if (options.tensors) PrintTensors(view.job.program);
-  return kExitOk;
+  return view.damaged ? kExitDamaged : kExitOk;
 }
 
 // The state root that the file's own tensors hash to; a file with element types that a state cannot have, has none.

@@ -53,7 +53,10 @@ Result<std::optional<SigningKey>> OpenExistingSigner() {
 Result<VerifyKey> ParseSigner(const std::string& text) {
   if (Exists(text)) return ReadVerifyKey(text);
   auto key = VerifyKey::Parse(text);
-  if (!key) return Err("--signer: expected a public key (NAME+HASH+DATA) or a file with one, got '{}'", text);
+  if (!key) {
+    return Err("--signer: there is no file '{}', and it is no key; expected a public key (NAME+HASH+DATA) or a file with one",
+               text);
+  }
   return key;
 }
 

@@ -8,6 +8,7 @@
 #include "assay/cli/remote_run.h"
 #include "assay/cli/signer.h"
 #include "assay/cli/text.h"
+#include "assay/run/steps_done.h"
 #include "assay/train/fit.h"
 #include "assay/train/followed_run.h"
 #include "assay/train/interrupt.h"
@@ -37,6 +38,20 @@ Result<PreparedJob> PrepareFrom(const TrainOptions& options, ThreadPool& pool) {
   if (options.steps > 0) job.steps = options.steps;
   if (!options.data.empty()) job.data.path = options.data;
   return Prepare(std::move(job), &pool);
+}
+
+// A longer run of the same job goes on where the other ended; a shorter one would have to throw away what is signed for.
+Status CheckNotCutBack(const std::string& out, const PreparedJob& prepared) {
+  if (!RunDirectory::IsRun(out)) return {};
+  ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(out));
+  const RunIdentity& id = run.identity();
+  if (id.trajectory != prepared.identity.trajectory || id.job == prepared.identity.job) return {};
+  ASSAY_ASSIGN(const std::int64_t done, StepsDone(run));
+  if (done <= prepared.job.steps) return {};
+  return Err(
+      "{}: has {} steps{} already, and {} were asked for; ask for {} or more (--steps) to continue it, or choose another --out "
+      "directory",
+      out, done, Exists(run.receipt_path()) ? " and a receipt for them" : "", prepared.job.steps, done);
 }
 
 Result<FollowedRun> OpenFollowed(const TrainOptions& options, const PreparedJob& prepared) {
@@ -94,7 +109,9 @@ void PrintResult(const TrainOptions& options, const PreparedJob& prepared, const
     return;
   }
   if (options.quiet) return;
-  fmt::print("steps       {}\nloss        {:.6f}\n", outcome.step, outcome.loss);
+  const bool finished = !outcome.interrupted && outcome.first_step == outcome.step;
+  fmt::print("steps       {}{}\nloss        {:.6f}\n", outcome.step,
+             finished ? ", all of them done before: the run was finished, and nothing was trained" : "", outcome.loss);
   if (outcome.validation_loss) fmt::print("val loss    {:.6f}\n", *outcome.validation_loss);
   fmt::print("time        {}\nstate root  {}\n", Duration(seconds), outcome.state_root.hex());
   fmt::print("signed by   {}\n{}", run.signer().id(), FollowsText(options, follows, outcome));
@@ -126,6 +143,7 @@ Result<int> RunTrain(const TrainOptions& options) {
     ASSAY_ASSIGN(follow, OpenFollowed(options, prepared));  // before anything is written
     follows = follow->follows();
   }
+  ASSAY_TRY(CheckNotCutBack(options.out, prepared));
   ASSAY_ASSIGN(RunDirectory run,
                RunDirectory::OpenForTraining(options.out, ContentOf(prepared, options.out), key.verify_key()));
 
@@ -172,7 +190,9 @@ void AddTrain(Arguments& app, Command& command) {
       "         assay train examples/gpt2-tiny-rounded.toml --out runs/theirs-followed --follow http://theirs:8417");
   sub.Option("job", options->job, "Job file (TOML; docs/JOBS.md)").Required().Type("JOB");
   sub.Option("--out", options->out, "Run directory; created if it does not exist").Required().Type("DIR");
-  sub.Option("--steps", options->steps, "Train so many steps instead of the job's number")
+  sub.Option(
+         "--steps", options->steps,
+         "Train so many steps instead of the job's number; a run that has fewer is continued, one that has more is left alone")
       .Range(std::int64_t{1}, std::int64_t{0xffffffff})
       .Type("N");
   sub.Option("--data", options->data, "Data file or folder instead of the job's").Type("PATH");

@@ -26,6 +26,12 @@ Kind KindOf(ByteSpan bytes) {
   return has("\n\n\xe2\x80\x94 ") ? Kind::kCheckpoint : Kind::kUnknown;
 }
 
+// What `assay log --prove` prints without --json: for people, and without the entry that would be proven.
+bool IsProofForPeople(ByteSpan bytes) {
+  const std::string_view text = AsText(bytes).substr(0, kMaxTextBytes);
+  return text.starts_with("entry ") && text.find("\nleaf ") != std::string_view::npos;
+}
+
 }  // namespace
 
 Verification Contradicted(std::string kind, std::string reason) {
@@ -45,6 +51,10 @@ int ExitStatusOf(const Verification& verification) {
 Result<Verification> VerifyFile(const std::string& path, const Against& against, ThreadPool& pool) {
   if (IsDirectory(path)) return Err("{}: is a directory; assay fsck or assay audit checks a run", path);
   ASSAY_ASSIGN(const MappedFile file, MappedFile::Open(path));
+  if (IsProofForPeople(file.bytes())) {
+    return Err("{}: is a proof as assay log --prove prints it for people; what can be checked is what it prints with --json",
+               path);
+  }
   const Kind kind = KindOf(file.bytes());
   if (against.receipt && (kind == Kind::kReceipt || kind == Kind::kEvidence)) {
     return Err("--receipt: belongs to a model, a snapshot, a checkpoint or a proof");
@@ -69,6 +79,19 @@ bool IsSignedFile(const std::string& path) {
   const auto file = MappedFile::Open(path);
   return file && KindOf(file->bytes()) != Kind::kUnknown;
 }
+
+std::string_view KindWord(ByteSpan bytes) {
+  switch (KindOf(bytes)) {
+    case Kind::kReceipt: return "receipt";
+    case Kind::kCheckpoint: return IsProofForPeople(bytes) ? "proof" : "checkpoint";
+    case Kind::kProof: return "proof";
+    case Kind::kEvidence: return "file of evidence";
+    case Kind::kUnknown: break;
+  }
+  return Safetensors::Parse(bytes, "") ? "model or snapshot" : "";
+}
+
+bool LooksLikeEvidence(ByteSpan bytes) { return KindOf(bytes) == Kind::kEvidence; }
 
 void AddVerification(OrderedJson& json, const Verification& verification) {
   json["kind"] = verification.kind;

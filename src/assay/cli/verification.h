@@ -22,14 +22,14 @@ struct Against {
 };
 
 struct Verification {
-  std::string kind;           // "receipt", "checkpoint", "proof", "model", "snapshot", "evidence"
-  std::optional<bool> valid;  // none: there is nothing at hand to check it by
-  bool damaged = false;       // of what is not valid: a bad copy, or of somebody else; nothing that was signed is contradicted
-  std::string reason{};       // why it is not valid, or cannot be told
+  std::string kind;                    // "receipt", "checkpoint", "proof", "model", "snapshot", "evidence"
+  std::optional<bool> valid;           // none: there is nothing at hand to check it by
+  bool damaged = false;                // of what is not valid: a bad copy, of which nobody can say whose it is
+  std::string reason{};                // why it is not valid, or cannot be told
   std::vector<std::string> shows{};    // in words, what it shows and what it does not
   std::vector<std::string> assumed{};  // what it takes on trust
 };
-// What is not valid because something that was signed contradicts what it is held against; and because the copy is not what was signed for.
+// What is not valid because it is not what it is held against, or not of whom; and because the copy is bad.
 Verification Contradicted(std::string kind, std::string reason);
 Verification Damaged(std::string kind, std::string reason);
 int ExitStatusOf(const Verification& verification);
@@ -38,6 +38,8 @@ Verification VerifyReceipt(std::string_view text, const std::string& path, const
 Verification VerifyCheckpoint(std::string_view text, const std::string& path, const Against& against);
 Verification VerifyProof(std::string_view text, const std::string& path, const Against& against);
 Verification VerifyModel(const Safetensors& file, const Against& against, ThreadPool& pool);
+// A receipt binds the first and the last state. Of any other, a well signed snapshot is left open where only a receipt is there to tell: what its log says, a proof
+// shows.
 Verification VerifySnapshot(const Safetensors& file, const Against& against, ThreadPool& pool);
 // An error: it is no valid evidence.
 Result<Verification> VerifyEvidence(ByteSpan bytes, const std::string& path, const Against& against);
@@ -46,6 +48,9 @@ Result<Verification> VerifyEvidence(ByteSpan bytes, const std::string& path, con
 Result<Verification> VerifyFile(const std::string& path, const Against& against, ThreadPool& pool);
 // Whether `path` looks like a file that VerifyFile knows, other than a safetensors file.
 bool IsSignedFile(const std::string& path);
+// What a file looks like, whether or not it is well made: "receipt", "checkpoint", "proof", "model or snapshot"; empty: of no kind that is known.
+std::string_view KindWord(ByteSpan bytes);
+bool LooksLikeEvidence(ByteSpan bytes);
 
 void AddVerification(OrderedJson& json, const Verification& verification);  // kind, valid, damaged, reason, shows, assumed
 std::string VerificationText(const Verification& verification);

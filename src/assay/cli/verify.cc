@@ -57,9 +57,9 @@ void AddVerify(Arguments& app, Command& command) {
   sub.Footer(
       "Needs neither the run nor its data. Says what kind of file it is, whether its signatures, hashes and proofs hold, what "
       "it\n"
-      "shows and what it does not. Exit status 0 valid, 1 not valid: what was signed says otherwise, 2 of no kind that is "
-      "known,\n"
-      "3 nothing at hand to check it by, 4 not valid: the copy is damaged, or was not made by the key.\n"
+      "shows and what it does not. Exit status 0 valid, 1 not valid: not what the receipt signs for, or not of the "
+      "signer,\n"
+      "2 of no kind that is known, 3 nothing at hand to check it by, 4 not valid: the copy is damaged.\n"
       "\n"
       "Examples: assay verify receipt.json --signer provider.pub\n"
       "          assay verify model.safetensors --receipt receipt.json --signer provider.pub\n"

@@ -1,6 +1,7 @@
 // Receipts, checkpoints and proofs: text that somebody signed.
 #include <bit>
 
+#include "assay/base/base64.h"
 #include "assay/cli/verification.h"
 #include "assay/merkle/note.h"
 #include "assay/run/entry_proof.h"
@@ -41,6 +42,32 @@ Verification Unsigned(std::string kind) {
           .reason =
               "nothing at hand says whose signature this must be; name the signer with --signer KEY, or the run's receipt with "
               "--receipt FILE"};
+}
+
+// Whether a note carries signatures, and none in the name of `key`: then it is somebody else's, and no bad copy of one of `key`.
+bool IsOfOthers(std::string_view note, const VerifyKey& key) {
+  constexpr std::string_view kLine = "\n\xe2\x80\x94 ";
+  bool signed_by_any = false;
+  for (std::size_t at = note.find(kLine); at != std::string_view::npos; at = note.find(kLine, at + 1)) {
+    std::string_view line = note.substr(at + kLine.size());
+    line = line.substr(0, line.find('\n'));
+    const std::size_t space = std::min(line.find(' '), line.size());
+    const auto bytes = FromBase64(line.substr(std::min(space + 1, line.size())));
+    if (!bytes || bytes->size() < 4) return false;
+    std::uint32_t hash = 0;
+    for (std::size_t i = 0; i < 4; ++i) hash = hash << 8 | (*bytes)[i];
+    if (line.substr(0, space) == key.name() && hash == key.hash()) return false;
+    signed_by_any = true;
+  }
+  return signed_by_any;
+}
+
+// Of a note that cannot be opened by `key`.
+Verification NotOpened(std::string kind, const Error& error, std::string_view note, const LogKey& key, const Against& against) {
+  if ((against.signer || against.receipt) && IsOfOthers(note, key.key)) {
+    return Contradicted(std::move(kind), fmt::format("is signed by others, not by {}", key.key.ToString()));
+  }
+  return Damaged(std::move(kind), error.message);
 }
 
 // Whether the log is that of the receipt, once both are well signed.
@@ -84,7 +111,7 @@ Verification VerifyCheckpoint(std::string_view text, const std::string& path, co
   const auto key = KeyFor(against, SignerOfRunAround(path), "the id of the run around it");
   if (!key) return Unsigned("checkpoint");
   const auto checkpoint = OpenCheckpoint(text, key->key, path);
-  if (!checkpoint) return Damaged("checkpoint", checkpoint.error().message);
+  if (!checkpoint) return NotOpened("checkpoint", checkpoint.error(), text, *key, against);
   if (const std::string differs = DifferentLog(*checkpoint, against); !differs.empty())
     return Contradicted("checkpoint", differs);
   Verification out{.kind = "checkpoint", .valid = true};
@@ -101,7 +128,7 @@ Verification VerifyProof(std::string_view text, const std::string& path, const A
   const auto key = KeyFor(against, proof->signer, "the proof");
   if (!key) return Unsigned("proof");
   const auto proven = OpenEntryProof(*proof, key->key, path);
-  if (!proven) return Damaged("proof", proven.error().message);
+  if (!proven) return NotOpened("proof", proven.error(), proof->checkpoint, *key, against);
   const auto& [entry, checkpoint] = *proven;
   if (const std::string differs = DifferentLog(checkpoint, against); !differs.empty()) return Contradicted("proof", differs);
   Verification out{.kind = "proof", .valid = true};

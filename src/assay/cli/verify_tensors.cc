@@ -16,8 +16,8 @@ std::optional<Digest> PromisedState(const Receipt& receipt, std::int64_t step) {
 std::optional<Verification> Objection(const SnapshotInfo& info, const Against& against) {
   const VerifyKey* signer = against.receipt ? &against.receipt->signer : against.signer ? &*against.signer : nullptr;
   if (signer != nullptr && !IsSignedBy(info, *signer)) {
-    return Damaged("snapshot",
-                   fmt::format("its signature does not fit: the copy is damaged or was not made by {}", signer->ToString()));
+    return Contradicted("snapshot",
+                        fmt::format("is not signed by {}; a snapshot does not name who signed it", signer->ToString()));
   }
   if (against.receipt) {
     const Receipt& receipt = against.receipt->receipt;
@@ -29,6 +29,17 @@ std::optional<Verification> Objection(const SnapshotInfo& info, const Against& a
     }
   }
   return std::nullopt;
+}
+
+// Why a receipt does not tell whether a snapshot is of its run, and what does.
+std::string Unbound(const SnapshotInfo& info, const Receipt& receipt) {
+  if (info.step > receipt.steps) {
+    return fmt::format("is of step {}, and the receipt is for a run of {} steps", info.step, receipt.steps);
+  }
+  return fmt::format(
+      "the receipt binds the states after steps 0 and {}, the log and the weights, and not this state, of step {}; a proof of "
+      "that entry does (assay log RUN --prove {} --json, then assay verify PROOF --receipt FILE) if it says {}",
+      receipt.steps, info.step, info.step, info.state_root.hex());
 }
 
 }  // namespace
@@ -80,8 +91,12 @@ Verification VerifySnapshot(const Safetensors& file, const Against& against, Thr
     out.shows.push_back("it does not show that anybody signed for it");
     out.assumed.push_back("that somebody signed for it: no signature was checked; --signer KEY or --receipt FILE does");
   }
-  if (against.receipt && PromisedState(against.receipt->receipt, info->step))
+  if (against.receipt && PromisedState(against.receipt->receipt, info->step)) {
     out.shows.push_back("it is the state that the receipt promises");
+  } else if (against.receipt) {
+    out.valid.reset();
+    out.reason = Unbound(*info, against.receipt->receipt);
+  }
   out.shows.push_back("it does not show that the training was done as the job says: assay audit RUN does");
   return out;
 }

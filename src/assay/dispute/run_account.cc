@@ -85,8 +85,14 @@ Result<std::unique_ptr<RunAccount>> RunAccount::Make(const RunDirectory& run, co
   if (log.entries().size() != terms.entries()) {
     return Err("{}: the log has {} entries, a finished run has {}", run.path(), log.entries().size(), terms.entries());
   }
-  return std::unique_ptr<RunAccount>(new RunAccount({run, prepared, backend, pool}, std::move(terms), std::move(log),
-                                                    {receipt.begin(), receipt.end()}, limits, conduct));
+  // Whoever answers from another log than the one that was signed for speaks against itself.
+  std::string text(receipt.begin(), receipt.end());
+  ASSAY_ASSIGN(const Receipt promised, OpenReceipt(text, run.signer(), run.receipt_path()));
+  if (promised.log != log.checkpoint()) {
+    return Err("{}: the receipt signs another log than the one here: this copy is damaged", run.path());
+  }
+  return std::unique_ptr<RunAccount>(
+      new RunAccount({run, prepared, backend, pool}, std::move(terms), std::move(log), std::move(text), limits, conduct));
 }
 
 Result<Budget> RunAccount::Bill() const {

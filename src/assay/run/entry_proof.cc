@@ -34,7 +34,7 @@ class Fields {
   }
   Result<Digest> Hash(const char* key) const {
     ASSAY_ASSIGN(const std::string text, Text(key));
-    return Digest::FromHex(text);
+    return Parsed(key, text);
   }
   Result<Hashes> List(const char* key) const {
     const json* value = Find(key);
@@ -42,13 +42,18 @@ class Fields {
     Hashes hashes;
     for (const json& item : *value) {
       if (!item.is_string()) return Err("{}: {}: expected a list of hashes", what_, key);
-      ASSAY_ASSIGN(const Digest hash, Digest::FromHex(item.get<std::string>()));
+      ASSAY_ASSIGN(const Digest hash, Parsed(key, item.get<std::string>()));
       hashes.push_back(hash);
     }
     return hashes;
   }
 
  private:
+  Result<Digest> Parsed(const char* key, const std::string& text) const {
+    auto digest = Digest::FromHex(text);
+    if (!digest) return Err("{}: {}: {}", what_, key, digest.error().message);
+    return digest;
+  }
   const json* Find(const char* key) const { return object_.contains(key) ? &object_.at(key) : nullptr; }
   const json& object_;
   std::string_view what_;
@@ -106,13 +111,17 @@ Result<EntryProof> ParseEntryProof(std::string_view text, std::string_view what)
   ASSAY_ASSIGN(proof.index, in.Number("index"));
   ASSAY_ASSIGN(proof.size, in.Number("size"));
   ASSAY_ASSIGN(const std::string entry, in.Text("entry"));
-  ASSAY_ASSIGN(proof.entry, FromHex(entry));
+  auto bytes = FromHex(entry);
+  if (!bytes) return Err("{}: entry: {}", what, bytes.error().message);
+  proof.entry = std::move(*bytes);
   ASSAY_ASSIGN(proof.hashes, in.List("proof"));
   ASSAY_ASSIGN(proof.root, in.Hash("root"));
   ASSAY_ASSIGN(proof.checkpoint, in.Text("checkpoint"));
   if (in.Has("signer")) {
     ASSAY_ASSIGN(const std::string signer, in.Text("signer"));
-    ASSAY_ASSIGN(proof.signer, VerifyKey::Parse(signer));
+    auto key = VerifyKey::Parse(signer);
+    if (!key) return Err("{}: signer: {}", what, key.error().message);
+    proof.signer = std::move(*key);
   }
   return proof;
 }

@@ -12,7 +12,7 @@ Status CheckEntryForm(const EntryRules& rules, std::int64_t index, const LogEntr
   const std::int64_t step = schedule.StepOfEntry(index);
   if (entry.step != step) return Err("is of step {}, the job commits step {} there", entry.step, step);
   if (entry.rounding_root.has_value() != rules.rounded) {
-    return Err("{} a rounding root, {}", rules.rounded ? "has no" : "has",
+    return Err("{} rounding root, {}", rules.rounded ? "has no" : "has a",
                rules.rounded ? "as every entry of an fp64-rounded job has" : "as only entries of an fp64-rounded job have");
   }
   if (index > 0) return {};

@@ -44,7 +44,8 @@ TEST(EntryRules, AcceptWhatTrainingWritesAndNothingElse) {
       };
       expect_wrong("step", [](LogEntry& e) { ++e.step; });
       expect_wrong("previous", [](LogEntry& e) { e.previous.bytes[3] ^= 1; });
-      expect_wrong("rounding root", [&](LogEntry& e) { e.rounding_root = rounded ? std::nullopt : std::optional(Digest{}); });
+      expect_wrong(rounded ? "has no rounding root, " : "has a rounding root, ",
+                   [&](LogEntry& e) { e.rounding_root = rounded ? std::nullopt : std::optional(Digest{}); });
       if (i > 0) continue;
       expect_wrong("loss", [](LogEntry& e) { e.loss_bits = 1; });
       expect_wrong("batch", [](LogEntry& e) { e.batch_root = Digest{}; });

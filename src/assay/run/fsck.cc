@@ -332,7 +332,7 @@ class RunCheck {
   // Those that a snapshot is signed with, which may be of steps that the log does not commit to yet.
   Status CheckRoundingLogs(const SnapshotInfo& info) const {
     if (!job_ || (job_->precision == Precision::kFp64Rounded) != info.rounding_root.has_value()) {
-      return !job_ ? Status() : Err("{} a rounding root", info.rounding_root ? "has" : "has no");
+      return !job_ ? Status() : Err("{} rounding root", info.rounding_root ? "has a" : "has no");
     }
     if (!info.rounding_root) return {};
     ASSAY_ASSIGN(RoundingLogs logs, RoundingLogs::Open(Path("rounding")));

@@ -19,6 +19,15 @@ Result<std::string_view> TakeField(std::string_view& text, std::string_view key,
   return line.substr(key.size() + 1);
 }
 
+// The same where the value is a digest.
+Status TakeDigest(std::string_view& text, std::string_view key, std::string_view what, Digest& digest) {
+  ASSAY_ASSIGN(const std::string_view value, TakeField(text, key, what));
+  const auto parsed = Digest::FromHex(value);
+  if (!parsed) return Err("{}: {}: {}", what, key, parsed.error().message);
+  digest = *parsed;
+  return {};
+}
+
 }  // namespace
 
 std::array<FixedFile, 3> FixedFiles(const RunHeader& header) {
@@ -40,8 +49,7 @@ Result<RunHeader> ParseRunHeader(std::string_view text, std::string_view what) {
   RunIdentity identity;
   for (const auto& [key, digest] : std::vector<std::pair<std::string_view, Digest*>>{
            {"job", &identity.job}, {"trajectory", &identity.trajectory}, {"data", &identity.data}}) {
-    ASSAY_ASSIGN(const std::string_view value, TakeField(text, key, what));
-    ASSAY_ASSIGN(*digest, Digest::FromHex(value));
+    ASSAY_TRY(TakeDigest(text, key, what, *digest));
   }
   ASSAY_ASSIGN(const std::string_view vkey, TakeField(text, "signer", what));
   auto signer = VerifyKey::Parse(vkey);
@@ -49,8 +57,7 @@ Result<RunHeader> ParseRunHeader(std::string_view text, std::string_view what) {
   RunHeader header{.identity = identity, .signer = std::move(*signer)};
   for (const auto& [key, digest] : std::vector<std::pair<std::string_view, Digest*>>{
            {"job.toml", &header.job_toml}, {"job.bin", &header.job_bin}, {"program.bin", &header.program_bin}}) {
-    ASSAY_ASSIGN(const std::string_view value, TakeField(text, key, what));
-    ASSAY_ASSIGN(*digest, Digest::FromHex(value));
+    ASSAY_TRY(TakeDigest(text, key, what, *digest));
   }
   if (Encode(header) != whole) return Err("{}: is damaged: its check line does not fit its content", what);
   return header;

@@ -79,18 +79,20 @@ Result<RunLog> RunLog::Read(const std::string& directory, const VerifyKey& signe
   return std::move(*log);
 }
 
+Result<Checkpoint> RunLog::Head(const std::string& directory, const VerifyKey& signer) {
+  const std::string path = JoinPath(directory, kCheckpointFile);
+  ASSAY_ASSIGN(const Bytes bytes, ReadFile(path, kMaxCheckpointBytes));
+  return OpenCheckpoint({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, signer, path);
+}
+
 tl::expected<RunLog, LogFault> RunLog::Examine(const std::string& directory, const VerifyKey& signer, const Digest& trajectory,
                                                std::uint64_t max_entries) {
   const auto fault = [](const Error& error, bool of_signer) { return tl::unexpected(LogFault{error, of_signer}); };
-  const std::string note_path = JoinPath(directory, kCheckpointFile);
-  const auto bytes = ReadFile(note_path, kMaxCheckpointBytes);
-  if (!bytes) return fault(bytes.error(), false);
-  const std::string_view note(reinterpret_cast<const char*>(bytes->data()), bytes->size());
-  const auto checkpoint = OpenCheckpoint(note, signer, note_path);
+  const auto checkpoint = Head(directory, signer);
   if (!checkpoint) return fault(checkpoint.error(), false);
   if (checkpoint->size > max_entries) {
-    const std::string message =
-        fmt::format("{}: says {} entries, expected at most {}", note_path, checkpoint->size, max_entries);
+    const std::string message = fmt::format("{}: says {} entries, expected at most {}", JoinPath(directory, kCheckpointFile),
+                                            checkpoint->size, max_entries);
     return fault({.message = message}, true);
   }
   const auto encoded = ReadBundles(directory, checkpoint->size);

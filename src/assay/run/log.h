@@ -35,6 +35,8 @@ class RunLog {
   // The same for those who tell damage from guilt.
   static tl::expected<RunLog, LogFault> Examine(const std::string& directory, const VerifyKey& signer, const Digest& trajectory,
                                                 std::uint64_t max_entries = kMaxLogEntries);
+  // What the signer says about the log, without reading it. An error: no such file, or not well signed.
+  static Result<Checkpoint> Head(const std::string& directory, const VerifyKey& signer);
   // Whether `directory` has a checkpoint.
   static bool Exists(const std::string& directory);
 

@@ -138,7 +138,11 @@ class Auditor {
 
   // A closer look may need more memory than there is; that the step is false is known already.
   Refutation Explained(std::int64_t step, const ReplayedEntry& mine) {
-    if (roundings_) return {.reason = RoundedReason(step, mine), .step = step};
+    if (roundings_) {
+      // Without the log's decisions an honest run may differ in everything but the samples that it took.
+      const bool open = ignore_roundings_ && mine.batch_root == replay_.EntryHere()->batch_root;
+      return {.reason = RoundedReason(step, mine), .open = open, .step = step};
+    }
     try {
       return Explain(run_, replay_, mine, pool_);
     } catch (const std::bad_alloc&) {
@@ -151,12 +155,18 @@ class Auditor {
     if (mine.rounding_root != entry->rounding_root)
       return fmt::format("step {}: the rounding log is not the one of the log", step);
     if (mine.batch_root != entry->batch_root) return fmt::format("step {}: was run on other samples (batch root)", step);
+    if (ignore_roundings_) {
+      return fmt::format(
+          "step {}: gives another state or loss than the run's, its rounding decisions left alone, as two honest runs may; an "
+          "audit "
+          "without --rule none tells",
+          step);
+    }
     if (mine.state_root == entry->state_root) {
       return fmt::format("step {}: gives loss {}, the run's log says {}", step, std::bit_cast<float>(mine.loss_bits),
                          std::bit_cast<float>(entry->loss_bits));
     }
-    return fmt::format("step {}: gives another state than the run's, its rounding decisions {}", step,
-                       ignore_roundings_ ? "left alone" : "followed");
+    return fmt::format("step {}: gives another state than the run's, its rounding decisions followed", step);
   }
 
   // A snapshot of a step that the log does not commit to is what an interrupted process left; it is signed for like the others.
@@ -168,9 +178,12 @@ class Auditor {
     const auto info = SnapshotInfoOf(*file);
     if (!info) return StopBy(info.error(), replay_.step());
     if (info->state_root == replay_.Root()) return std::nullopt;
-    return Stop{
-        Refutation{.reason = fmt::format("{}: is not the state after step {}", path, replay_.step()), .step = replay_.step()},
-        {}};
+    Refutation refutation{.reason = fmt::format("{}: is not the state after step {}", path, replay_.step()),
+                          .step = replay_.step()};
+    // Of another job than an exact one it may be a state of another honest run of the same signer.
+    refutation.damage = prepared_.job.precision != Precision::kFp32;
+    refutation.open = ignore_roundings_;
+    return Stop{std::move(refutation), {}};
   }
 
   // What this machine cannot read is undecided; a file that is not as it must be is damaged.
@@ -220,7 +233,8 @@ std::optional<Error> CheckSnapshotContents(const RunDirectory& run, const Prepar
 }
 
 AuditReport Refuted(AuditReport report, Refutation refutation) {
-  report.verdict = refutation.damage ? Verdict::kDamaged : Verdict::kRefuted;
+  report.verdict = refutation.open ? Verdict::kUnchecked : refutation.damage ? Verdict::kDamaged : Verdict::kRefuted;
+  if (refutation.open) report.reason = refutation.reason;
   report.refutation = std::move(refutation);
   return report;
 }

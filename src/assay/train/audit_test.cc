@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <tuple>
 
 #include "assay/backend/ref/ref.h"
 #include "assay/run/fsck.h"
@@ -213,6 +214,61 @@ TEST_F(AuditTest, ASignatureThatDoesNotFitIsDamage) {
     const std::string reason = report.refutation.value_or(Refutation{}).reason;
     EXPECT_NE(reason.find("the copy is damaged or was not made by that key"), std::string::npos) << reason;
     ASSERT_TRUE(WriteFileAtomic(path, good));
+  }
+}
+
+// Every part is honest and well signed, and they do not belong together: who mixed them is not known. What the receipt itself signs falsely is its signer's.
+TEST_F(AuditTest, HonestPartsOfSeveralRunsAreABadCopy) {
+  namespace fs = std::filesystem;
+  const std::string run = path_, other = path_ + "-other", earlier = path_ + "-earlier", good = path_ + "-good";
+  const auto copied = [&](const std::string& from, const std::string& file) {
+    fs::remove_all(run + "/" + file);
+    fs::copy(from + "/" + file, run + "/" + file, fs::copy_options::recursive);
+  };
+  ASSERT_TRUE(Train(7));
+  fs::copy(run, earlier, fs::copy_options::recursive);
+  ASSERT_TRUE(Train());
+  fs::copy(run, good, fs::copy_options::recursive);
+  PreparedJob asked = std::move(prepared_);
+  Job job = asked.job;
+  job.seed += 1;
+  prepared_ = *Prepare(job);
+  path_ = other;
+  ASSERT_TRUE(Train());
+  prepared_ = std::move(asked);
+  path_ = run;
+
+  const std::string kOtherLog = "the receipt signs another log than the one here",
+                    kSnapshot = "snapshots/step-0000000006.safetensors";
+  const std::tuple<std::string, std::string, std::string> mixes[] = {
+      {other, "receipt.json", "the receipt is for another job"},
+      {other, "log", kOtherLog},
+      {earlier, "log", kOtherLog},
+      {other, kSnapshot, "is a snapshot of another run or step"}};
+  for (const auto& [from, file, reason] : mixes) {
+    copied(from, file);
+    const AuditReport report = Check();
+    EXPECT_EQ(Name(report.verdict), "damaged") << from << " " << file;
+    const std::string said = report.refutation.value_or(Refutation{}).reason;
+    EXPECT_NE(said.find(reason), std::string::npos) << from << " " << file << ": " << said;
+    EXPECT_EQ(Name(Fsck(run, pool_, {})->verdict), "damaged") << from << " " << file;
+    copied(good, file);
+  }
+  EXPECT_EQ(Check().verdict, Verdict::kVerified);
+
+  const std::pair<std::string, std::function<void(Receipt&)>> lies[] = {
+      {"steps", [](Receipt& receipt) { receipt.steps += 1; }},
+      {"signs a log that ends after 3 of 5", [](Receipt& receipt) { receipt.log.size = 3; }},
+      {"signs a log of 6 entries", [](Receipt& receipt) { receipt.log.size = 6; }},
+      {"log.origin", [](Receipt& receipt) { receipt.log.origin = "test/other"; }},
+      {"final_state_root", [](Receipt& receipt) { receipt.final_state_root.bytes[0] ^= 1; }}};
+  for (const auto& [reason, lie] : lies) {
+    SignAgain(lie);
+    const AuditReport report = Check();
+    EXPECT_EQ(Name(report.verdict), "refuted") << reason;
+    const std::string said = report.refutation.value_or(Refutation{}).reason;
+    EXPECT_NE(said.find(reason), std::string::npos) << said;
+    copied(good, "receipt.json");
   }
 }
 

@@ -47,29 +47,13 @@ Result<std::optional<Refutation>> CheckIdentity(const RunDirectory& run, const P
   return std::nullopt;
 }
 
-// The log has exactly the entries of a finished run of the job.
-std::optional<Refutation> CheckSchedule(const RunLog& log, const RunDirectory& run, const Job& job) {
-  const std::string origin = LogOrigin(run.signer(), run.identity().job);
-  if (log.checkpoint().origin != origin) {
-    return Refute(fmt::format("the log's origin is {}, expected {}", log.checkpoint().origin, origin));
-  }
-  const EntryRules rules = EntryRules::Of(job);
-  const CommitSchedule& schedule = rules.schedule;
-  if (const auto wrong = FindWrongEntry(rules, log.entries(), log.trajectory())) {
-    return Refute(fmt::format("entry {} of the log {}", wrong->index, wrong->what), schedule.StepOfEntry(wrong->index));
-  }
-  const auto found = static_cast<std::int64_t>(log.entries().size());
-  if (found == schedule.entries()) return std::nullopt;
-  const std::int64_t missing = schedule.StepOfEntry(found);
-  return Refute(fmt::format("the log ends after {} of {} entries: step {} is missing", found, schedule.entries(), missing),
-                missing);
-}
-
-std::optional<Refutation> CheckReceipt(const Receipt& receipt, const RunLog& log, const RunDirectory& run, const Job& job,
-                                       const std::optional<Follows>& follows, bool own_job) {
+// The receipt by itself. For a job, its id settles everything that is compared here, so that one who signed otherwise has signed what cannot be true. A receipt
+// for another job may be as true as any; it is in the wrong place.
+std::optional<Refutation> CheckReceipt(const Receipt& receipt, const RunDirectory& run, const Job& job, bool own_job) {
   const RunIdentity& id = run.identity();
   if (receipt.job != id.job) {
-    return Refute(fmt::format("the receipt is for another job, {:.16}, not for {:.16}", receipt.job.hex(), id.job.hex()));
+    return Damaged(fmt::format("the receipt is for another job, {:.16}, not for {:.16}: it does not belong to this run",
+                               receipt.job.hex(), id.job.hex()));
   }
   const std::pair<std::string_view, bool> fields[] = {
       {"trajectory", receipt.trajectory == id.trajectory},
@@ -77,24 +61,63 @@ std::optional<Refutation> CheckReceipt(const Receipt& receipt, const RunLog& log
       {"data", receipt.data == id.data},
       {"steps", receipt.steps == job.steps},
       {"commit_every", receipt.commit_every == job.commit_every},
-      // Not part of the job's identity: a provider may keep more or fewer snapshots than it was asked for.
-      {"snapshot_every", !own_job || receipt.snapshot_every == job.snapshot.every},
-      {"log", receipt.log == log.checkpoint()},
+      {"log.origin", receipt.log.origin == LogOrigin(run.signer(), id.job)},
+  };
+  for (const auto& [name, holds] : fields) {
+    if (!holds) return Refute(fmt::format("the receipt's {} is not that of its job", name));
+  }
+  const CommitSchedule schedule = CommitSchedule::Of(job);
+  const auto size = static_cast<std::uint64_t>(schedule.entries());
+  if (receipt.log.size < size) {
+    const std::int64_t missing = schedule.StepOfEntry(static_cast<std::int64_t>(receipt.log.size));
+    return Refute(fmt::format("the receipt signs a log that ends after {} of {} entries: step {} is missing", receipt.log.size,
+                              size, missing),
+                  missing);
+  }
+  if (receipt.log.size > size) {
+    return Refute(fmt::format("the receipt signs a log of {} entries, its job commits {}", receipt.log.size, size));
+  }
+  // Not part of the job's identity: a provider may keep more or fewer snapshots than it was asked for. Nobody signs job.toml, which says it, too.
+  if (own_job && receipt.snapshot_every != job.snapshot.every) {
+    return Damaged(fmt::format("job.toml says a snapshot every {} steps, the receipt every {}", job.snapshot.every,
+                               receipt.snapshot_every));
+  }
+  return std::nullopt;
+}
+
+// Only the log that the receipt signs speaks for or against who signed it: another one, of an earlier time or another run, is as well signed.
+std::optional<Refutation> CheckHead(const Receipt& receipt, const Checkpoint& here) {
+  if (receipt.log == here) return std::nullopt;
+  if (receipt.log.origin != here.origin) {
+    return Damaged(
+        fmt::format("the receipt signs another log than the one here: {}, here is {}", receipt.log.origin, here.origin));
+  }
+  return Damaged(fmt::format(
+      "the receipt signs another log than the one here: {} entries with the root {:.16}, here are {} with the root {:.16}",
+      receipt.log.size, receipt.log.root.hex(), here.size, here.root.hex()));
+}
+
+// The log that the receipt signs.
+std::optional<Refutation> CheckEntries(const Receipt& receipt, const RunLog& log, const Job& job) {
+  const EntryRules rules = EntryRules::Of(job);
+  if (const auto wrong = FindWrongEntry(rules, log.entries(), log.trajectory())) {
+    return Refute(fmt::format("entry {} of the log {}", wrong->index, wrong->what), rules.schedule.StepOfEntry(wrong->index));
+  }
+  const std::pair<std::string_view, bool> fields[] = {
       {"initial_state_root", receipt.initial_state_root == log.entries().front().state_root},
       {"final_state_root", receipt.final_state_root == log.entries().back().state_root},
       {"loss_bits", receipt.loss_bits == log.entries().back().loss_bits},
   };
   for (const auto& [name, holds] : fields) {
-    if (!holds) return Refute(fmt::format("the receipt's {} is not that of the run", name));
+    if (!holds) return Refute(fmt::format("the receipt's {} is not that of the log that it signs", name));
   }
-  // Nobody signs the file that says whom a run follows; what was signed is the receipt.
-  if (receipt.follows != follows) return Damaged("the run's file `follows` is not what its receipt says");
   return std::nullopt;
 }
 
 // The metadata of every snapshot that is kept, against the log; the tensors are checked where a snapshot is used. One that its signer signed for and the log
-// contradicts, refutes; any other is no snapshot of this run.
-Result<std::optional<Refutation>> CheckSnapshots(const RunDirectory& run, const RunLog& log, const CommitSchedule& schedule) {
+// contradicts, refutes where the job leaves no bit open; any other is no snapshot of this run.
+Result<std::optional<Refutation>> CheckSnapshots(const RunDirectory& run, const RunLog& log, const Job& job) {
+  const CommitSchedule schedule = CommitSchedule::Of(job);
   ASSAY_ASSIGN(const std::vector<std::int64_t> steps, run.SnapshotSteps());
   for (const std::int64_t step : steps) {
     const std::string path = run.SnapshotPath(step);
@@ -107,7 +130,8 @@ Result<std::optional<Refutation>> CheckSnapshots(const RunDirectory& run, const 
     }
     if (const Status fits = CheckFitsLog(*info, log, schedule, run.signer()); !fits) {
       const std::string reason = fmt::format("{}: {}", path, fits.error().message);
-      return IsSignedBy(*info, run.signer()) ? Refute(reason, step) : Damaged(reason, step);
+      const bool guilt = job.precision == Precision::kFp32 && IsSignedBy(*info, run.signer());
+      return guilt ? Refute(reason, step) : Damaged(reason, step);
     }
   }
   return std::nullopt;
@@ -177,10 +201,15 @@ Result<ClaimsOrRefutation> CheckClaims(const RunDirectory& run, const PreparedJo
     return *std::move(refuted);
   }
   const Job& job = prepared.job;
-  const CommitSchedule schedule = CommitSchedule::Of(job);
-  // One entry more than there should be is read, so that it can be named.
-  auto log = RunLog::Examine(run.log_path(), run.signer(), run.identity().trajectory,
-                             static_cast<std::uint64_t>(schedule.entries()) + 1);
+  refuted = CheckReceipt(*receipt, run, job, !expected.job);
+  if (refuted) return *std::move(refuted);
+  const auto head = RunLog::Head(run.log_path(), run.signer());
+  if (!head) {
+    ASSAY_ASSIGN(refuted, DamagedBy(head.error()));
+    return *std::move(refuted);
+  }
+  if (auto other = CheckHead(*receipt, *head)) return *std::move(other);
+  auto log = RunLog::Examine(run.log_path(), run.signer(), run.identity().trajectory, receipt->log.size);
   if (!log) {
     const LogFault& fault = log.error();
     if (fault.error.system) return tl::unexpected(fault.error);
@@ -188,13 +217,14 @@ Result<ClaimsOrRefutation> CheckClaims(const RunDirectory& run, const PreparedJo
   }
   const auto follows = ReadFollows(run.follows_path());
   if (!follows) {
-    if (follows.error().system) return tl::unexpected(follows.error());
-    return Refutation{.reason = follows.error().message, .damage = true};
+    ASSAY_ASSIGN(refuted, DamagedBy(follows.error()));
+    return *std::move(refuted);
   }
-  refuted = CheckSchedule(*log, run, job);
-  if (!refuted) refuted = CheckReceipt(*receipt, *log, run, job, *follows, !expected.job);
+  refuted = CheckEntries(*receipt, *log, job);
+  // Nobody signs the file that says whom a run follows; what was signed is the receipt.
+  if (!refuted && receipt->follows != *follows) refuted = Damaged("the run's file `follows` is not what its receipt says");
   if (!refuted) {
-    ASSAY_ASSIGN(refuted, CheckSnapshots(run, *log, schedule));
+    ASSAY_ASSIGN(refuted, CheckSnapshots(run, *log, job));
   }
   if (refuted) return *std::move(refuted);
   return Claims{.log = std::move(*log), .receipt = *receipt, .receipt_hash = HashBytes(file)};

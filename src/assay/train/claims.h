@@ -1,7 +1,8 @@
 // Claims: everything a run directory asserts, read and compared with the job before any step is replayed.
 //
-// What was signed refutes a run when it contradicts itself or the job that was asked for. A file that is missing, torn or not the one that the signed parts
-// commit to is damage, and so is a signature that does not fit: it says nothing against the signer. What this machine cannot decide (no receipt yet, other
+// What was signed refutes a run when it contradicts itself or the job that was asked for. What counts is the receipt and what it commits to: a well signed
+// log, snapshot or receipt of another run or of an earlier time is in the wrong place, and nobody can say who put it there. That is damage, like a file that is
+// missing, torn or not the one that the signed parts commit to, and like a signature that does not fit: it says nothing against the signer. What this machine cannot decide (no receipt yet, other
 // data at hand) is an error: the run is neither verified nor refuted.
 #pragma once
 
@@ -22,6 +23,7 @@ namespace assay {
 struct Refutation {
   std::string reason;
   bool damage = false;  // of the copy: no fault of whoever signed it
+  bool open = false;    // neither: an audit that leaves rounding logs alone found what an honest run may have done, too
   std::optional<std::int64_t> step{};
   std::optional<std::int64_t> node{};
   std::string node_name{};
