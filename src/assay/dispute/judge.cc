@@ -43,6 +43,7 @@ class Judging {
   Status Weigh(const TwoAnswers& charge);
   Status Weigh(const TwoReceipts& charge);
   Status Weigh(const Silence& charge);
+  Status Weigh(const Draw& draw);
   void Conclude();
 
   Result<const Statement*> Use(StatementId id) {
@@ -85,6 +86,7 @@ class Judging {
   bool Stands(const Trial& trial, std::size_t s, const Side& side, ProviderId id, const Finding& finding,
               std::optional<std::int64_t> entry);
   bool Shares(const Trial& trial, ProviderId id, ProviderId with, std::int64_t entry);
+  bool GroupStands(ProviderId id) const;
 
   const Law& law_;
   std::span<const Claim> claims_, others_;
@@ -110,6 +112,8 @@ Status Judging::CheckUse() const {
     } else if (const auto* answers = std::get_if<TwoAnswers>(&charge)) {
       use(answers->first);
       use(answers->second);
+    } else if (const auto* draw = std::get_if<Draw>(&charge)) {
+      for (const auto& said : draw->said) std::ranges::for_each(said, use);
     }
   }
   const auto unused = std::ranges::find(used, false);
@@ -303,6 +307,38 @@ Status Judging::Weigh(const Silence& charge) {
   ASSAY_TRY(CheckNamed(charge.provider));
   Fell(charge.provider, Standing::kSilent, false,
        fmt::format("gave no answer in time about {}, says the referee", Describe(charge.question)));
+  return {};
+}
+
+// Whether anybody stands who claims the same.
+bool Judging::GroupStands(ProviderId id) const {
+  for (std::size_t i = 0; i < claims_.size(); ++i) {
+    if (judgement_.parties[i].standing == Standing::kStanding && law_.group(claims_[i]) == law_.group(claims_[id])) return true;
+  }
+  return false;
+}
+
+// Brings nobody down, so that it comes last and alone.
+Status Judging::Weigh(const Draw& draw) {
+  if (charge_ + 1 != evidence_.charges.size()) return Err("evidence: charge {} is a draw, and not the last", charge_);
+  std::vector<Side> sides;
+  for (std::size_t s = 0; s < 2; ++s) {
+    ASSAY_TRY(CheckNamed(draw.claims[s]));
+    if (!GroupStands(draw.claims[s])) return Err("evidence: charge {} is a draw with one of whom nobody stands", charge_);
+    ASSAY_ASSIGN(Side side, Collect(draw.said[s]));
+    sides.push_back(std::move(side));
+  }
+  const Outcome outcome = law_.examine(claims_[draw.claims[0]], claims_[draw.claims[1]], sides[0].all, sides[1].all);
+  fresh_ = true;
+  if (const auto* undecided = std::get_if<Undecided>(&outcome.next)) {
+    judgement_.drawn = *undecided;
+    return {};
+  }
+  // What the referee could not tell, a judge may who has the file of starting weights; whose guilt it is, is for a dispute to show.
+  const auto* finding = std::get_if<Finding>(&outcome.next);
+  if (finding == nullptr || finding->cause != Cause::kStart)
+    return Err("evidence: what is said in charge {} is no draw", charge_);
+  judgement_.drawn = Undecided{finding->reason, "a dispute that is held with the job's file of weights at hand (--job JOB)", 0};
   return {};
 }
 

@@ -28,6 +28,7 @@ class Ledger {
   std::size_t Accuse(Charge charge);
   // `provider` stands.
   void Fall(ProviderId provider, Standing standing, std::string why, std::size_t charge);
+  void KeepDrawn(DrawnMatch drawn) { record_.drawn = std::move(drawn); }
   void Add(MatchRecord match) { record_.matches.push_back(std::move(match)); }
 
  private:
