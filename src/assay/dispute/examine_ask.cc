@@ -26,7 +26,7 @@ std::string UnprovenReason(const Question& question, std::string_view why) {
   const auto* leaves = std::get_if<LeavesQuestion>(&question);
   const TreeName* tree = expand != nullptr ? &expand->tree : leaves != nullptr ? &leaves->tree : nullptr;
   if (tree != nullptr && (tree->kind == TreeKind::kState || tree->kind == TreeKind::kStateTensor)) {
-    return fmt::format("cannot show the state that it committed to after step {}: {}", tree->at, why);
+    return fmt::format("cannot show the state that it committed to after step {}", tree->at);
   }
   return fmt::format("the answer about {} does not hold: {}", Describe(question), why);
 }
