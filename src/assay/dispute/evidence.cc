@@ -274,18 +274,18 @@ std::size_t BytesOf(const std::vector<Statement>& statements) {
 
 // Why those who stand do so side by side. Left out where it could make evidence too long that convicts somebody.
 void AddDraw(const Record& record, Evidence& evidence) {
-  if (!record.drawn) return;
   const auto stands = [&](ProviderId id) {
     return std::ranges::any_of(record.groups[*record.providers[id].group],
                                [&](ProviderId member) { return record.providers[member].standing == Standing::kStanding; });
   };
-  const DrawnMatch& drawn = *record.drawn;
-  const bool fits = BytesOf(evidence.statements) + BytesOf(drawn.said[0]) + BytesOf(drawn.said[1]) < kMaxEvidenceBytes / 2;
-  if (!fits || !stands(drawn.claims[0]) || !stands(drawn.claims[1])) return;
+  const auto drawn = std::find_if(record.drawn.rbegin(), record.drawn.rend(),
+                                  [&](const DrawnMatch& match) { return stands(match.claims[0]) && stands(match.claims[1]); });
+  if (drawn == record.drawn.rend()) return;
+  if (BytesOf(evidence.statements) + BytesOf(drawn->said[0]) + BytesOf(drawn->said[1]) > kMaxEvidenceBytes / 2) return;
   Draw draw;
   for (std::size_t s = 0; s < 2; ++s) {
-    draw.claims[s] = drawn.claims[s];
-    for (const Statement& said : drawn.said[s]) draw.said[s].push_back(Join(evidence.statements, said));
+    draw.claims[s] = drawn->claims[s];
+    for (const Statement& said : drawn->said[s]) draw.said[s].push_back(Join(evidence.statements, said));
   }
   evidence.charges.emplace_back(std::move(draw));
 }

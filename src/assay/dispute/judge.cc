@@ -330,15 +330,9 @@ Status Judging::Weigh(const Draw& draw) {
   }
   const Outcome outcome = law_.examine(claims_[draw.claims[0]], claims_[draw.claims[1]], sides[0].all, sides[1].all);
   fresh_ = true;
-  if (const auto* undecided = std::get_if<Undecided>(&outcome.next)) {
-    judgement_.drawn = *undecided;
-    return {};
-  }
-  // What the referee could not tell, a judge may who has the file of starting weights; whose guilt it is, is for a dispute to show.
-  const auto* finding = std::get_if<Finding>(&outcome.next);
-  if (finding == nullptr || finding->cause != Cause::kStart)
-    return Err("evidence: what is said in charge {} is no draw", charge_);
-  judgement_.drawn = Undecided{finding->reason, "a dispute that is held with the job's file of weights at hand (--job JOB)", 0};
+  const auto* undecided = std::get_if<Undecided>(&outcome.next);
+  if (undecided == nullptr) return Err("evidence: what is said in charge {} is no draw", charge_);
+  judgement_.drawn = *undecided;
   return {};
 }
 
@@ -369,12 +363,23 @@ Result<Judgement> JudgeBy(const Law& law, std::span<const Claim> claims, const E
   return Judging(law, claims, others, evidence).Run();
 }
 
-Result<Judgement> Judge(const Evidence& evidence, const StartingBytes& start) {
+namespace {
+
+Result<Judgement> JudgeWith(const StartingBytes& start, std::span<const Claim> claims, const Evidence& evidence,
+                            std::span<const Claim> others) {
   ASSAY_ASSIGN(Terms terms, Terms::Make(evidence.job, evidence.program));
   terms.set_starting_weights(start);
   const Digest job = terms.id();
   const auto law = LawOf(std::make_shared<const Terms>(std::move(terms)),
                          {.referee = evidence.referee, .nonce = evidence.nonce, .pair = evidence.pair});
+  ASSAY_ASSIGN(Judgement judgement, JudgeBy(*law, claims, evidence, others));
+  judgement.job = job;
+  return judgement;
+}
+
+}  // namespace
+
+Result<Judgement> Judge(const Evidence& evidence, const StartingBytes& start) {
   std::vector<Claim> claims, others;
   for (std::size_t i = 0; i < evidence.parties.size(); ++i) {
     ASSAY_ASSIGN(Claim claim, OpenClaim(evidence.parties[i].receipt, fmt::format("evidence: receipt {}", i)));
@@ -384,9 +389,13 @@ Result<Judgement> Judge(const Evidence& evidence, const StartingBytes& start) {
     ASSAY_ASSIGN(Claim claim, OpenClaim(receipt, "evidence: another receipt"));
     others.push_back(std::move(claim));
   }
-  ASSAY_ASSIGN(Judgement judgement, JudgeBy(*law, claims, evidence, others));
-  judgement.job = job;
-  return judgement;
+  auto judgement = JudgeWith(start, claims, evidence, others);
+  const bool draws = !evidence.charges.empty() && std::holds_alternative<Draw>(evidence.charges.back());
+  if (judgement || !start || !draws) return judgement;
+  // Left open by a referee that did not have the file: what it would have asked with it is not in the evidence.
+  ASSAY_ASSIGN(Judgement open, JudgeWith({}, claims, evidence, others));
+  open.drawn->decided_by = "a dispute that is held with the job's file of weights at hand (--job JOB)";
+  return open;
 }
 
 }  // namespace assay::dispute

@@ -28,7 +28,8 @@ class Ledger {
   std::size_t Accuse(Charge charge);
   // `provider` stands.
   void Fall(ProviderId provider, Standing standing, std::string why, std::size_t charge);
-  void KeepDrawn(DrawnMatch drawn) { record_.drawn = std::move(drawn); }
+  // What was said in a match that was drawn, as long as its groups stand and there is room.
+  void KeepDrawn(DrawnMatch drawn);
   void Add(MatchRecord match) { record_.matches.push_back(std::move(match)); }
 
  private:

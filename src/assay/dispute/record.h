@@ -116,7 +116,8 @@ struct Record {
   std::vector<Statement> statements;
   std::vector<Charge> charges;
   std::vector<MatchRecord> matches;
-  std::optional<DrawnMatch> drawn{};  // the last one
+  std::vector<DrawnMatch>
+      drawn;  // those of groups that stood when the last one was, the newest last; not all, if they are long
 };
 
 std::vector<ProviderId> Survivors(const Record& record);
