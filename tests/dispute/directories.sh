@@ -9,7 +9,7 @@ sed 's/^seed = .*/seed = 9/' "$work/job.toml" >"$work/other.toml"
 trained "$work/other.toml" "$work/other" "$work/honest.key"
 "$cheat" replaced-weights "$work/job.toml" --out "$work/file" --key "$work/liar.key" >"$work/out" || fail "cheat"
 
-# Two directories on one machine: the same words as the audit, and a line that says what the evidence is worth.
+# The judge's words, then those of the audit.
 sed 's/^every = 2/every = 1/' "$work/job.toml" >"$work/fine.toml"
 trained "$work/fine.toml" "$work/true" "$work/honest.key"
 "$cheat" wrong-learning-rate "$work/fine.toml" --out "$work/rate" --at 7 --key "$work/liar.key" >"$work/out" || fail "cheat"
@@ -30,7 +30,7 @@ judges "unsigned answers" 1 "$work/e5"
 has '"convicted":\[\],"accused":\[\{"label":"a"'
 [ "$(reason_of)" = "$base" ] || fail "the judge says $(reason_of), the dispute $base"
 [ "$(last | sed -n 's/.*"worth":"\([^"]*\)",.*/\1/p')" = "$worth" ] || fail "the judge values the evidence otherwise: $(last)"
-"$assay" dispute "$work/rate" "$work/true" --evidence "$work/e5" --quiet >"$work/out" 2>"$work/err" || fail "directories as text"
+"$assay" dispute "$work/rate" "$work/true" --evidence "$work/e5-text" --quiet >"$work/out" 2>"$work/err" || fail "directories as text"
 grep -qF "$worth" "$work/out" || fail "nothing is said about the evidence: $(cat "$work/out")"
 grep -q "^accused     a ($work/rate, key liar+" "$work/out" && ! grep -q '^convicted' "$work/out" || fail "who is accused is not said: $(cat "$work/out")"
 grep -q "^verdict     b ($work/true stands)" "$work/out" || fail "who stands is not said by name: $(cat "$work/out")"
@@ -88,7 +88,7 @@ disputes "a false file" 0 b "$work/file" "$work/honest"
 has '"cause":"weights"'
 has '"accused":\[\{"label":"a"'
 "$cheat" rewritten-log "$work/job.toml" --out "$work/loss" --at 7 --key "$work/liar.key" >"$work/out" || fail "cheat"
-disputes "a false loss" 0 b "$work/loss" "$work/honest" --key "$work/liar.key" --evidence "$work/e8"
+disputes "a false loss" 0 b "$work/loss" "$work/honest" --key "$work/liar.key" --evidence "$work/e9"
 has '"convicted":\[\{"label":"a"'
-judges "a false loss" 0 "$work/e8"
+judges "a false loss" 0 "$work/e9"
 echo "directories: dispute and judge say the same, and a damaged copy speaks against nobody"

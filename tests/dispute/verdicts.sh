@@ -107,15 +107,15 @@ trained "$work/from.toml" "$work/from" "$work/honest.key"
 serve from "$assay" provide "$work/from" --key "$work/honest.key"
 from=$url
 serve forged "$cheat" forged-start "$work/from.toml" --out "$work/forged" --key "$work/liar.key" --provide 127.0.0.1:0
-disputes "starting weights, no file" 3 undecided --provider "$url" --provider "$from" --evidence "$work/e4"
+disputes "starting weights, no file" 3 undecided --provider "$url" --provider "$from" --evidence "$work/open"
 said=$(reason_of)
 has '"reason":"[^"]*file of weights'
 has '"decided_by":"[^"]*--job'
 has '"convicted":\[\]'
-judges "why it was left open" 3 "$work/e4"
+judges "why it was left open" 3 "$work/open"
 [ "$(reason_of)" = "$said" ] || fail "the judge says $(reason_of), the dispute $said"
 has '"decided_by":"[^"]*--job'
-judges "why it was left open, by who has the file" 3 "$work/e4" --job "$work/from.toml"
+judges "why it was left open, by who has the file" 3 "$work/open" --job "$work/from.toml"
 [ "$(reason_of)" = "$said" ] || fail "the judge says $(reason_of), the dispute $said"
 has '"convicted":\[\]'
 disputes "starting weights, the file" 0 1 --provider "$url" --provider "$from" --job "$work/from.toml" --evidence "$work/e4"

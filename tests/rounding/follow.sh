@@ -123,14 +123,14 @@ other=$url
 
 # The same runs as directories. A lie that comes after a close call is found by an audit on the spot, which is no evidence.
 what="a liar's directory behind a close call"
-"$assay" dispute "$work/liar" "$work/honest" --evidence "$work/evidence" --json --quiet >"$work/out" 2>"$work/err" || fail "$what: $(cat "$work/out" "$work/err")"
+"$assay" dispute "$work/liar" "$work/honest" --evidence "$work/of-directories" --json --quiet >"$work/out" 2>"$work/err" || fail "$what: $(cat "$work/out" "$work/err")"
 expect verdict b
 expect proven false
 has '"convicted":[],"accused":[{"label":"a"'
 has 'can be rounded either way, and each rounding log says how its run did; an audit of a refutes it: step 8: '
 has '"why":"an audit refutes it, which is no evidence for a judge: step 8: '
 has '"found":"verified"'
-"$assay" judge "$work/evidence" --json >"$work/out" 2>"$work/err"
+"$assay" judge "$work/of-directories" --json >"$work/out" 2>"$work/err"
 [ $? -eq 3 ] || fail "$what: judge: $(cat "$work/out" "$work/err")"
 nobody
 what="directories of honest runs"

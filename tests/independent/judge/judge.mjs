@@ -24,7 +24,7 @@ import {
   u64,
 } from "./formats.mjs";
 import { causes, Law, openQuestion } from "./law.mjs";
-import { Found, Missing, Unchecked } from "./outcomes.mjs";
+import { Found, Missing, Open, Unchecked } from "./outcomes.mjs";
 
 // The evidence (evidence.md) and its one encoding.
 const fieldsOfFinding = ["step", "node", "index", "leaf", "element"];
@@ -391,7 +391,7 @@ class Judge {
       "draw: two answers to one question",
     );
     const outcome = this.run(parties, said);
-    need(outcome instanceof Unchecked, "draw: it is decided, or not finished");
+    need(outcome instanceof Unchecked || outcome instanceof Open, "draw: it is decided, or not finished");
     return { drawn: outcome.why };
   }
 
