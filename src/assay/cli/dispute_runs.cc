@@ -172,9 +172,10 @@ class Auditing {
       view.audits.push_back(std::move(audit));
     }
     if (left.size() == view.standing.size()) {
-      const bool hold = std::ranges::all_of(
-          view.audits, [](const RunAudit& audit) { return audit.verdict == Name(Verdict::kVerified); });
-      view.reason += fmt::format("; audits of both from step {} on {}", first, hold ? "hold: both can be right" : "refute neither");
+      const bool hold =
+          std::ranges::all_of(view.audits, [](const RunAudit& audit) { return audit.verdict == Name(Verdict::kVerified); });
+      view.reason +=
+          fmt::format("; audits of both from step {} on {}", first, hold ? "hold: both can be right" : "refute neither");
       return;
     }
     view.standing = std::move(left);
