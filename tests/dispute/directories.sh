@@ -53,6 +53,13 @@ expect node "$node"
 has '"reason":"step 8: layers.0.bias is not output 0 of node 39 \(update: sgd of layers.0.bias\); the job gives it lr 0.05"'
 [ "${said#"$(reason_of); an audit of a says: "}" != "$said" ] || fail "the judge says $(reason_of), the dispute $said"
 
+# Samples that it admits to, and cannot show.
+"$cheat" admitted-order "$work/job.toml" --out "$work/order" --at 7 --key "$work/liar.key" >"$work/out" || fail "cheat"
+disputes "other samples" 0 b "$work/order" "$work/honest" --evidence "$work/e10"
+has '"reason":"cannot show the batches that it committed to in entry 4 of its log; an audit of a says: [^"]*was run on other samples'
+judges "other samples" 1 "$work/e10"
+has '"reason":"cannot show the batches that it committed to in entry 4 of its log"'
+
 # A copy that is damaged is no party, whatever keys are at hand: nothing is said against its signer, and nothing for the other.
 spoil() {
   local at=$(($(stat -c %s "$1") / 2))

@@ -10,6 +10,7 @@
 #include "assay/cli/exit_status.h"
 #include "assay/cli/peers.h"
 #include "assay/cli/signer.h"
+#include "assay/run/commit_schedule.h"
 #include "assay/train/audit.h"
 #include "assay/train/copy.h"
 #include "assay/train/interrupt.h"
@@ -102,14 +103,26 @@ class Auditing {
 
   void Explain(const dispute::Arbitration& result, VerdictView& view) const {
     if (view.verdict == "undecided") return Decide(result, view);
-    if (!view.finding || !view.finding->step) return;
-    const std::int64_t step = *view.finding->step;
+    const std::optional<std::int64_t> found = view.finding ? StepOf(*view.finding) : std::nullopt;
+    if (!found) return;
+    const std::int64_t step = *found;
     for (auto* list : {&view.convicted, &view.accused, &view.absent}) {
       for (const NamedParty& party : *list) AddReason(AuditOf(party, step, step), view);
     }
   }
 
  private:
+  // Where the finding is; of what an entry cannot show, the step after which it stands.
+  std::optional<std::int64_t> StepOf(const dispute::Finding& finding) const {
+    if (finding.step || !finding.unproven) return finding.step;
+    const auto* expand = std::get_if<dispute::ExpandQuestion>(&*finding.unproven);
+    const auto* leaves = std::get_if<dispute::LeavesQuestion>(&*finding.unproven);
+    if (expand == nullptr && leaves == nullptr) return std::nullopt;
+    const dispute::TreeName& tree = expand != nullptr ? expand->tree : leaves->tree;
+    if (tree.kind != dispute::TreeKind::kBatches) return std::nullopt;
+    return CommitSchedule::Of(prepared_.job).StepOfEntry(tree.at);
+  }
+
   RunAudit AuditOf(const NamedParty& party, std::int64_t first, std::int64_t last) const {
     RunAudit audit{.label = party.label, .name = party.name, .verdict = std::string(Name(Verdict::kUnchecked)), .step = first};
     const auto refuted = Replay(party.name, first, last);
