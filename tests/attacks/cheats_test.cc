@@ -125,14 +125,14 @@ class CheatTest : public testing::TestWithParam<Trial> {
     Machine auditor(1, "auto");
     const RunDirectory run = RunDirectory::Open(scratch_ / "run").value();
     const PreparedJob prepared = PrepareRun(run, "", auditor.pool).value();
-    const auto explained = AuditStep(run, prepared, *lie_.step, *auditor.backend, auditor.pool);
+    const auto explained = AuditSteps(run, prepared, *lie_.step, *lie_.step, *auditor.backend, auditor.pool, {});
     ASSERT_TRUE(explained.has_value()) << explained.error().message;
     ASSERT_TRUE(explained->has_value());
     EXPECT_EQ((*explained)->reason, refutation_.reason);
     EXPECT_EQ((*explained)->step, refutation_.step);
     EXPECT_EQ((*explained)->node, refutation_.node);
     const std::int64_t before = (*lie_.step - 1) / job_.commit_every * job_.commit_every;
-    const auto right = AuditStep(run, prepared, before, *auditor.backend, auditor.pool);
+    const auto right = AuditSteps(run, prepared, before, before, *auditor.backend, auditor.pool, {});
     ASSERT_TRUE(right.has_value()) << right.error().message;
     EXPECT_FALSE(right->has_value());
   }

@@ -26,6 +26,8 @@ void ForEachStatement(Charge& charge, const F& visit) {
   } else if (auto* answers = std::get_if<TwoAnswers>(&charge)) {
     visit(answers->first);
     visit(answers->second);
+  } else if (auto* draw = std::get_if<Draw>(&charge)) {
+    for (auto& said : draw->said) std::ranges::for_each(said, visit);
   }
 }
 
@@ -147,11 +149,22 @@ void Editor::Splice(Evidence& evidence) {
 // A charge out of nothing, against anybody.
 void Editor::Accuse(Evidence& evidence) {
   const std::uint32_t party = SomeParty(evidence), first = SomeStatement(evidence), second = SomeStatement(evidence);
-  switch (dice_.Below(5)) {
+  switch (dice_.Below(6)) {
     case 0: evidence.charges.emplace_back(UnprovenLog{party, first}); return;
     case 1: evidence.charges.emplace_back(TwoAnswers{party, first, second}); return;
     case 2: evidence.charges.emplace_back(TwoReceipts{party, SomeParty(evidence)}); return;
     case 3: evidence.charges.emplace_back(Silence{party, stage_.AnyQuestion(dice_)}); return;
+    case 4: {  // or the last trial made out to be a draw
+      Draw draw{.claims = {party, SomeParty(evidence)}, .said = {{first}, {second}}};
+      auto* trial = evidence.charges.empty() ? nullptr : std::get_if<Trial>(&evidence.charges.back());
+      if (trial != nullptr) {
+        std::ranges::copy(trial->claims, draw.claims);
+        std::ranges::copy(trial->said, draw.said);
+        evidence.charges.pop_back();
+      }
+      evidence.charges.emplace_back(std::move(draw));
+      return;
+    }
     default:
       for (Charge& charge : evidence.charges) {
         auto* trial = std::get_if<Trial>(&charge);

@@ -68,6 +68,63 @@ TEST(Evidence, AgreementConvictsNobody) {
   EXPECT_EQ(judgement->verdict, "both");
 }
 
+// The toy law, but that it leaves open what it would find about outputs.
+std::shared_ptr<const Law> LawThatDraws() {
+  Law law = *ToyLaw(kShape, 1);
+  law.examine = [examine = law.examine](const Claim& a, const Claim& b, const Testimony& said_a, const Testimony& said_b) {
+    Outcome outcome = examine(a, b, said_a, said_b);
+    const auto* finding = std::get_if<Finding>(&outcome.next);
+    if (finding != nullptr && finding->cause == Cause::kOutput) {
+      const std::optional<std::int64_t> step = finding->step;
+      outcome.next = Undecided{"either can be right", "a third run", step};
+    }
+    return outcome;
+  };
+  return std::make_shared<const Law>(law);
+}
+
+// Two who differ in what is left open, and one who has been caught.
+TEST(Evidence, ADrawSaysWhyNobodyFalls) {
+  const auto law = LawThatDraws();
+  Table table(law);
+  table.Add(RunWith({}), 0);
+  table.Add(RunWith({{Lie::kOutput, 3, 1, 1}}), 1);
+  table.Add(RunWith({{Lie::kStart}}), 2);
+  table.Play();
+  const Evidence evidence = EvidenceOf(table.record());
+  const auto judged = [&](const Evidence& changed) { return JudgeBy(*law, table.claims(), changed); };
+  const auto judgement = judged(evidence);
+  ASSERT_TRUE(judgement) << judgement.error().message;
+  EXPECT_EQ(judgement->verdict, "undecided");
+  EXPECT_TRUE(judgement->convicts);
+  EXPECT_TRUE(IsGuilty(judgement->parties[2].standing));
+  ASSERT_TRUE(judgement->drawn);
+  EXPECT_EQ(judgement->drawn->why, "either can be right");
+  EXPECT_EQ(judgement->drawn->decided_by, "a third run");
+  EXPECT_EQ(judgement->drawn->step, 3);
+
+  // It is the last charge, of those who stand, and rests on all that was said.
+  Evidence changed = evidence;
+  std::swap(changed.charges[0], changed.charges[1]);
+  EXPECT_FALSE(judged(changed));
+  changed = evidence;
+  changed.charges.push_back(changed.charges.back());
+  EXPECT_FALSE(judged(changed));
+  changed = evidence;
+  std::get<Draw>(changed.charges.back()).claims[1] = 2;
+  EXPECT_FALSE(judged(changed));
+  changed = evidence;
+  std::get<Draw>(changed.charges.back()).claims[1] = 3;
+  EXPECT_FALSE(judged(changed));
+  for (std::size_t s = 0; s < 2; ++s) {
+    changed = evidence;
+    std::get<Draw>(changed.charges.back()).said[s].pop_back();
+    EXPECT_FALSE(judged(changed));
+  }
+  // A trial that somebody calls a draw is none.
+  EXPECT_FALSE(JudgeBy(*ToyLaw(kShape, 1), table.claims(), evidence));
+}
+
 std::vector<std::uint32_t> ConvictedBy(const Judgement& judgement) {
   std::vector<std::uint32_t> convicted;
   for (std::size_t i = 0; i < judgement.parties.size(); ++i) {

@@ -43,3 +43,26 @@ last() { tail -n1 "$work/out"; }
 expect() { [ "$(last | field "$1")" = "$2" ] || fail "$what: expected $1 $2: $(last) $(cat "$work/err")"; }
 has() { last | grep -Eq "$1" || fail "$what: expected /$1/: $(last) $(cat "$work/err")"; }
 has_not() { last | grep -Eq "$1" && fail "$what: did not expect /$1/: $(last)"; }
+
+# disputes WHAT STATUS VERDICT ARGS...: exit status and verdict of a dispute.
+disputes() {
+  what=$1
+  local status=$2 verdict=$3 got
+  shift 3
+  "$assay" dispute "$@" --patience "${patience:-20}" --json --quiet >"$work/out" 2>"$work/err" </dev/null
+  got=$?
+  [ $got -eq "$status" ] || fail "$what: exit status $got, expected $status: $(cat "$work/out" "$work/err")"
+  [ "$(last | field verdict)" = "$verdict" ] || fail "$what: expected verdict $verdict: $(last)"
+}
+# judges WHAT STATUS ARGS...
+judges() {
+  what=$1
+  local status=$2 got
+  shift 2
+  "$assay" judge "$@" --json >"$work/out" 2>"$work/err" </dev/null
+  got=$?
+  [ $got -eq "$status" ] || fail "$what: exit status $got, expected $status: $(cat "$work/out" "$work/err")"
+}
+# The words of the last verdict; "reason" is in it once.
+reason_of() { last | sed -n 's/.*"reason":"\([^"]*\)",.*/\1/p'; }
+trained() { "$assay" train "$1" --out "$2" --key "$3" --quiet >"$work/out" 2>&1 || fail "train $1: $(cat "$work/out")"; }

@@ -36,7 +36,7 @@ for (const name of fs.readdirSync(folder).sort()) {
     theirs = spawnSync(assay, ["judge", file, "--json"], { encoding: "utf8" }),
     mine = ours(file);
   ++count;
-  const [why] = mine.verdict?.unchecked ?? [];
+  const why = mine.verdict?.unchecked[0] ?? mine.verdict?.open;
   if (why) {
     unchecked.set(why, (unchecked.get(why) ?? 0) + 1);
     continue;

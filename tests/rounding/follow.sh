@@ -22,6 +22,16 @@ dispute() {
 # convicted NAME: it alone is.
 convicted() { [ "$(last | grep -o '"convicted":\[[^]]*\]' | grep -o '"label"' | wc -l)" -eq 1 ] && last | grep -q "\"convicted\":\[{[^]]*\"key\":\"$1+" || fail "$what: expected $1 convicted: $(last)"; }
 nobody() { has '"convicted":[],"accused":[]'; }
+# judged STATUS: the judge of the evidence gives the last dispute's reason, and says what would decide it.
+judged() {
+  local reason decided
+  reason=$(last | sed -n 's/.*"reason":"\([^"]*\)",.*/\1/p') decided=$(last | sed -n 's/.*"decided_by":"\([^"]*\)",.*/\1/p')
+  [ -n "$reason" ] && [ -n "$decided" ] || fail "$what: no reason: $(last)"
+  "$assay" judge "$work/evidence" --json >"$work/out" 2>"$work/err"
+  [ $? -eq "$1" ] || fail "$what: judge: expected status $1: $(cat "$work/out" "$work/err")"
+  expect verdict undecided
+  has "\"reason\":\"$reason\",\"decided_by\":\"$decided\""
+}
 # cannot WHY URL: following it ends with these words.
 cannot() {
   "$assay" train "$job" --out "$work/refused" --follow "$2" --patience 2 --quiet >"$work/out" 2>"$work/err" </dev/null
@@ -48,6 +58,8 @@ nobody
 has '"next":[{"follow":"0"'
 has "\"commands\":[\"assay train $job --follow $liar --out followed-1\""
 has "\"assay dispute --job $job --provider $liar --provider http://HOST:PORT"
+judged 3
+has 'can be rounded either way'
 "$assay" dispute --job "$job" --provider "$honest" --provider "$liar" --quiet >"$work/out" 2>"$work/err"
 grep -q '^next        0, or whoever doubts 1, follows 1 and disputes it again:$' "$work/out" || fail "$what: $(cat "$work/out")"
 train=$(sed -n "s/^ *assay \(train .* --follow .* --out followed-1\)$/\1/p" "$work/out")
@@ -95,8 +107,10 @@ what="all three"
 dispute 3 "$honest" "$third" "$liar"
 convicted liar
 expect verdict undecided
-"$assay" judge "$work/evidence" --signer "$work/liar.key.pub" --json >"$work/out" 2>"$work/err"
-has "\"key\":\"liar+"
+# Asked about guilt, the judge has an answer (0); asked who is right, the dispute has none (3). Both say both.
+judged 0
+convicted liar
+"$assay" judge "$work/evidence" --signer "$work/liar.key.pub" --json >"$work/out" 2>"$work/err" || fail "$what: judge: $(cat "$work/out" "$work/err")"
 what="an honest run and the follower of a liar"
 dispute 3 "$honest" "$third"
 nobody
@@ -107,6 +121,27 @@ ASSAY_KEY=$work/other.key "$cheat" only-close-call "$job" --out "$work/other" --
 "$assay" audit "$work/other" --json --quiet >"$work/out" 2>"$work/err" || fail "$what: $(cat "$work/out" "$work/err")"
 ASSAY_KEY=$work/other.key serve other "$assay" provide "$work/other" --open-to-all 1000
 other=$url
+
+# The same runs as directories. A lie that comes after a close call is found by an audit on the spot, which is no evidence.
+what="a liar's directory behind a close call"
+"$assay" dispute "$work/liar" "$work/honest" --evidence "$work/of-directories" --json --quiet >"$work/out" 2>"$work/err" || fail "$what: $(cat "$work/out" "$work/err")"
+expect verdict b
+expect proven false
+has '"convicted":[],"accused":[{"label":"a"'
+has 'can be rounded either way, and each rounding log says how its run did; an audit of a refutes it: step 8: '
+has '"why":"an audit refutes it, which is no evidence for a judge: step 8: '
+has '"found":"verified"'
+"$assay" judge "$work/of-directories" --json >"$work/out" 2>"$work/err"
+[ $? -eq 3 ] || fail "$what: judge: $(cat "$work/out" "$work/err")"
+nobody
+what="directories of honest runs"
+"$assay" dispute "$work/other" "$work/honest" --json --quiet >"$work/out" 2>"$work/err"
+[ $? -eq 3 ] || fail "$what: $(cat "$work/out" "$work/err")"
+expect verdict undecided
+nobody
+has 'audits of both from step 1 on hold: both can be right'
+
+what="honest runs that follow each other"
 for pair in "third other $other" "fourth honest $honest"; do
   set -- $pair
   ASSAY_KEY=$work/$1.key "$assay" train "$job" --out "$work/follows-$2" --follow "$3" --json --quiet >"$work/out" 2>"$work/err" </dev/null || fail "$what: $(cat "$work/err")"

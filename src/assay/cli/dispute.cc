@@ -10,31 +10,15 @@
 #include "assay/base/file.h"
 #include "assay/cli/asked_job.h"
 #include "assay/cli/command.h"
+#include "assay/cli/dispute_command.h"
 #include "assay/cli/json.h"
 #include "assay/cli/peers.h"
 #include "assay/cli/signer.h"
 #include "assay/cli/text.h"
 #include "assay/cli/verdict.h"
-#include "assay/train/audit.h"
 
 namespace assay::cli {
 namespace {
-
-struct DisputeOptions {
-  std::vector<std::string> runs;
-  std::vector<std::string> providers;
-  std::string job;
-  std::string data;
-  std::string evidence;
-  std::string ca_file;
-  std::vector<std::string> keys;
-  std::string referee_key;
-  float patience_s = 60;
-  float rerun_s = 3600;
-  ComputeOptions compute;
-  bool json = false;
-  bool quiet = false;
-};
 
 // The narrowing interval on standard error: redrawn on a terminal, a line for each phase elsewhere.
 class View {
@@ -207,7 +191,7 @@ VerdictView Viewed(const DisputeOptions& options, const dispute::Arbitration& re
     view.decided_by = fmt::format("a dispute with {} and without the other claim of its key", result.names[*unheard]);
   } else if (view.verdict == "undecided") {
     for (const dispute::MatchRecord& match : result.record.matches) {
-      if (match.drawn.empty() || !view.next.empty()) continue;
+      if (judgement.drawn || match.drawn.empty() || !view.next.empty()) continue;
       view.reason = match.drawn;
       if (!match.decided_by.empty()) view.decided_by = match.decided_by;
     }
@@ -216,22 +200,6 @@ VerdictView Viewed(const DisputeOptions& options, const dispute::Arbitration& re
   if (options.job.empty()) view.assumed.push_back("that the job is the one that was asked for: --job JOB insists on it");
   view.assumed.push_back("that the keys belong to those you think they do");
   return view;
-}
-
-// Whether the evidence will convince others, and if not, how to get some that does.
-std::string EvidenceText(const DisputeOptions& options, const dispute::Arbitration& result, const VerdictView& view) {
-  if (options.evidence.empty()) return "";
-  std::string text = fmt::format("evidence    {}\n", options.evidence);
-  if (view.proven || view.verdict == "both" || view.verdict == "undecided") return text;
-  const bool unsigned_answers = std::ranges::any_of(result.evidence.parties, &dispute::Evidence::Party::unsigned_answers);
-  return text +
-         (unsigned_answers
-              ? "            will not convict anybody: answers of these runs were computed here and are not signed by their "
-                "owners.\n            Evidence that does comes from a dispute of providers: `assay provide RUN` by "
-                "each owner, or --key for each run\n"
-              : fmt::format(
-                    "            will not convict {}: that somebody gave no answer is the referee's word, and no evidence\n",
-                    view.convicted.empty() ? "anybody" : "everybody named"));
 }
 
 void Print(const DisputeOptions& options, const dispute::Arbitration& result, const VerdictView& view) {
@@ -244,7 +212,7 @@ void Print(const DisputeOptions& options, const dispute::Arbitration& result, co
     fmt::print("{}", VerdictText(view));
     fmt::print("referee     {} rounds, {} received, {} of them to decide, {:.0f} ms of CPU time\n", rounds,
                ByteCount(static_cast<double>(result.bytes_received)), ByteCount(static_cast<double>(decision)), result.cpu_ms);
-    fmt::print("{}", EvidenceText(options, result, view));
+    if (!options.evidence.empty()) fmt::print("evidence    {}\n            {}\n", options.evidence, WorthOf(view));
     return;
   }
   OrderedJson json;
@@ -258,25 +226,6 @@ void Print(const DisputeOptions& options, const dispute::Arbitration& result, co
   fmt::print("{}\n", Dump(json));
 }
 
-// What was done instead, in the words of an audit: a run directory cannot show its own lie, but what it committed to can be compared with what is known of lies.
-void ExplainRuns(const PreparedJob& prepared, const Compute& compute, VerdictView& view) {
-  for (auto* list : {&view.convicted, &view.absent}) {
-    for (NamedParty& party : *list) {
-      const auto run = RunDirectory::Open(party.name);
-      if (!run || !view.finding || !view.finding->step) continue;
-      const auto refuted = AuditStep(*run, prepared, *view.finding->step, *compute.backend, *compute.pool);
-      if (!refuted || !*refuted) continue;
-      const Refutation& refutation = **refuted;
-      view.reason = refutation.reason;
-      party.why = fmt::format("cannot reproduce what it committed to: {}", view.reason);
-      if (!refutation.node) continue;
-      view.finding->step = refutation.step;
-      view.finding->node = static_cast<std::uint32_t>(*refutation.node);
-      view.finding->node_name = refutation.node_name;
-    }
-  }
-}
-
 // Said before anything is asked: a verdict must not be lost for want of a place, nor earlier evidence for another dispute's.
 Status CheckWritable(const std::string& path) {
   if (path.empty()) return {};
@@ -287,10 +236,10 @@ Status CheckWritable(const std::string& path) {
   return RemoveFile(path);
 }
 
-using Explain = std::function<void(VerdictView& view)>;
+}  // namespace
 
-Result<int> Finish(DisputeOptions options, std::vector<std::unique_ptr<dispute::Peer>> peers, dispute::ArbitrateOptions how,
-                   const Explain& explain) {
+Result<int> HoldDispute(DisputeOptions options, std::vector<std::unique_ptr<dispute::Peer>> peers,
+                        dispute::ArbitrateOptions how, const Explain& explain) {
   ASSAY_ASSIGN(how.law.nonce, Nonce());
   how.clocks.allowance_ms = static_cast<std::int64_t>(1e3f * options.patience_s);
   how.clocks.rerun_ms = static_cast<std::int64_t>(1e3f * options.rerun_s);
@@ -306,62 +255,14 @@ Result<int> Finish(DisputeOptions options, std::vector<std::unique_ptr<dispute::
   if (!written) options.evidence.clear();
   ASSAY_ASSIGN(const dispute::Judgement judgement, dispute::Judge(result.evidence, how.start));
   VerdictView view = Viewed(options, result, judgement);
-  if (explain) explain(view);
+  if (explain) explain(result, view);
   Print(options, result, view);
   std::fflush(stdout);
   if (!written) return Err("{}; the verdict stands, and there is no evidence of it", written.error().message);
   return ExitStatusOf(view);
 }
 
-// The keys named, or the user's own where there is one; last, one that is nobody's.
-Result<std::deque<SigningKey>> KeysAtHand(const std::vector<std::string>& paths) {
-  std::deque<SigningKey> keys;
-  for (const std::string& path : paths) {
-    ASSAY_ASSIGN(SigningKey key, ReadSigningKey(path));
-    keys.push_back(std::move(key));
-  }
-  if (paths.empty()) {
-    ASSAY_ASSIGN(auto own, OpenExistingSigner());
-    if (own) keys.push_back(std::move(*own));
-  }
-  keys.push_back(SigningKey::Generate("nobody"));
-  return keys;
-}
-
-Result<int> DisputeRuns(const DisputeOptions& options) {
-  if (options.runs.size() != 2) return Err("expected two run directories, or --provider URL at least twice");
-  ASSAY_ASSIGN(Compute compute, MakeCompute(options.compute));
-  ASSAY_ASSIGN(const std::deque<SigningKey> keys, KeysAtHand(options.keys));
-  AskedJob asked;
-  if (!options.job.empty()) {
-    ASSAY_ASSIGN(asked, OpenAskedJob(options.job, options.data));
-    if (!asked.prepared) return Err("--job: expected a job file, since the runs are run again here, got '{}'", options.job);
-  } else {
-    ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(options.runs[0]));
-    ASSAY_ASSIGN(const auto refuted, CheckHeader(run, {}));
-    if (refuted) return Err("{}: {}", options.runs[0], refuted->reason);
-    ASSAY_ASSIGN(PreparedJob prepared, PrepareRun(run, options.data, *compute.pool));
-    asked.prepared = std::make_shared<const PreparedJob>(std::move(prepared));
-    asked.id = asked.prepared->identity.job;
-  }
-  ASSAY_TRY(ComputeFor(asked.prepared->job, compute));
-  std::mutex turn;
-  dispute::ArbitrateOptions how{.job = asked.id, .start = asked.start};
-  std::vector<std::unique_ptr<dispute::Peer>> peers;
-  for (const std::string& path : options.runs) {
-    ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(path));
-    if (run.identity().job != asked.id) {
-      return Err("{}: is a run of job {:.16}, the dispute is about job {:.16}", path, run.identity().job.hex(), asked.id.hex());
-    }
-    const auto own = std::ranges::find(keys, run.signer(), &SigningKey::verify_key);
-    if (own == keys.end()) how.law.unsigned_answers.push_back(run.signer());
-    ASSAY_ASSIGN(auto peer, MakeLocalPeer(path, *asked.prepared, compute, own == keys.end() ? keys.back() : *own, turn));
-    peers.push_back(std::move(peer));
-  }
-  how.law.pair = true;
-  return Finish(options, std::move(peers), std::move(how),
-                [&](VerdictView& view) { ExplainRuns(*asked.prepared, compute, view); });
-}
+namespace {
 
 // The key named, or the user's own where there is one; otherwise one of the moment, which no provider can have named.
 Result<SigningKey> RefereeKey(const DisputeOptions& options) {
@@ -387,7 +288,7 @@ Result<int> DisputeProviders(const DisputeOptions& options) {
     ASSAY_ASSIGN(auto peer, MakeRemotePeer(url, options.ca_file));
     peers.push_back(std::move(peer));
   }
-  return Finish(options, std::move(peers), std::move(how), {});
+  return HoldDispute(options, std::move(peers), std::move(how), {});
 }
 
 Result<int> RunDispute(const DisputeOptions& options) {
@@ -414,7 +315,16 @@ void AddDispute(Arguments& app, Command& command) {
       "commands,\n"
       "is said. Exit status 0 when it is "
       "decided or\n"
-      "all agree, 1 when nobody stands, 2 for bad input, 3 when it is undecided.\n"
+      "all agree, 1 when nobody stands, 2 for bad input, 3 when it is undecided (also where somebody is convicted and others "
+      "stand who\n"
+      "differ), 4 when a run directory is damaged.\n"
+      "\n"
+      "convicted: the evidence shows it to anybody. accused: what is charged rests on answers that were computed here from a "
+      "copy "
+      "of the\n"
+      "run, and on its data; others can see it for themselves by an audit of the run. Answers are signed by providers, and of "
+      "run\n"
+      "directories with --key.\n"
       "\n"
       "Providers may let only referees ask that they know: give them the public key of --referee-key beforehand. Who refuses "
       "the "

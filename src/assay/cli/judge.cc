@@ -33,14 +33,6 @@ Result<std::string> Mismatch(const JudgeOptions& options, const dispute::Judgeme
   return std::string();
 }
 
-// What the evidence is worth, in one sentence.
-std::string_view Weight(const VerdictView& view) {
-  if (view.proven) return "This evidence convicts whom it names.";
-  if (!view.accused.empty()) return "This evidence charges somebody whose guilt it does not show: the answers are not signed.";
-  if (!view.convicted.empty()) return "This evidence does not show the guilt of everybody whom it charges.";
-  return "This evidence convicts nobody.";
-}
-
 void Assume(const JudgeOptions& options, VerdictView& view) {
   if (options.job.empty()) view.assumed.push_back("that the job is the one that was asked for: --job JOB insists on it");
   if (options.signers.empty())
@@ -72,11 +64,11 @@ Result<int> RunJudge(const JudgeOptions& options) {
   if (options.json) {
     OrderedJson json = {{"evidence", options.evidence}, {"convicts", convicts}};
     AddVerdict(json, view);
-    if (!mismatch.empty()) json["reason"] = mismatch;
+    if (!mismatch.empty()) json["reason"] = json["worth"] = mismatch;
     fmt::print("{}\n", Dump(json));
   } else {
     fmt::print("{}", VerdictText(view));
-    fmt::print("{}\n", mismatch.empty() ? Weight(view) : "Not what was asked about: " + mismatch);
+    fmt::print("{}\n", mismatch.empty() ? WorthOf(view) : "Not what was asked about: " + mismatch);
     if (options.explain) fmt::print("\n{}", Explanation(view));
   }
   if (convicts) return kExitOk;
@@ -92,7 +84,11 @@ void AddJudge(Arguments& app, Command& command) {
       "Needs no network, no data and no trust in who held the dispute: signatures and proofs are checked, and what decided is\n"
       "computed again. Exit status 0 when the evidence convicts whom it names, 1 when it convicts nobody or is about another "
       "job or\n"
-      "other signers than were named, 2 when it is no valid evidence, 3 when it leaves the dispute undecided.\n"
+      "other signers than were named, 2 when it is no valid evidence, 3 when it convicts nobody and leaves the dispute "
+      "undecided.\n"
+      "Evidence may convict one party and leave open which of two others is right: judge is asked about guilt and ends with "
+      "0,\n"
+      "`assay dispute` is asked who is right and ends with 3. `verdict` is `undecided` in both.\n"
       "\n"
       "Example: assay judge dispute.evidence --job mlp.toml --signer provider.pub --explain");
   sub.Option("evidence", options->evidence, "Evidence file").Required().Type("FILE");

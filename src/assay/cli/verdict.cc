@@ -61,6 +61,7 @@ void AddLines(std::string& text, std::string_view heading, const std::vector<Nam
 std::string InWords(const VerdictView& view) {
   if (view.verdict == "both") return " (all who take part agree)";
   if (view.verdict == "none") return " (nobody stands)";
+  if (view.verdict == "damaged") return " (nothing is decided, and nothing speaks against anybody)";
   if (view.verdict == "undecided") return " (nothing here tells who is right)";
   const auto right = std::ranges::find(view.standing, view.verdict, &NamedParty::label);
   return right == view.standing.end() ? "" : fmt::format(" ({} stands)", right->name);
@@ -85,6 +86,7 @@ OrderedJson ToJson(const std::vector<NamedParty>& parties) {
 std::string ReasonOf(const VerdictView& view, const dispute::Judgement& judgement) {
   if (view.verdict == "both") return "all claims are the same";
   if (view.verdict == "undecided") {
+    if (judgement.drawn) return judgement.drawn->why;
     return judgement.unchecked.empty() ? "those who stand claim different things" : judgement.unchecked.front();
   }
   if (view.finding) return view.finding->reason;
@@ -98,7 +100,10 @@ std::string ReasonOf(const VerdictView& view, const dispute::Judgement& judgemen
 
 VerdictView ViewOf(const dispute::Judgement& judgement, bool pair, const std::vector<std::string>& names) {
   VerdictView view{.verdict = judgement.verdict, .job_id = judgement.job.hex(), .proven = judgement.convicts};
-  if (view.verdict == "undecided") view.decided_by = "an audit of each run that stands";
+  if (view.verdict == "undecided") {
+    const bool known = judgement.drawn && !judgement.drawn->decided_by.empty();
+    view.decided_by = known ? judgement.drawn->decided_by : "an audit of each run that stands";
+  }
   std::vector<NamedParty> all;
   for (std::size_t i = 0; i < judgement.parties.size(); ++i) {
     const dispute::Judgement::Party& party = judgement.parties[i];
@@ -107,7 +112,7 @@ VerdictView ViewOf(const dispute::Judgement& judgement, bool pair, const std::ve
                      .key = party.signer->ToString(),
                      .why = party.by};
     if (dispute::IsGuilty(party.standing)) {
-      (party.proven || !names.empty() ? view.convicted : view.accused).push_back(named);
+      (party.proven ? view.convicted : view.accused).push_back(named);
     } else if (party.standing == dispute::Standing::kMisled) {
       named.why = fmt::format("loses by a rounding log that it follows and did not write, and is not guilty: {}", named.why);
       view.misled.push_back(named);
@@ -165,6 +170,12 @@ std::string VerdictText(const VerdictView& view) {
   AddLines(text, "misled", view.misled);
   AddLines(text, "refused", view.refused);
   AddLines(text, "absent", view.absent);
+  AddLines(text, "damaged", view.damaged);
+  for (const RunAudit& audit : view.audits) {
+    if (audit.verdict == "refuted") continue;  // the reason has it
+    text += fmt::format("audit       {} ({}): {}{}{}\n", audit.label, audit.name, audit.verdict,
+                        audit.reason.empty() ? "" : ": ", audit.reason);
+  }
   if (view.finding && view.finding->node) {
     text += fmt::format("where       step {}, node {} ({})", view.finding->step.value_or(0), *view.finding->node,
                         view.finding->node_name);
@@ -190,7 +201,20 @@ void AddVerdict(OrderedJson& json, const VerdictView& view) {
   json["misled"] = ToJson(view.misled);
   json["refused"] = ToJson(view.refused);
   json["absent"] = ToJson(view.absent);
+  json["damaged"] = ToJson(view.damaged);
+  OrderedJson audits = OrderedJson::array();
+  for (const RunAudit& audit : view.audits) {
+    audits.push_back({{"label", audit.label},
+                      {"name", audit.name},
+                      {"found", audit.verdict},
+                      {"why", text(audit.reason)},
+                      {"at_step", cli::ToJson(audit.step)},
+                      {"at_node", cli::ToJson(audit.node)},
+                      {"at_node_name", text(audit.node_name)}});
+  }
+  json["audits"] = audits;
   json["proven"] = view.proven;
+  json["worth"] = WorthOf(view);
   json["assumed"] = view.assumed;
   json["cause"] = view.finding ? OrderedJson(dispute::ToString(f.cause)) : OrderedJson(nullptr);
   json["step"] = cli::ToJson(f.step);
@@ -199,6 +223,25 @@ void AddVerdict(OrderedJson& json, const VerdictView& view) {
   json["index"] = cli::ToJson(f.index);
   json["leaf"] = cli::ToJson(f.leaf);
   json["element"] = cli::ToJson(f.element);
+}
+
+std::string WorthOf(const VerdictView& view) {
+  if (view.proven) return "This evidence convicts whom it names.";
+  const bool by_audit = std::ranges::any_of(view.audits, [](const RunAudit& audit) { return audit.verdict == "refuted"; });
+  if (!view.finding && by_audit) {
+    return "This evidence convicts nobody: an audit refutes what it leaves open, which is no evidence. Whoever has the run and "
+           "its "
+           "data can repeat it with `assay audit RUN`; evidence comes from a run that follows the refuted one (assay train "
+           "--follow) and is disputed with it.";
+  }
+  if (!view.accused.empty()) {
+    return "This evidence charges somebody whose guilt it does not show: the answers are not signed. Evidence that does comes "
+           "from a "
+           "dispute of providers (`assay provide RUN` by each owner), or of run directories with --key for each.";
+  }
+  if (!view.convicted.empty()) return "This evidence does not show the guilt of everybody whom it charges.";
+  if (!view.absent.empty()) return "This evidence convicts nobody: that somebody gave no answer is the referee's word.";
+  return "This evidence convicts nobody.";
 }
 
 std::string Explanation(const VerdictView& view) {
@@ -225,6 +268,7 @@ std::string Explanation(const VerdictView& view) {
 
 int ExitStatusOf(const VerdictView& view) {
   if (view.verdict == "undecided") return kExitUndecided;
+  if (view.verdict == "damaged") return kExitDamaged;
   return view.verdict == "none" ? kExitRefuted : kExitOk;
 }
 

@@ -19,22 +19,32 @@ struct NamedParty {
   std::string why{};
 };
 
+// What an audit of a run directory says about the steps in dispute. Whoever has the run and its data can repeat it; it is no evidence.
+struct RunAudit {
+  std::string label, name;
+  std::string verdict;  // "verified", "refuted" or "unchecked"
+  std::string reason{};
+  std::optional<std::int64_t> step{}, node{};
+  std::string node_name{};
+};
+
 struct VerdictView {
-  std::string verdict;           // a, b, both, none, undecided or a number
+  std::string verdict;           // a, b, both, none, undecided, damaged or a number
   std::string reason{};          // one line
   std::string decided_by{};      // of what is undecided: what would decide it
   std::vector<NextStep> next{};  // and by which commands
   std::string job_id{};
-  // Everybody is in one of these lists. The accused are charged by answers that nobody signed.
-  std::vector<NamedParty> convicted{}, accused{}, standing{}, misled{}, refused{}, absent{};
+  // Everybody is in one of these lists, unless a copy is damaged: then nothing is decided. The accused are charged by what nobody signed.
+  std::vector<NamedParty> convicted{}, accused{}, standing{}, misled{}, refused{}, absent{}, damaged{};
+  std::vector<RunAudit> audits{};             // of run directories
   std::vector<std::string> assumed{};         // what was taken on trust
   std::optional<dispute::Finding> finding{};  // the last trial's: that which decided between the last two claims
   NamedParty sides[2]{};                      // of it
   bool proven = false;                        // the evidence convicts everybody who is named as convicted
 };
 
-// Of the parties of a judgement. `names`: where they were reached, by whoever held the dispute and so knows what they answered; empty for a judge, who
-// calls them by their keys and convicts nobody whose answers are not signed.
+// Of the parties of a judgement. `names`: where they were reached, for whoever held the dispute; empty for a judge, who calls them by their keys. Nothing else
+// depends on it: nobody is convicted whose answers are not signed.
 VerdictView ViewOf(const dispute::Judgement& judgement, bool pair, const std::vector<std::string>& names);
 
 // Of evidence, for a judge. One claim alone, which nobody contradicts, leaves everything open.
@@ -45,10 +55,13 @@ bool Convicts(const dispute::Judgement& judgement, const VerifyKey& key);
 std::string VerdictText(const VerdictView& view);
 void AddVerdict(OrderedJson& json, const VerdictView& view);
 
+// What the evidence is worth, in a sentence; where it does not show somebody's guilt, how to get some that does.
+std::string WorthOf(const VerdictView& view);
+
 // The deciding finding in plain words, with the numbers that differ.
 std::string Explanation(const VerdictView& view);
 
-// 0: somebody stands and is right, or all agree; 1: nobody stands; 3: undecided.
+// Of a dispute. 0: somebody stands and is right, or all agree; 1: nobody stands; 3: undecided; 4: damaged.
 int ExitStatusOf(const VerdictView& view);
 
 }  // namespace assay::cli

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kTag = "assay/evidence/2";
 
-enum class Kind : std::uint8_t { kTrial = 1, kUnprovenLog = 2, kTwoAnswers = 3, kTwoReceipts = 4, kSilence = 5 };
+enum class Kind : std::uint8_t { kTrial = 1, kUnprovenLog = 2, kTwoAnswers = 3, kTwoReceipts = 4, kSilence = 5, kDraw = 6 };
 
 void WriteNumbers(const std::vector<std::uint32_t>& numbers, ByteWriter& out) {
   out.U32(static_cast<std::uint32_t>(numbers.size()));
@@ -136,6 +136,11 @@ struct ChargeWriter {
     out.U32(charge.provider);
     WriteQuestion(charge.question, out);
   }
+  void operator()(const Draw& draw) {
+    Begin(Kind::kDraw);
+    for (const ProviderId claim : draw.claims) out.U32(claim);
+    for (const auto& said : draw.said) WriteNumbers(said, out);
+  }
 };
 
 Result<Trial> ReadTrial(ByteReader& in) {
@@ -186,6 +191,14 @@ Status ReadCharge(ByteReader& in, std::vector<Charge>& charges) {
       ASSAY_ASSIGN(charge.question, ReadQuestion(in));
       return {};
     }
+    case Kind::kDraw: {
+      auto& draw = std::get<Draw>(charges.emplace_back(std::in_place_type<Draw>));
+      ASSAY_TRY(ReadThree(in, draw.claims[0], draw.claims[1]));
+      for (auto& said : draw.said) {
+        ASSAY_ASSIGN(said, ReadNumbers(in));
+      }
+      return {};
+    }
   }
   return Err("evidence: no kind of charge has the number {}", kind);
 }
@@ -233,7 +246,48 @@ void ForEachProvider(Charge& charge, const F& visit) {
     visit(receipts->second);
   } else if (auto* silence = std::get_if<Silence>(&charge)) {
     visit(silence->provider);
+  } else if (auto* draw = std::get_if<Draw>(&charge)) {
+    for (ProviderId& id : draw->claims) visit(id);
   }
+}
+
+// The place of a statement with these words, its signers added.
+StatementId Join(std::vector<Statement>& statements, const Statement& said) {
+  const auto same = std::ranges::find_if(
+      statements, [&](const Statement& other) { return other.question == said.question && other.body == said.body; });
+  if (same == statements.end()) {
+    statements.push_back(said);
+    return static_cast<StatementId>(statements.size() - 1);
+  }
+  for (const SignedBy& by : said.by) {
+    const auto place = std::ranges::lower_bound(same->by, by.provider, {}, &SignedBy::provider);
+    if (place == same->by.end() || place->provider != by.provider) same->by.insert(place, by);
+  }
+  return static_cast<StatementId>(same - statements.begin());
+}
+
+std::size_t BytesOf(const std::vector<Statement>& statements) {
+  std::size_t bytes = 0;
+  for (const Statement& statement : statements) bytes += statement.body.size();
+  return bytes;
+}
+
+// Why those who stand do so side by side. Left out where it could make evidence too long that convicts somebody.
+void AddDraw(const Record& record, Evidence& evidence) {
+  const auto stands = [&](ProviderId id) {
+    return std::ranges::any_of(record.groups[*record.providers[id].group],
+                               [&](ProviderId member) { return record.providers[member].standing == Standing::kStanding; });
+  };
+  const auto drawn = std::find_if(record.drawn.rbegin(), record.drawn.rend(),
+                                  [&](const DrawnMatch& match) { return stands(match.claims[0]) && stands(match.claims[1]); });
+  if (drawn == record.drawn.rend()) return;
+  if (BytesOf(evidence.statements) + BytesOf(drawn->said[0]) + BytesOf(drawn->said[1]) > kMaxEvidenceBytes / 2) return;
+  Draw draw;
+  for (std::size_t s = 0; s < 2; ++s) {
+    draw.claims[s] = drawn->claims[s];
+    for (const Statement& said : drawn->said[s]) draw.said[s].push_back(Join(evidence.statements, said));
+  }
+  evidence.charges.emplace_back(std::move(draw));
 }
 
 }  // namespace
@@ -248,10 +302,11 @@ Evidence RenumberedEvidence(const Record& record, std::span<const std::uint32_t>
     evidence.parties.push_back({.receipt = "", .number = numbers[i]});
   }
   evidence.statements = record.statements;
+  evidence.charges = record.charges;
+  AddDraw(record, evidence);
   for (Statement& statement : evidence.statements) {
     for (SignedBy& by : statement.by) by.provider = places[by.provider];
   }
-  evidence.charges = record.charges;
   for (Charge& charge : evidence.charges) {
     ForEachProvider(charge, [&](ProviderId& id) { id = places[id]; });
   }

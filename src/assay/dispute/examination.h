@@ -88,6 +88,9 @@ class Examination {
                                const Both<Digest>& roots);
   Step<void> ExamineResult(const DisputedStep& step, const Digest& trace);
   Step<void> ExamineLoss(const DisputedStep& step, const Digest& trace);
+  Halt AfterAgreedNodes(const DisputedStep& step, Halt halt) const;
+  float RateOf(const DisputedStep& step) const;  // the learning rate that the job has for it
+  bool TakesRate(std::size_t node) const;
   Step<void> ExamineScalarInput(const DisputedStep& step, std::uint32_t node, std::size_t input, const InputSource& source,
                                 const Both<Digest>& roots);
   Bytes ScalarOf(const DisputedStep& step, const InputSource& source) const;

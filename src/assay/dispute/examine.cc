@@ -191,7 +191,7 @@ Step<std::uint64_t> Examination::EntryInBetween(std::uint64_t index) {
                                : fmt::format("they agree on the last state and on {} entries that were compared", most - index);
   return tl::unexpected(Halt(
       Undecided{fmt::format("{}, and differ in what their rounding logs say, from step {} on; both can be right", what, first),
-                "an audit of each run"}));
+                "an audit of each run", first}));
 }
 
 // Entry `index` is the first that differs, or the first that differs in more than rounding logs.

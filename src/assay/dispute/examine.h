@@ -75,7 +75,8 @@ struct Agreement {};  // the claims are the same
 // Cannot be decided from the job's encodings and the testimonies. Nobody is guilty of it.
 struct Undecided {
   std::string why;
-  std::string decided_by{};  // what would decide it; empty: nothing that we know of
+  std::string decided_by{};            // what would decide it; empty: nothing that we know of
+  std::optional<std::int64_t> step{};  // where it was left open, if at a step
 };
 // Of a close call that both took as they may: what comes after it can be told only from a run that takes the same decisions.
 inline constexpr std::string_view kDecidedByFollowing =

@@ -25,8 +25,16 @@ std::string UnprovenReason(const Question& question, std::string_view why) {
   const auto* expand = std::get_if<ExpandQuestion>(&question);
   const auto* leaves = std::get_if<LeavesQuestion>(&question);
   const TreeName* tree = expand != nullptr ? &expand->tree : leaves != nullptr ? &leaves->tree : nullptr;
-  if (tree != nullptr && (tree->kind == TreeKind::kState || tree->kind == TreeKind::kStateTensor)) {
-    return fmt::format("cannot show the state that it committed to after step {}: {}", tree->at, why);
+  switch (tree != nullptr ? tree->kind : TreeKind::kTrace) {
+    case TreeKind::kState:
+    case TreeKind::kStateTensor:
+      if (tree->at == 0) return "cannot show the starting state that it committed to";
+      return fmt::format("cannot show the state that it committed to after step {}", tree->at);
+    case TreeKind::kBatches:
+      return fmt::format("cannot show the batches that it committed to in entry {} of its log", tree->at);
+    case TreeKind::kBatch:
+    case TreeKind::kBatchField: return fmt::format("cannot show the batch that it committed to for step {}", tree->at);
+    default: break;
   }
   return fmt::format("the answer about {} does not hold: {}", Describe(question), why);
 }

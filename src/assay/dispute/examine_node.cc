@@ -60,7 +60,10 @@ Step<void> Examination::ExamineStep(const DisputedStep& step) {
                  ASSAY_ASSIGN(const Hashes hashes, ReadHashes(body, 1));
                  return hashes.front();
                }));
-  if (roots[0] == roots[1]) return ExamineResult(step, roots[0]);
+  if (roots[0] == roots[1]) {
+    Step<void> ended = ExamineResult(step, roots[0]);
+    return tl::unexpected(AfterAgreedNodes(step, std::move(ended).error()));
+  }
   ASSAY_ASSIGN(const Difference at, Descend(tree, roots));
   return ExamineNode(step, static_cast<std::uint32_t>(at.leaf), roots);
 }
@@ -221,6 +224,22 @@ Step<void> Examination::ExamineBatchInput(const DisputedStep& step, std::uint32_
   return tl::unexpected(Convict(said, right, std::move(finding)));
 }
 
+float Examination::RateOf(const DisputedStep& step) const { return LearningRate(terms_.job().schedule, step.step - 1); }
+
+bool Examination::TakesRate(std::size_t node) const {
+  return std::ranges::any_of(terms_.nodes().Sources(node),
+                             [](const InputSource& source) { return source.kind == InputSource::Kind::kLr; });
+}
+
+// Who cannot show its state has agreed to every node that leads there: that is what people have to know about it.
+Halt Examination::AfterAgreedNodes(const DisputedStep& step, Halt halt) const {
+  auto* finding = std::get_if<Finding>(halt.next.get());
+  if (finding == nullptr || finding->cause != Cause::kUnproven) return halt;
+  finding->reason = fmt::format("step {}: agrees on every node, whose updates the job gives lr {}, and {}", step.step,
+                                RateOf(step), finding->reason);
+  return halt;
+}
+
 // All nodes are agreed: what was made of their outputs is not.
 Step<void> Examination::ExamineResult(const DisputedStep& step, const Digest& trace) {
   if (step.after[0] == step.after[1]) return ExamineLoss(step, trace);
@@ -237,6 +256,7 @@ Step<void> Examination::ExamineResult(const DisputedStep& step, const Digest& tr
     finding.node = static_cast<std::uint32_t>(source.node);
     finding.node_name = terms_.nodes().Describe(source.node);
     finding.reason += fmt::format(" ({})", finding.node_name);
+    if (TakesRate(source.node)) finding.reason += fmt::format("; the job gives it lr {}", RateOf(step));
   }
   // Where in the tensor is only told: who is guilty is known.
   const TreeName tree{.kind = TreeKind::kStateTensor, .at = step.step, .index = static_cast<std::uint32_t>(tensor)};

@@ -220,7 +220,7 @@ Step<void> Examination::ExamineRounded(const DisputedStep& step, const NodeRecor
       fmt::format(
           "step {}: element {} of output {} of node {} can be rounded either way, and each rounding log says how its run did",
           step.step, element, output, record.node),
-      std::string(kDecidedByFollowing)}));
+      std::string(kDecidedByFollowing), step.step}));
 }
 
 }  // namespace assay::dispute

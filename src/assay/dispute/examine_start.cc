@@ -67,7 +67,7 @@ Step<void> Examination::ExamineStart(const Both<Digest>& roots) {
         Halt(Undecided{fmt::format("the runs start from different values of {}, which come from a file of weights that the "
                                    "job names by its hash alone",
                                    spec.name),
-                       "the job with that file (--job) decides it"}));
+                       "the job with that file (--job) decides it", 0}));
   }
   ASSAY_ASSIGN(const Difference leaf, Descend(tree, tensors));
   ASSAY_ASSIGN(const Both<Bytes> said, OpenBoth(tree, leaf.leaf, tensors));

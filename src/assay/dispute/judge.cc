@@ -43,6 +43,7 @@ class Judging {
   Status Weigh(const TwoAnswers& charge);
   Status Weigh(const TwoReceipts& charge);
   Status Weigh(const Silence& charge);
+  Status Weigh(const Draw& draw);
   void Conclude();
 
   Result<const Statement*> Use(StatementId id) {
@@ -85,6 +86,7 @@ class Judging {
   bool Stands(const Trial& trial, std::size_t s, const Side& side, ProviderId id, const Finding& finding,
               std::optional<std::int64_t> entry);
   bool Shares(const Trial& trial, ProviderId id, ProviderId with, std::int64_t entry);
+  bool GroupStands(ProviderId id) const;
 
   const Law& law_;
   std::span<const Claim> claims_, others_;
@@ -110,6 +112,8 @@ Status Judging::CheckUse() const {
     } else if (const auto* answers = std::get_if<TwoAnswers>(&charge)) {
       use(answers->first);
       use(answers->second);
+    } else if (const auto* draw = std::get_if<Draw>(&charge)) {
+      for (const auto& said : draw->said) std::ranges::for_each(said, use);
     }
   }
   const auto unused = std::ranges::find(used, false);
@@ -306,6 +310,32 @@ Status Judging::Weigh(const Silence& charge) {
   return {};
 }
 
+// Whether anybody stands who claims the same.
+bool Judging::GroupStands(ProviderId id) const {
+  for (std::size_t i = 0; i < claims_.size(); ++i) {
+    if (judgement_.parties[i].standing == Standing::kStanding && law_.group(claims_[i]) == law_.group(claims_[id])) return true;
+  }
+  return false;
+}
+
+// Brings nobody down, so that it comes last and alone.
+Status Judging::Weigh(const Draw& draw) {
+  if (charge_ + 1 != evidence_.charges.size()) return Err("evidence: charge {} is a draw, and not the last", charge_);
+  std::vector<Side> sides;
+  for (std::size_t s = 0; s < 2; ++s) {
+    ASSAY_TRY(CheckNamed(draw.claims[s]));
+    if (!GroupStands(draw.claims[s])) return Err("evidence: charge {} is a draw with one of whom nobody stands", charge_);
+    ASSAY_ASSIGN(Side side, Collect(draw.said[s]));
+    sides.push_back(std::move(side));
+  }
+  const Outcome outcome = law_.examine(claims_[draw.claims[0]], claims_[draw.claims[1]], sides[0].all, sides[1].all);
+  fresh_ = true;
+  const auto* undecided = std::get_if<Undecided>(&outcome.next);
+  if (undecided == nullptr) return Err("evidence: what is said in charge {} is no draw", charge_);
+  judgement_.drawn = *undecided;
+  return {};
+}
+
 void Judging::Conclude() {
   std::vector<Standing> standings;
   std::vector<std::optional<std::uint32_t>> groups;
@@ -333,12 +363,23 @@ Result<Judgement> JudgeBy(const Law& law, std::span<const Claim> claims, const E
   return Judging(law, claims, others, evidence).Run();
 }
 
-Result<Judgement> Judge(const Evidence& evidence, const StartingBytes& start) {
+namespace {
+
+Result<Judgement> JudgeWith(const StartingBytes& start, std::span<const Claim> claims, const Evidence& evidence,
+                            std::span<const Claim> others) {
   ASSAY_ASSIGN(Terms terms, Terms::Make(evidence.job, evidence.program));
   terms.set_starting_weights(start);
   const Digest job = terms.id();
   const auto law = LawOf(std::make_shared<const Terms>(std::move(terms)),
                          {.referee = evidence.referee, .nonce = evidence.nonce, .pair = evidence.pair});
+  ASSAY_ASSIGN(Judgement judgement, JudgeBy(*law, claims, evidence, others));
+  judgement.job = job;
+  return judgement;
+}
+
+}  // namespace
+
+Result<Judgement> Judge(const Evidence& evidence, const StartingBytes& start) {
   std::vector<Claim> claims, others;
   for (std::size_t i = 0; i < evidence.parties.size(); ++i) {
     ASSAY_ASSIGN(Claim claim, OpenClaim(evidence.parties[i].receipt, fmt::format("evidence: receipt {}", i)));
@@ -348,9 +389,13 @@ Result<Judgement> Judge(const Evidence& evidence, const StartingBytes& start) {
     ASSAY_ASSIGN(Claim claim, OpenClaim(receipt, "evidence: another receipt"));
     others.push_back(std::move(claim));
   }
-  ASSAY_ASSIGN(Judgement judgement, JudgeBy(*law, claims, evidence, others));
-  judgement.job = job;
-  return judgement;
+  auto judgement = JudgeWith(start, claims, evidence, others);
+  const bool draws = !evidence.charges.empty() && std::holds_alternative<Draw>(evidence.charges.back());
+  if (judgement || !start || !draws) return judgement;
+  // Left open by a referee that did not have the file: what it would have asked with it is not in the evidence.
+  ASSAY_ASSIGN(Judgement open, JudgeWith({}, claims, evidence, others));
+  open.drawn->decided_by = "a dispute that is held with the job's file of weights at hand (--job JOB)";
+  return open;
 }
 
 }  // namespace assay::dispute

@@ -5,6 +5,11 @@
 #include "assay/base/check.h"
 
 namespace assay::dispute {
+namespace {
+
+constexpr std::size_t kMaxDrawnBytes = std::size_t{16} << 20;
+
+}  // namespace
 
 bool Ledger::GroupStands(std::uint32_t group) const {
   return std::ranges::any_of(record_.groups[group], [&](ProviderId id) { return Stands(id); });
@@ -26,6 +31,20 @@ StatementId Ledger::Note(const Digest& hash, const Question& question, const Byt
     if (place == signers.end() || place->provider != signer.provider) signers.insert(place, signer);
   }
   return noted->second;
+}
+
+void Ledger::KeepDrawn(DrawnMatch drawn) {
+  const auto fell = [&](ProviderId id) { return !GroupStands(*record_.providers[id].group); };
+  std::erase_if(record_.drawn, [&](const DrawnMatch& match) { return fell(match.claims[0]) || fell(match.claims[1]); });
+  record_.drawn.push_back(std::move(drawn));
+  std::size_t bytes = 0, kept = 0;
+  for (auto match = record_.drawn.rbegin(); match != record_.drawn.rend(); ++match, ++kept) {
+    for (const auto& side : match->said) {
+      for (const Statement& said : side) bytes += said.body.size();
+    }
+    if (kept > 0 && bytes > kMaxDrawnBytes) break;
+  }
+  record_.drawn.erase(record_.drawn.begin(), record_.drawn.end() - static_cast<std::ptrdiff_t>(kept));
 }
 
 std::size_t Ledger::Accuse(Charge charge) {

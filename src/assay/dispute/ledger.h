@@ -29,6 +29,8 @@ class Ledger {
   std::size_t Accuse(Charge charge);
   // `provider` stands. No charge: it was not heard.
   void Fall(ProviderId provider, Standing standing, std::string why, std::optional<std::size_t> charge);
+  // What was said in a match that was drawn, as long as its groups stand and there is room.
+  void KeepDrawn(DrawnMatch drawn);
   void Add(MatchRecord match) { record_.matches.push_back(std::move(match)); }
 
  private:

@@ -70,8 +70,11 @@ void Match::Consult(Floor& floor) {
   Outcome outcome = floor.law.examine(claim(0), claim(1), sides_[0].Recite(floor.mail), sides_[1].Recite(floor.mail));
   progress_ = std::move(outcome.progress);
   if (const auto* finding = std::get_if<Finding>(&outcome.next)) return Decide(floor, *finding);
-  if (std::holds_alternative<Agreement>(outcome.next)) return Draw("the claims are the same", {});
-  if (const auto* undecided = std::get_if<Undecided>(&outcome.next)) return Draw(undecided->why, undecided->decided_by);
+  if (std::holds_alternative<Agreement>(outcome.next)) return Draw({"the claims are the same"});
+  if (auto* undecided = std::get_if<Undecided>(&outcome.next)) {
+    floor.ledger.KeepDrawn(TranscribeDraw(floor));
+    return Draw(std::move(*undecided));
+  }
   Put(floor, std::get<std::vector<Ask>>(outcome.next));
 }
 
@@ -94,7 +97,7 @@ void Match::Put(Floor& floor, const std::vector<Ask>& asks) {
     if (IsAboutTraceLeaves(ask.question)) deciding_ = true;
     Add(floor, ask.to, side.group(), ask.question, std::move(candidates));
   }
-  if (batch_.empty()) return Draw("the referee fails: it asks again for what it has been told", {});
+  if (batch_.empty()) return Draw({"the referee fails: it asks again for what it has been told"});
   Open(floor);
 }
 
@@ -138,10 +141,11 @@ void Match::Hear(Floor& floor, Party party, const std::vector<Pending>& batch) {
   if (!splitting.empty()) side.Split(splitting, floor.mail);
 }
 
-void Match::Draw(std::string why, std::string decided_by) {
+void Match::Draw(Undecided why) {
   drawn_ = true;
-  record_.drawn = std::move(why);
-  record_.decided_by = std::move(decided_by);
+  record_.drawn = std::move(why.why);
+  record_.decided_by = std::move(why.decided_by);
+  record_.step = why.step;
   record_.decided.reset();
 }
 

@@ -55,7 +55,7 @@ class Match {
   void Open(Floor& floor);
   void CloseBatch(Floor& floor);
   void Hear(Floor& floor, Party party, const std::vector<Pending>& batch);
-  void Draw(std::string why, std::string decided_by);
+  void Draw(Undecided why);
 
   // match_guests.cc: groups that join.
   bool Invite(Floor& floor, const std::vector<Ask>& asks);
@@ -68,6 +68,7 @@ class Match {
   void Transcribe(Floor& floor, Trial& trial, std::size_t side) const;
   void Share(Floor& floor, Trial& trial, std::uint32_t group, std::uint32_t guest) const;
   void Strike(Floor& floor, Trial trial);
+  DrawnMatch TranscribeDraw(const Floor& floor) const;
 
   Side sides_[2];
   bool drawn_ = false;

@@ -8,7 +8,7 @@ namespace assay::dispute {
 
 void Match::Decide(Floor& floor, const Finding& finding) {
   if (!finding.strikes(Party::kA) && !finding.strikes(Party::kB))
-    return Draw("the referee fails: it finds something and strikes nobody", {});
+    return Draw({"the referee fails: it finds something and strikes nobody"});
   Trial trial{.finding = finding};
   for (std::size_t s = 0; s < 2; ++s) {
     const Side& side = sides_[s];
@@ -57,6 +57,19 @@ void Match::Transcribe(Floor& floor, Trial& trial, std::size_t s) const {
   }
 }
 
+DrawnMatch Match::TranscribeDraw(const Floor& floor) const {
+  DrawnMatch drawn;
+  for (std::size_t s = 0; s < 2; ++s) {
+    drawn.claims[s] = floor.ledger.record().groups[sides_[s].group()].front();
+    for (const Spoken& line : sides_[s].voice().lines) {
+      const ProviderId signer[] = {line.signer};
+      drawn.said[s].push_back({floor.mail.QuestionOf(line.question), floor.mail.Words(line.signer, line.question).body,
+                               floor.mail.Signatures(line.question, signer)});
+    }
+  }
+  return drawn;
+}
+
 // That a guest has the same entries as the group it stood with.
 void Match::Share(Floor& floor, Trial& trial, std::uint32_t group, std::uint32_t guest) const {
   if (group == guest) return;
@@ -83,7 +96,7 @@ void Match::Strike(Floor& floor, Trial trial) {
     for (std::size_t s = 0; s < 2; ++s) {
       if (finding.strikes(static_cast<Party>(s))) known = sides_[s].Forget(question) || known;
     }
-    if (!known) return Draw("the referee fails: it convicts of what was not said", {});
+    if (!known) return Draw({"the referee fails: it convicts of what was not said"});
   } else if (IsAboutReceipt(finding.cause)) {
     for (std::size_t s = 0; s < 2; ++s) {
       if (finding.strikes(static_cast<Party>(s))) sides_[s].ReleaseGuests(floor.ledger.record());

@@ -54,12 +54,17 @@ struct TwoAnswers {
 struct TwoReceipts {
   ProviderId first = 0, second = 0;
 };
+// Two voices that the law leaves open: what they said leads to nobody's fall. It says why those who stand in the end do so side by side; at most one, the last.
+struct Draw {
+  ProviderId claims[2] = {};           // by Party: a member of the group
+  std::vector<StatementId> said[2]{};  // by Party, in the order in which they were used
+};
 // Nothing came in time, or a refusal did. Rests on the referee's word, and convicts nobody.
 struct Silence {
   ProviderId provider = 0;
   Question question;
 };
-using Charge = std::variant<Trial, UnprovenLog, TwoAnswers, TwoReceipts, Silence>;
+using Charge = std::variant<Trial, UnprovenLog, TwoAnswers, TwoReceipts, Silence, Draw>;
 
 enum class Standing : std::uint8_t {
   kStanding = 0,
@@ -89,11 +94,18 @@ struct MatchRecord {
   bool fell[2] = {false, false};
   std::string drawn;                   // why nobody had to fall
   std::string decided_by;              // what would decide it then
+  std::optional<std::int64_t> step;    // and where it was left open
   std::optional<std::size_t> decided;  // the charge that ended it
   std::size_t bouts = 0;
   std::size_t rounds = 0;          // batches of questions that were out together
   std::size_t bytes_received = 0;  // of answers that counted
   std::size_t decision_bytes = 0;  // of those since the first question about the leaves of a trace
+};
+
+// What was said in a match that was drawn. Becomes a Draw of evidence if both groups stand in the end.
+struct DrawnMatch {
+  ProviderId claims[2] = {};
+  std::vector<Statement> said[2]{};
 };
 
 struct Record {
@@ -105,6 +117,8 @@ struct Record {
   std::vector<Statement> statements;
   std::vector<Charge> charges;
   std::vector<MatchRecord> matches;
+  std::vector<DrawnMatch>
+      drawn;  // those of groups that stood when the last one was, the newest last; not all, if they are long
 };
 
 std::vector<ProviderId> Survivors(const Record& record);

@@ -1,5 +1,6 @@
 #include "assay/train/audit.h"
 
+#include <algorithm>
 #include <bit>
 #include <new>
 #include <utility>
@@ -7,6 +8,7 @@
 #include "assay/base/check.h"
 #include "assay/exec/step_nodes.h"
 #include "assay/run/commit_schedule.h"
+#include "assay/train/copy.h"
 #include "assay/train/explain.h"
 #include "assay/train/replay.h"
 
@@ -42,11 +44,12 @@ class Auditor {
     replay_.IgnoreRoundings();
   }
 
-  // The entry that commits to `step`, which the log has.
-  std::optional<Stop> CheckEntryOf(std::int64_t step) {
-    if (auto stop = CheckStart(); stop || step == 0) return stop;
+  // The entries that commit to steps first .. last, which the log has.
+  std::optional<Stop> CheckEntriesOf(std::int64_t first, std::int64_t last) {
+    if (auto stop = CheckStart(); stop || last == 0) return stop;
     const CommitSchedule schedule = CommitSchedule::Of(prepared_.job);
-    Segment segment{.begin = schedule.StepOfEntry(schedule.EntriesAfter(step - 1) - 1), .end = step};
+    const std::int64_t before = schedule.EntriesAfter(std::max<std::int64_t>(first, 1) - 1) - 1;
+    Segment segment{.begin = schedule.StepOfEntry(before), .end = last};
     while (!schedule.IsCommitted(segment.end)) ++segment.end;
     return CheckSegment(segment);
   }
@@ -220,18 +223,6 @@ class Auditor {
   bool ignore_roundings_ = false;
 };
 
-// Every snapshot that was kept is one that an honest replay could start from.
-std::optional<Error> CheckSnapshotContents(const RunDirectory& run, const PreparedJob& prepared, ThreadPool& pool) {
-  const auto steps = run.SnapshotSteps();
-  if (!steps) return steps.error();
-  for (const std::int64_t step : *steps) {
-    if (const auto snapshot = ReadSnapshot(run.SnapshotPath(step), prepared.program.state, pool); !snapshot) {
-      return snapshot.error();
-    }
-  }
-  return std::nullopt;
-}
-
 AuditReport Refuted(AuditReport report, Refutation refutation) {
   report.verdict = refutation.open ? Verdict::kUnchecked : refutation.damage ? Verdict::kDamaged : Verdict::kRefuted;
   if (refutation.open) report.reason = refutation.reason;
@@ -281,17 +272,18 @@ std::vector<std::string> AssumedBy(const AuditOptions& options, const RunDirecto
   return assumed;
 }
 
-Result<std::optional<Refutation>> AuditStep(const RunDirectory& run, const PreparedJob& prepared, std::int64_t step,
-                                            Backend& backend, ThreadPool& pool) {
+Result<std::optional<Refutation>> AuditSteps(const RunDirectory& run, const PreparedJob& prepared, std::int64_t first,
+                                             std::int64_t last, Backend& backend, ThreadPool& pool, const AuditHooks& hooks) {
   const Job& job = prepared.job;
   if (job.precision == Precision::kFp32Vendor) return Err("{}", kVendorReason);
-  if (step < 0 || step > job.steps) return Err("step {}: the job has {} steps", step, job.steps);
+  if (first < 0 || last < first || last > job.steps) {
+    return Err("steps {} to {}: the job has {} steps", first, last, job.steps);
+  }
   ASSAY_ASSIGN(RunLog log, RunLog::Read(run.log_path(), run.signer(), run.identity().trajectory));
-  if (log.entries().empty() || log.entries().back().step < step)
-    return Err("{}: the log has no entry for step {}", run.log_path(), step);
+  if (log.entries().empty() || log.entries().back().step < last)
+    return Err("{}: the log has no entry for step {}", run.log_path(), last);
   const Claims claims{.log = std::move(log), .receipt = {}, .receipt_hash = {}};
-  const AuditHooks hooks;
-  std::optional<Stop> stop = Auditor(run, prepared, claims, backend, pool, hooks).CheckEntryOf(step);
+  std::optional<Stop> stop = Auditor(run, prepared, claims, backend, pool, hooks).CheckEntriesOf(first, last);
   if (stop && !stop->refutation) return Err("{}", stop->reason);
   return stop ? std::move(stop->refutation) : std::nullopt;
 }

@@ -66,11 +66,11 @@ struct AuditReport {
 // What the verdict of such an audit takes on trust, a line for each.
 std::vector<std::string> AssumedBy(const AuditOptions& options, const RunDirectory& run, const AuditReport& report);
 
-// The words of an audit about one step (0: the starting state): what is false about the entry of the log that commits to it, with the steps between it and
-// the nearest snapshot gone through on the way. Nothing where all of them are as the job gives them. For those who know the step already, such as a dispute
-// about two runs. An error: cannot be told here, or the log has no such entry.
-Result<std::optional<Refutation>> AuditStep(const RunDirectory& run, const PreparedJob& prepared, std::int64_t step,
-                                            Backend& backend, ThreadPool& pool);
+// The words of an audit about steps first to last (0: the starting state): what is false about the entries of the log that commit to them, with the steps
+// between them and the nearest snapshot gone through on the way. Nothing where all of them are as the job gives them. For those who know already where to look, such
+// as a dispute about two runs. An error: cannot be told here, or the log has no such entries. `on_start` is not called.
+Result<std::optional<Refutation>> AuditSteps(const RunDirectory& run, const PreparedJob& prepared, std::int64_t first,
+                                             std::int64_t last, Backend& backend, ThreadPool& pool, const AuditHooks& hooks);
 
 AuditReport Audit(const RunDirectory& run, const PreparedJob& prepared, const AuditOptions& options, Backend& backend,
                   ThreadPool& pool, const AuditHooks& hooks);

@@ -10,6 +10,7 @@
 #include "assay/backend/ref/ref.h"
 #include "assay/run/fsck.h"
 #include "assay/run/weights_root.h"
+#include "assay/train/copy.h"
 #include "assay/train/trainer.h"
 #include "assay/train/weights.h"
 
@@ -307,6 +308,52 @@ TEST_F(AuditTest, WeightsThatWereNotSignedForAreABadCopy) {
   EXPECT_EQ(Name(Check().verdict), "damaged") << "a weight";
   SignAgain([&](Receipt& receipt) { receipt.weights = WeightsRoot(*Safetensors::Open(path), pool_).value(); });
   EXPECT_EQ(Name(Check().verdict), "refuted") << "signed for by its tensors";
+}
+
+// A dispute asks before it starts what an audit would find on its way.
+TEST_F(AuditTest, ACopyIsDamagedWhereAnAuditCallsItSo) {
+  ASSERT_TRUE(Train());
+  const auto damage = [&] { return FindDamage(*RunDirectory::Open(path_), prepared_, {}, pool_).value(); };
+  EXPECT_FALSE(damage());
+  std::size_t damaged = 0;
+  for (const std::string file : {"job.bin", "program.bin", "receipt.json", "model.safetensors", "log/checkpoint",
+                                 "snapshots/step-0000000006.safetensors", "snapshots/step-0000000012.safetensors"}) {
+    const std::string path = path_ + "/" + file;
+    const Bytes good = *ReadFile(path, 1 << 20);
+    for (const std::size_t eighth : {1u, 3u, 5u, 7u}) {
+      Bytes bad = good;
+      bad[bad.size() * eighth / 8] ^= 0x10;
+      ASSERT_TRUE(WriteFileAtomic(path, bad));
+      EXPECT_EQ(damage().has_value(), Check().verdict == Verdict::kDamaged) << file << " at " << eighth << "/8";
+      damaged += damage() ? 1 : 0;
+    }
+    ASSERT_TRUE(WriteFileAtomic(path, good));
+  }
+  EXPECT_EQ(damaged, 28u);
+  // What was signed and is false is its signer's; a receipt for another log is anybody's.
+  SignAgain([](Receipt& receipt) { receipt.final_state_root.bytes[0] ^= 1; });
+  EXPECT_FALSE(damage());
+  SignAgain([](Receipt& receipt) { receipt.log.root.bytes[0] ^= 1; });
+  EXPECT_TRUE(damage());
+  SignAgain([](Receipt& receipt) { receipt.job.bytes[0] ^= 1; });
+  EXPECT_TRUE(damage());
+}
+
+// From where two runs part to the end: what lies before is not looked at again, beyond what a snapshot spares.
+TEST_F(AuditTest, SomeStepsAreAuditedByThemselves) {
+  ASSERT_TRUE(Train());
+  const RunDirectory run = *RunDirectory::Open(path_);
+  std::vector<std::int64_t> seen;
+  const AuditHooks hooks{.on_step = [&](std::int64_t, std::int64_t step, float) { seen.push_back(step); }};
+  const auto refuted = AuditSteps(run, prepared_, 8, 12, *backend_, pool_, hooks);
+  ASSERT_TRUE(refuted) << refuted.error().message;
+  EXPECT_FALSE(*refuted);
+  EXPECT_EQ(seen, (std::vector<std::int64_t>{7, 8, 9, 10, 11, 12}));
+  seen.clear();
+  EXPECT_FALSE(*AuditSteps(run, prepared_, 0, 0, *backend_, pool_, hooks));
+  EXPECT_TRUE(seen.empty());
+  EXPECT_FALSE(AuditSteps(run, prepared_, 1, 13, *backend_, pool_, {}));
+  EXPECT_FALSE(AuditSteps(run, prepared_, 2, 1, *backend_, pool_, {}));
 }
 
 TEST_F(AuditTest, OtherDataHereLeavesTheRunUnchecked) {

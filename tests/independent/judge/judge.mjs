@@ -5,7 +5,7 @@
 // Checked: the one encoding; job, program and receipts; every signature; every proof on which a charge rests; the law down to the disputed
 // element; who falls by each charge, guests too; the verdict. Computed anew: learning rates, step numbers, keys of draws, drawn weights,
 // samples, elements of all ops and values of their derivations. What is not (elements and logs of rounded jobs, starting values from a
-// file) is listed as unchecked: nobody falls by it.
+// file) is listed as unchecked: nobody falls by it, and a draw that rests on it is believed (`open`).
 import {
   ascending,
   blob,
@@ -24,7 +24,7 @@ import {
   u64,
 } from "./formats.mjs";
 import { causes, Law, openQuestion } from "./law.mjs";
-import { Found, Missing, Unchecked } from "./outcomes.mjs";
+import { Found, Missing, Open, Unchecked } from "./outcomes.mjs";
 
 // The evidence (evidence.md) and its one encoding.
 const fieldsOfFinding = ["step", "node", "index", "leaf", "element"];
@@ -55,6 +55,7 @@ function openEvidence(bytes) {
     3: () => ({ party: place(), statements: [place(), place()] }),
     4: () => ({ parties: [place(), place()] }),
     5: () => ({ party: place(), question: r.blob() }),
+    6: () => ({ parties: [place(), place()], sides: [r.list(place), r.list(place)] }),
   };
   const evidence = {
     job: r.blob(),
@@ -96,6 +97,7 @@ function encode({ job, program, referee, nonce, comparison, parties, again, stat
     3: (c) => [u32(c.party), ...c.statements.map(u32)],
     4: (c) => c.parties.map(u32),
     5: (c) => [u32(c.party), blob(c.question)],
+    6: (c) => [...c.parties.map(u32), ...c.sides.map((side) => list(side, u32))],
   };
   return Buffer.concat([
     string("assay/evidence/2"),
@@ -266,10 +268,8 @@ class Judge {
     return { question: opened, text: hex(question), body, signers: signers.map(({ party }) => party) };
   }
   weigh(charge) {
-    return [undefined, this.trial, this.unprovenLog, this.twoAnswers, this.twoReceipts, this.silence][charge.kind].call(
-      this,
-      charge,
-    );
+    const kinds = [undefined, this.trial, this.unprovenLog, this.twoAnswers, this.twoReceipts, this.silence, this.draw];
+    return kinds[charge.kind].call(this, charge);
   }
   answers(places) {
     return places.map((place) => {
@@ -379,6 +379,22 @@ class Judge {
     return { fallen: [{ party, how: "silent" }] };
   }
 
+  // What a judge of rounded elements could still find guilt in is unchecked here; nobody falls by a draw.
+  draw({ parties, sides }) {
+    need(
+      parties.every((party) => this.parties[party]),
+      "draw: no such party",
+    );
+    const said = sides.map((side) => this.answers(side));
+    need(
+      said.every((side) => new Set(side.map(({ text }) => text)).size === side.length),
+      "draw: two answers to one question",
+    );
+    const outcome = this.run(parties, said);
+    need(outcome instanceof Unchecked || outcome instanceof Open, "draw: it is decided, or not finished");
+    return { drawn: outcome.why };
+  }
+
   judge() {
     const fallen = new Map(),
       unchecked = [],
@@ -387,10 +403,20 @@ class Judge {
     const immune = new Set(), // charged with what cannot be checked: nobody of them falls by a later charge
       open = ({ party }) => !fallen.has(party) && !immune.has(party),
       unsettled = [];
+    let whyOpen;
     this.charges.forEach((charge, i) => {
-      const { fallen: who = [], unchecked: why } = this.weigh(charge),
+      const { fallen: who = [], unchecked: why, drawn } = this.weigh(charge),
         named = why ? charge.falls.map((party) => ({ party })) : who;
-      need(named.some(open), `charge ${i}: brings down nobody`);
+      if (drawn) {
+        const promises = range(this.parties.length)
+          .filter((party) => !fallen.has(party))
+          .map((party) => this.parties[party].promise);
+        need(
+          i + 1 === this.charges.length && charge.parties.every((party) => promises.includes(this.parties[party].promise)),
+          "draw: not the last charge, or of one of whom nobody stands",
+        );
+        whyOpen = drawn;
+      } else need(named.some(open), `charge ${i}: brings down nobody`);
       if (why) {
         unchecked.push(why);
         unsettled.push(i);
@@ -432,6 +458,7 @@ class Judge {
         finding ? { kind, ...finding, cause: causes[finding.cause], ...(unsettled.includes(i) && { unchecked: true }) } : { kind },
       ),
       unchecked,
+      ...(whyOpen && { open: whyOpen }),
     };
   }
 }

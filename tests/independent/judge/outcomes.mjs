@@ -1,4 +1,4 @@
-// What the law ends with: a finding, a question that is still to be asked, or something that this judge cannot compute.
+// What the law ends with: a finding, a question that is still to be asked, something that the law leaves open, or something that this judge cannot compute.
 export class Found {
   constructor(finding, unproven = []) {
     Object.assign(this, { finding, unproven });
@@ -10,6 +10,11 @@ export class Missing {
   }
 }
 export class Unchecked {
+  constructor(why) {
+    this.why = why;
+  }
+}
+export class Open {
   constructor(why) {
     this.why = why;
   }

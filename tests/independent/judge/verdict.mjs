@@ -28,5 +28,6 @@ export function verdictOf(file, { found, convicts, parties, comparison }) {
     element,
     charges: found.charges,
     unchecked: found.unchecked,
+    open: found.open ?? null,
   };
 }

@@ -1,0 +1,246 @@
+// `assay dispute RUN RUN`: both runs are asked here, by their files and by running steps again. What only whoever has runs and data can do comes first and last: a
+// damaged copy is no party to anything, and an audit of the steps in dispute says what a run that cannot show its own lie did instead.
+#include <algorithm>
+#include <deque>
+#include <mutex>
+
+#include "assay/base/file.h"
+#include "assay/cli/asked_job.h"
+#include "assay/cli/dispute_command.h"
+#include "assay/cli/exit_status.h"
+#include "assay/cli/peers.h"
+#include "assay/cli/signer.h"
+#include "assay/run/commit_schedule.h"
+#include "assay/train/audit.h"
+#include "assay/train/copy.h"
+#include "assay/train/interrupt.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr std::string_view kLabels[] = {"a", "b"};
+
+// The keys named, or the user's own where there is one; last, one that is nobody's.
+Result<std::deque<SigningKey>> KeysAtHand(const std::vector<std::string>& paths) {
+  std::deque<SigningKey> keys;
+  for (const std::string& path : paths) {
+    ASSAY_ASSIGN(SigningKey key, ReadSigningKey(path));
+    keys.push_back(std::move(key));
+  }
+  if (paths.empty()) {
+    ASSAY_ASSIGN(auto own, OpenExistingSigner());
+    if (own) keys.push_back(std::move(*own));
+  }
+  keys.push_back(SigningKey::Generate("nobody"));
+  return keys;
+}
+
+// The two directories, opened, and what is wrong with their copies.
+struct Runs {
+  std::vector<RunDirectory> opened;  // both, unless one is damaged
+  std::vector<NamedParty> damaged{};
+};
+
+NamedParty DamagedParty(std::size_t place, const std::string& path, const std::string& key, const std::string& why) {
+  return {.label = std::string(kLabels[place]), .name = path, .key = key, .why = why};
+}
+
+// What can be said before the job is opened.
+Result<Runs> OpenRuns(const std::vector<std::string>& paths) {
+  Runs runs;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    auto run = RunDirectory::Open(paths[i]);
+    if (!run) {
+      if (run.error().system || !RunDirectory::IsRun(paths[i])) return tl::unexpected(run.error());
+      runs.damaged.push_back(DamagedParty(i, paths[i], "", run.error().message));
+      continue;
+    }
+    ASSAY_ASSIGN(const auto refuted, CheckHeader(*run, {}));
+    if (refuted) runs.damaged.push_back(DamagedParty(i, paths[i], run->signer().ToString(), refuted->reason));
+    runs.opened.push_back(std::move(*run));
+  }
+  return runs;
+}
+
+Status FindDamageIn(const AskedJob& asked, bool named, ThreadPool& pool, Runs& runs) {
+  const Expectation expected{.job = named ? std::optional(asked.id) : std::nullopt};
+  for (std::size_t i = 0; i < runs.opened.size(); ++i) {
+    const RunDirectory& run = runs.opened[i];
+    if (run.identity().job != asked.id) {
+      return Err("{}: is a run of job {:.16}, the dispute is about job {:.16}", run.path(), run.identity().job.hex(),
+                 asked.id.hex());
+    }
+    ASSAY_ASSIGN(const auto damage, FindDamage(run, *asked.prepared, expected, pool));
+    if (damage) runs.damaged.push_back(DamagedParty(i, run.path(), run.signer().ToString(), damage->reason));
+  }
+  return {};
+}
+
+int PrintDamaged(const DisputeOptions& options, const Runs& runs) {
+  VerdictView view{.verdict = "damaged"};
+  for (const NamedParty& party : runs.damaged) {
+    view.reason += fmt::format("{}{} is damaged: {}", view.reason.empty() ? "" : "; ", party.name, party.why);
+  }
+  view.decided_by = "a whole copy of what is damaged; `assay fsck RUN` says what is wrong with which file";
+  view.damaged = runs.damaged;
+  if (!runs.opened.empty()) view.job_id = runs.opened.front().identity().job.hex();
+  if (options.json) {
+    OrderedJson json;
+    AddVerdict(json, view);
+    json["evidence"] = nullptr;
+    fmt::print("{}\n", Dump(json));
+  } else {
+    fmt::print("{}", VerdictText(view));
+  }
+  return ExitStatusOf(view);
+}
+
+// Audits of runs in dispute, and what they add to its verdict. A signal ends them; what they have not looked at is then unchecked.
+class Auditing {
+ public:
+  Auditing(const PreparedJob& prepared, const Compute& compute, bool quiet)
+      : prepared_(prepared), compute_(compute), quiet_(quiet) {}
+
+  void Explain(const dispute::Arbitration& result, VerdictView& view) const {
+    if (view.verdict == "undecided") return Decide(result, view);
+    const std::optional<std::int64_t> found = view.finding ? StepOf(*view.finding) : std::nullopt;
+    if (!found) return;
+    const std::int64_t step = *found;
+    for (auto* list : {&view.convicted, &view.accused, &view.absent}) {
+      for (const NamedParty& party : *list) AddReason(AuditOf(party, step, step), view);
+    }
+  }
+
+ private:
+  // Where the finding is; of what an entry cannot show, the step after which it stands.
+  std::optional<std::int64_t> StepOf(const dispute::Finding& finding) const {
+    if (finding.step || !finding.unproven) return finding.step;
+    const auto* expand = std::get_if<dispute::ExpandQuestion>(&*finding.unproven);
+    const auto* leaves = std::get_if<dispute::LeavesQuestion>(&*finding.unproven);
+    if (expand == nullptr && leaves == nullptr) return std::nullopt;
+    const dispute::TreeName& tree = expand != nullptr ? expand->tree : leaves->tree;
+    if (tree.kind != dispute::TreeKind::kBatches) return std::nullopt;
+    return CommitSchedule::Of(prepared_.job).StepOfEntry(tree.at);
+  }
+
+  RunAudit AuditOf(const NamedParty& party, std::int64_t first, std::int64_t last) const {
+    RunAudit audit{.label = party.label, .name = party.name, .verdict = std::string(Name(Verdict::kUnchecked)), .step = first};
+    const auto refuted = Replay(party.name, first, last);
+    if (!refuted || (*refuted && (*refuted)->damage)) {
+      audit.reason = refuted ? (*refuted)->reason : refuted.error().message;
+    } else if (!*refuted) {
+      audit.verdict = Name(Verdict::kVerified);
+      const bool rounded = prepared_.job.precision == Precision::kFp64Rounded;
+      audit.reason =
+          fmt::format("steps {} to {} give what its log says{}", first, last, rounded ? ", its roundings followed" : "");
+    } else {
+      const Refutation& found = **refuted;
+      audit.verdict = Name(Verdict::kRefuted);
+      audit.reason = found.reason;
+      if (found.step) audit.step = found.step;
+      audit.node = found.node;
+      audit.node_name = found.node_name;
+    }
+    return audit;
+  }
+
+  Result<std::optional<Refutation>> Replay(const std::string& path, std::int64_t first, std::int64_t last) const {
+    ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(path));
+    if (!quiet_) fmt::print(stderr, "{:<8}{}, steps {}..{}\n", "audit", path, first, last);
+    const InterruptGuard interrupt;
+    const AuditHooks hooks{.should_stop = [&] { return interrupt.signal() != 0; }};
+    return AuditSteps(run, prepared_, first, last, *compute_.backend, *compute_.pool, hooks);
+  }
+
+  // The law's sentence, which a judge says too, and after it what the audit knows.
+  static void AddReason(RunAudit audit, VerdictView& view) {
+    if (audit.verdict != Name(Verdict::kRefuted)) return;
+    view.reason += fmt::format("; an audit of {} says: {}", audit.label, audit.reason);
+    if (!view.finding->node && audit.node) {
+      view.finding->node = static_cast<std::uint32_t>(*audit.node);
+      view.finding->node_name = audit.node_name;
+      view.finding->step = audit.step;
+    }
+    view.audits.push_back(std::move(audit));
+  }
+
+  // What the law leaves open between two claims, an audit of each from there to the end may tell: a lie may come after a close call that is none. Nobody else need
+  // believe it: it is no evidence.
+  void Decide(const dispute::Arbitration& result, VerdictView& view) const {
+    const auto drawn =
+        std::ranges::find_if(result.record.matches, [](const dispute::MatchRecord& match) { return match.step.has_value(); });
+    if (drawn == result.record.matches.end()) return;
+    const std::int64_t first = *drawn->step, last = first == 0 ? 0 : prepared_.job.steps;
+    std::vector<NamedParty> left;
+    for (NamedParty& party : view.standing) {
+      RunAudit audit = AuditOf(party, first, last);
+      if (audit.verdict == Name(Verdict::kRefuted)) {
+        view.reason += fmt::format("; an audit of {} refutes it: {}", audit.label, audit.reason);
+        view.assumed.push_back(fmt::format("the audit of {}, which was made here and is no evidence for a judge", audit.label));
+        party.why = fmt::format("an audit refutes it, which is no evidence for a judge: {}", audit.reason);
+        view.accused.push_back(party);
+      } else {
+        left.push_back(party);
+      }
+      view.audits.push_back(std::move(audit));
+    }
+    if (left.size() == view.standing.size()) {
+      const bool hold =
+          std::ranges::all_of(view.audits, [](const RunAudit& audit) { return audit.verdict == Name(Verdict::kVerified); });
+      view.reason +=
+          fmt::format("; audits of both from step {} on {}", first, hold ? "hold: both can be right" : "refute neither");
+      return;
+    }
+    view.standing = std::move(left);
+    view.verdict = view.standing.empty() ? "none" : view.standing.front().label;
+    view.decided_by.clear();
+    view.next.clear();
+  }
+
+  const PreparedJob& prepared_;
+  const Compute& compute_;
+  const bool quiet_;
+};
+
+// The job that was named, or that of the first run.
+Result<AskedJob> JobOf(const DisputeOptions& options, const Runs& runs, ThreadPool& pool) {
+  if (!options.job.empty()) {
+    ASSAY_ASSIGN(AskedJob asked, OpenAskedJob(options.job, options.data));
+    if (asked.prepared) return asked;
+    return Err("--job: expected a job file, since the runs are run again here, got '{}'", options.job);
+  }
+  AskedJob asked;
+  ASSAY_ASSIGN(PreparedJob prepared, PrepareRun(runs.opened.front(), options.data, pool));
+  asked.prepared = std::make_shared<const PreparedJob>(std::move(prepared));
+  asked.id = runs.opened.front().identity().job;
+  return asked;
+}
+
+}  // namespace
+
+Result<int> DisputeRuns(const DisputeOptions& options) {
+  if (options.runs.size() != 2) return Err("expected two run directories, or --provider URL at least twice");
+  ASSAY_ASSIGN(Compute compute, MakeCompute(options.compute));
+  ASSAY_ASSIGN(const std::deque<SigningKey> keys, KeysAtHand(options.keys));
+  ASSAY_ASSIGN(Runs runs, OpenRuns(options.runs));
+  if (!runs.damaged.empty()) return PrintDamaged(options, runs);
+  ASSAY_ASSIGN(const AskedJob asked, JobOf(options, runs, *compute.pool));
+  ASSAY_TRY(FindDamageIn(asked, !options.job.empty(), *compute.pool, runs));
+  if (!runs.damaged.empty()) return PrintDamaged(options, runs);
+  ASSAY_TRY(ComputeFor(asked.prepared->job, compute));
+  std::mutex turn;
+  dispute::ArbitrateOptions how{.job = asked.id, .start = asked.start};
+  std::vector<std::unique_ptr<dispute::Peer>> peers;
+  for (const RunDirectory& run : runs.opened) {
+    const auto own = std::ranges::find(keys, run.signer(), &SigningKey::verify_key);
+    if (own == keys.end()) how.law.unsigned_answers.push_back(run.signer());
+    ASSAY_ASSIGN(auto peer, MakeLocalPeer(run.path(), *asked.prepared, compute, own == keys.end() ? keys.back() : *own, turn));
+    peers.push_back(std::move(peer));
+  }
+  how.law.pair = true;
+  const Auditing auditing(*asked.prepared, compute, options.quiet);
+  return HoldDispute(options, std::move(peers), std::move(how),
+                     [&](const dispute::Arbitration& result, VerdictView& view) { auditing.Explain(result, view); });
+}
+
+}  // namespace assay::cli
