@@ -9,6 +9,7 @@
 #include "assay/merkle/sha256.h"
 #include "assay/ops/table.h"
 #include "docs/json.h"
+#include "docs/op_cases.h"
 #include "docs/vectors.h"
 #include "support/op_inputs.h"
 
@@ -170,7 +171,9 @@ void DistinctFirst(std::vector<OpCase>& cases, std::size_t count) {
   cases = std::move(first);
 }
 
-std::vector<OpCase> Chosen(const OpDef& def) {
+}  // namespace
+
+std::vector<OpCase> CasesOfVectors(const OpDef& def) {
   std::vector<OpCase> chosen = MoreCases(def.name), small, large;
   std::vector<OpCase> all = chosen;
   for (const OpCase& c : def.cases()) {
@@ -193,12 +196,10 @@ std::vector<OpCase> Chosen(const OpDef& def) {
   return chosen;
 }
 
-}  // namespace
-
 std::string OpVectors() {
   std::vector<std::string> entries;
   for (OpIndex i = 0; i < op::kCount; ++i) {
-    for (const OpCase& c : Chosen(Ops()[i])) entries.push_back(Entry(Ops()[i], c));
+    for (const OpCase& c : CasesOfVectors(Ops()[i])) entries.push_back(Entry(Ops()[i], c));
   }
   return Lines(entries) + "\n";
 }
