@@ -20,6 +20,7 @@ import {
   u64,
 } from "./formats.mjs";
 import { learningRate, start } from "../random.mjs";
+import { entriesCompared } from "./bill.mjs";
 import { decide, typesOf } from "./element.mjs";
 import { Found, Missing, Unchecked } from "./outcomes.mjs";
 import { decideRounded } from "./rounded.mjs";
@@ -283,12 +284,13 @@ export class Law {
     if (index === 0) this.start(said.map(({ state }) => state));
     if (rounded && !differ(said)) {
       // they differ in their roundings alone
-      if (!alone(last)) throw new Unchecked("runs that differ in their roundings alone");
-      for (let low = index, high = last; (index = high), high - low > 1;) {
-        const middle = Math.floor((low + high) / 2);
-        if (alone(middle)) high = middle;
-        else low = middle;
-      }
+      if (alone(last))
+        for (let low = index, high = last; (index = high), high - low > 1;) {
+          const middle = low + Math.floor((high - low) / 2);
+          if (alone(middle)) high = middle;
+          else low = middle;
+        }
+      else index = this.between(index, last, entries, formed, differ);
       ({ befores, said } = open(index));
     }
     const first = job.stepOf(index - 1) + 1,
@@ -333,6 +335,21 @@ export class Law {
     const batch = this.leaf(0, `2,${index},0,0`, count, batches[0], step - first);
     if (batch.length !== 32) this.strike("batch", [true, true], { step });
     this.nodes({ step, state, after, batch, entry: index, first, count, roundings: said.map(({ roundings }) => roundings) });
+  }
+
+  // The last entries agree, and those that follow `index` are compared one by one.
+  between(index, last, entries, formed, differ) {
+    const most = Math.min(last, index + entriesCompared(this));
+    for (let begin = index + 1; begin < most; begin += 64) {
+      const said = entries(begin, Math.min(begin + 64, most));
+      for (let i = 0; i < said[0].length; ++i) {
+        const pair = said.map((list) => list[i]);
+        formed(begin + i, pair);
+        if (differ(pair)) return begin + i;
+      }
+    }
+    if (this.claims[0].weights !== this.claims[1].weights) this.weights(Buffer.from(this.claims[0].final, "hex"));
+    throw new Failure("law: runs that differ in what their rounding logs say alone are undecided");
   }
 
   // The root of a tensor that both agree on.

@@ -85,7 +85,15 @@ class Attention extends Geometry {
   }
 }
 // Σ weight · row element, down the rows.
-const weighted = (list) => B.columnSum(list.length, (k) => mul(list[k][0], single(list[k][1])));
+const weighted = (list, depth) => B.columnSum(list.length, (k) => mul(list[k][0], single(list[k][1])), list.length === 1 ? 0 : depth);
+const keysDepth = (n) => (n < 16384 ? B.sumDepth(n) : B.contractionDepth(n));
+function queriesDepth({ tq, hq, hkv }, n) {
+  const group = hq / hkv,
+    queries = group * tq,
+    count = Math.ceil(tq / (queries < 16384 ? 128 : 256)),
+    most = Math.max(B.contractionDepth(queries), Math.ceil(tq / count) + group * count);
+  return Math.max(B.sumDepth(n), Math.min(n, most));
+}
 
 function attention(op, output, e) {
   const a = new Attention(op, 3);
@@ -98,7 +106,8 @@ function attention(op, output, e) {
     i = Math.floor(e / (a.d * a.hq)) % a.tq,
     b = Math.floor(e / (a.d * a.hq * a.tq)),
     { p, sum } = a.weights(b, h, i);
-  return div(weighted(p.map((x, j) => [a.dropped(x, b, h, i, j), op.at(2, a.keyRow(b, h, j) + c)])), sum);
+  const list = p.map((x, j) => [a.dropped(x, b, h, i, j), op.at(2, a.keyRow(b, h, j) + c)]);
+  return div(weighted(list, keysDepth(list.length)), sum);
 }
 function attentionGrad(op, output, e) {
   const a = new Attention(op, 6),
@@ -123,7 +132,7 @@ function attentionGrad(op, output, e) {
             : [a.dropped(a.probability(b, h, i, t), b, h, i, t), op.at(5, q + c)],
         );
       }
-  return weighted(list);
+  return weighted(list, output === 0 ? keysDepth(list.length) : queriesDepth(a, list.length));
 }
 
 export default { attention, attention_grad: attentionGrad };

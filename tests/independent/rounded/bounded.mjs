@@ -182,7 +182,7 @@ export function sum(n, term) {
   );
 }
 // A sum down a column: one after the other inside blocks.
-export function columnSum(n, term) {
+export function columnSum(n, term, depth = n === 1 ? 0 : sumDepth(n)) {
   let stride = 1;
   while (stride * 128 < n) stride *= 128;
   const over = (begin, end, step) => {
@@ -191,7 +191,7 @@ export function columnSum(n, term) {
       all = joined(all, step === 1 ? part(term(r)) : over(r, Math.min(r + step, end), step / 128));
     return all;
   };
-  return total(over(0, n, stride), n === 1 ? 0 : sumDepth(n));
+  return total(over(0, n, stride), depth);
 }
 function norm(k, a) {
   return Math.sqrt(
