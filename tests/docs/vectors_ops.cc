@@ -139,7 +139,15 @@ std::vector<OpCase> MoreCases(std::string_view op) {
   if (op == "attention") return {c};
   c.in = {q, k, k, q, F32({1, 2, 2}), q, rng};
   c.fill = {Fill::kNormal, Fill::kNormal, Fill::kNormal, Fill::kNormal, Fill::kPositive, Fill::kNormal, Fill::kRng};
-  if (op == "attention_grad") return {c};
+  if (op == "attention_grad") {
+    // Many queries of several heads to one head of keys.
+    OpCase grouped = c;
+    const TensorType many = F32({1, 130, 8, 1}), keys = F32({1, 130, 1, 1});
+    grouped.name = "grouped";
+    grouped.attrs = {one, 0.5f, 0.0f, std::int64_t{6}};
+    grouped.in = {many, keys, keys, many, F32({1, 8, 130}), many, rng};
+    return {c, grouped};
+  }
   return {};
 }
 

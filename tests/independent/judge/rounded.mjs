@@ -1,4 +1,4 @@
-// One element of a rounded job: docs/formats/dispute.md, "Rounded jobs"; docs/formats/rounded.md.
+// One element of a rounded job: docs/formats/dispute.md, "Rounded jobs"; docs/formats/rounded.md and close_calls.md.
 import { needsOf } from "../derivation/needs.mjs";
 import { leavesOf } from "../derivation/trees.mjs";
 import * as B from "../rounded/bounded.mjs";

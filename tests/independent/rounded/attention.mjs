@@ -1,4 +1,4 @@
-// attention and its gradients of rounded jobs: docs/formats/rounded.md, "Attention".
+// attention and its gradients of rounded jobs: docs/formats/rounded.md, "Formulas".
 import { Attention as Geometry } from "../ops/index.mjs";
 import { draw, threshold } from "../random.mjs";
 import * as B from "./bounded.mjs";

@@ -101,7 +101,6 @@ export function erf(a) {
 }
 export const sin = (a) => withError(D.sin(a.v), a.e);
 export const cos = (a) => withError(D.cos(a.v), a.e);
-// Of an exact base, the only ones that there are.
 export function pow(x, y) {
   const v = D.pow(x.v, y.v);
   if (x.e === 0 && y.e === 0) return withError(v, 0);

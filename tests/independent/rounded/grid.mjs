@@ -1,4 +1,4 @@
-// The grid, decisions about it, and what a log makes of a value: docs/formats/rounded.md, "The grid" and "The verdict about an element".
+// The grid, decisions about it, and what a log makes of a value: docs/formats/close_calls.md.
 import { bits64, double } from "./double_double.mjs";
 
 const single = new Float32Array(1),
