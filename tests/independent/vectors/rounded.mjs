@@ -2,7 +2,9 @@
 import crypto from "node:crypto";
 import { bits64, double } from "../rounded/double_double.mjs";
 import { rounded } from "../rounded/formulas.mjs";
-import { canRoundTo, fromBits, Grid, judgeByDecision, judgeBySymbol } from "../rounded/grid.mjs";
+import { bitsOf, canRoundTo, fromBits, Grid, judgeByDecision, judgeBySymbol } from "../rounded/grid.mjs";
+import { findDecision } from "../rounded/log.mjs";
+import { decoded } from "../judge/formats.mjs";
 import { infer } from "../types.mjs";
 import { attributes, elementsOf, typeOf } from "./read.mjs";
 
@@ -55,6 +57,27 @@ function checkJudged({ bits, x: parts, e: bound, values: written, judged }, diff
   if (found.join(" ") !== judged) differs(`judged ${bits} ${parts} ${bound} ${written}: ${judged}`, found.join(" "));
 }
 
+function checkLog({ elements, log: hex, said }, differs) {
+  for (const [byte, position, wanted] of said) {
+    const log = Buffer.from(hex, "hex");
+    if (byte !== null) log[byte] ^= 0x10;
+    const found = decoded(() => ({ decision: findDecision(log.length, (begin, end) => log.subarray(begin, end), elements, position) })),
+      { wide, up, modulus, residue, value } = found?.decision ?? {},
+      text = !found
+        ? "no log"
+        : !found.decision
+          ? "none"
+          : !wide
+            ? up
+              ? "up"
+              : "down"
+            : modulus === 0
+              ? bitsOf(value).toString(16).padStart(8, "0")
+              : `${modulus} ${residue}`;
+    if (text !== wanted) differs(`log with byte ${byte} altered, position ${position}: ${wanted}`, text);
+  }
+}
+
 // `ops` are the entries of ops.json, in the same order.
 export function checkRounded(vectors, differs, ops) {
   vectors.ops.forEach((wanted, i) => {
@@ -62,5 +85,6 @@ export function checkRounded(vectors, differs, ops) {
     else checkOp(ops[i], wanted, differs);
   });
   vectors.judged.forEach((entry) => checkJudged(entry, differs));
-  return vectors.ops.length + vectors.judged.length;
+  vectors.logs.forEach((entry) => checkLog(entry, differs));
+  return vectors.ops.length + vectors.judged.length + vectors.logs.length;
 }
