@@ -15,7 +15,6 @@
 namespace assay::roundtest {
 namespace {
 
-
 constexpr std::int64_t kFlipAt = 1, kLieAt = 3;
 constexpr std::uint64_t kFirstSeed = 11, kSeeds = 8;
 
