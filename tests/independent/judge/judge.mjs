@@ -1,6 +1,7 @@
 // Judges the evidence of a dispute with nothing but Node's standard library. Written from docs/formats/{dispute,evidence,receipt,log,state,
-// data,program,rounded,close_calls,rounding}.md, docs/JOBS.md and docs/NUMERICS.md: it shares no code with Assay, so where both agree, the pages say enough and mean
-// what they say. formats.mjs has hashes, the job and the program, law.mjs the law, element.mjs, rounded.mjs and samples.mjs what is computed anew.
+// data,program,rounded,close_calls,rounding}.md, docs/JOBS.md and docs/NUMERICS.md: it shares no code with Assay, so where both agree, the pages
+// say enough and mean what they say. formats.mjs has hashes, the job and the program, law.mjs the law, element.mjs, rounded.mjs and samples.mjs
+// what is computed anew.
 //
 // Checked: the one encoding; job, program and receipts; every signature; every proof on which a charge rests; the law down to the disputed
 // element; who falls by each charge, guests too; the verdict. Computed anew: learning rates, step numbers, keys of draws, drawn weights,

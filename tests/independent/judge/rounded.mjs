@@ -14,8 +14,6 @@ import { Found, Missing } from "./outcomes.mjs";
 
 const CHUNK = 4096;
 
-// ---- what the element is
-
 // Sums of squares over more than 32 blocks, part by part.
 function squares(law, step, node, roots, op) {
   const elements = product(op.in[0].shape),
@@ -120,8 +118,6 @@ function truth(law, step, node, roots, output, element) {
       : openInputs(law, step, node, roots, op.types, needs);
   return rounded(name, op.values, op.in, op.out, at)(output, element);
 }
-
-// ---- what a party's own log says of it
 
 // How many elements with a bound a step rounds before output `output` of node `node`.
 function boundedBefore(law, node, output) {

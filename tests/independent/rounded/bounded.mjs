@@ -117,8 +117,6 @@ export function pow(x, y) {
   return withError(v, Math.abs(v.hi) * growth * distance);
 }
 
-// ---- sums
-
 export function sumDepth(n) {
   let depth = 0,
     rest = n;

@@ -9,8 +9,7 @@ const finite = Number.isFinite;
 export const dd = (hi, lo = 0) => ({ hi, lo });
 const of = (a) => (typeof a === "number" ? dd(a) : a);
 
-// ---- the error of a product: fma(a, b, -p) with p = a·b rounded
-
+// The error of a product is fma(a, b, −p) with p = a·b rounded. A number as m · 2^e:
 function parts(x) {
   const bits = bits64(x),
     field = Number((bits >> 52n) & 0x7ffn),
@@ -59,8 +58,6 @@ function productError(a, b, p) {
   return ah * bh - p + ah * bl + al * bh + al * bl;
 }
 
-// ---- sums, products, quotients
-
 export function twoSum(a, b) {
   const s = a + b;
   if (!finite(s)) return dd(s);
@@ -107,8 +104,6 @@ export function div(x, y) {
 export const abs = (a) => (a.hi < 0 ? neg(a) : dd(Math.abs(a.hi), a.lo));
 export const equal = (a, b) => a.hi === b.hi && a.lo === b.lo;
 export const greater = (a, b) => a.hi > b.hi || (a.hi === b.hi && a.lo > b.lo);
-
-// ---- functions
 
 const LN2 = dd(double(0x3fe62e42fefa39efn), double(0x3c7abc9e3b39803fn)),
   LN2_REST = double(0x3907b57a079a1934n),

@@ -12,8 +12,6 @@ import { contractions, poolings } from "./windows.mjs";
 const { add, sub, mul, div, single, ONE, ZERO } = B,
   f = Math.fround;
 
-// ---- exact
-
 const unary = (function_) => (op, _, i) => function_(op.at(0, i), ...op.values);
 const binary = (function_) => (op, _, i) => function_(op.at(0, i), op.at(1, i));
 const rowOf = (op) => product(op.in[0].shape.slice(op.values[0]));
@@ -51,8 +49,6 @@ export const exact = {
     return op.at(0, Math.floor(e / (height * width * channels)) * channels + (e % channels)) / f(height * width);
   },
 };
-
-// ---- elementwise with a bound
 
 const unaryB = (function_) => (op, _, i) => function_(single(op.at(0, i)), ...op.values.map(single));
 const binaryB = (function_) => (op, _, i) => function_(single(op.at(0, i)), single(op.at(1, i)));
@@ -115,8 +111,6 @@ const adam = (decoupled) => (op, output, i) => {
   return sub(decays && decoupled ? mul(p, sub(ONE, mul(lr, decay))) : p, move);
 };
 
-// ---- reductions, softmax, losses
-
 const row = (op, input, r, n) => (i) => single(op.at(input, r * n + i));
 function rowStats(op, r, n) {
   return op.once(`row ${r}`, () => {
@@ -166,8 +160,6 @@ function clipScale(op, output) {
   if (!(most > 0) || norm.v.hi !== norm.v.hi) return ONE;
   return B.choose(norm, single(most), div(single(most), add(norm, single(f(1e-6)))), ONE);
 }
-
-// ---- tables and turns
 
 function embeddingGrad(op, _, e) {
   const width = op.out[0].shape[1],

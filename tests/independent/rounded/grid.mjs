@@ -119,7 +119,7 @@ export function judgeByDecision(grid, decision, x, e, value) {
   return { lied, falseLog: !lied && !can };
 }
 
-// ---- the published rule: symbols 0 (went down), 1 (not close), 2 (went up)
+// By the published rule, with symbols 0 (went down), 1 (not close), 2 (went up).
 
 const powerBelow = (y) => double(bits64(y) & 0x7ff0000000000000n);
 function symbolOf(grid, y, tau) {
