@@ -250,6 +250,20 @@ TEST(Hostile, ProgramsWithoutWhatADisputeIsAbout) {
   const auto own_state = [](GraphBuilder& graph, ValueId) { return graph.Input("state/s", {DType::kF32, {}}); };
   EXPECT_EQ(refused(WithLoss(own_state, {{"s", {DType::kF32, {}}, {}}}, features)),
             "program: micro output 'loss' is no node's output");
+  // The streams from which starting values, orders of samples and data are drawn.
+  const auto drawing = [](std::int64_t stream) {
+    return [stream](GraphBuilder& graph, ValueId x) {
+      const ValueId rng = graph.Input("rng", {DType::kU32, {4}});
+      return graph.Add(op::sum_squares, {}, {graph.Add(op::dropout, {0.5f, stream}, {x, rng})[0]})[0];
+    };
+  };
+  EXPECT_TRUE(TermsOf(WithLoss(drawing(0x0fffffff), {weight}, features)));
+  for (const std::int64_t stream : {0x10000000ll, 0x20000000ll, 0xffffffffll}) {
+    EXPECT_EQ(
+        refused(WithLoss(drawing(stream), {weight}, features)),
+        fmt::format("program: micro node 0 (dropout): random stream 0x{:08x} is reserved, those of nodes go up to 0x0fffffff",
+                    stream));
+  }
   // A batch of more samples than can be counted, in a program and a job that agree about it.
   Job job = SmallMlp();
   job.batch = {.microbatch = 1 << 20, .microbatches = 1 << 16};

@@ -37,9 +37,11 @@ Result<std::map<std::string, std::string>> Wanted(const std::filesystem::path& r
   ASSAY_TRY(part("docs/NUMERICS.md", "functions", FunctionSteps()));
   ASSAY_TRY(part("docs/formats/ops.md", "ops", OpsTable()));
   ASSAY_TRY(part("docs/formats/job.md", "job fields", JobFieldsTable()));
+  ASSAY_TRY(part("docs/formats/rounded.md", "rounded ops", RoundedOpsTable()));
   // What people write about each op has to be there, whatever it says.
   ASSAY_TRY(ExpectNamed(wanted["docs/formats/ops.md"], "<!-- end of ops -->\n", OpNames(true)));
   ASSAY_TRY(ExpectNamed(wanted["docs/NUMERICS.md"], "## 5. Operators\n", OpNames(false)));
+  ASSAY_TRY(ExpectNamed(wanted["docs/formats/rounded.md"], "## Formulas\n", BoundedOpNames()));
   for (auto& [name, text] : Vectors()) wanted["docs/vectors/" + name] = std::move(text);
   return wanted;
 }

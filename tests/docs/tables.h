@@ -10,5 +10,8 @@ namespace assay::docs {
 std::vector<std::string> OpNames(bool attributes);
 std::string OpsTable();        // docs/formats/ops.md
 std::string JobFieldsTable();  // docs/formats/job.md
+// Ops by what rounded jobs make of them; docs/formats/rounded.md.
+std::string RoundedOpsTable();
+std::vector<std::string> BoundedOpNames();
 
 }  // namespace assay::docs

@@ -9,7 +9,8 @@ std::map<std::string, std::string> Vectors() {
           {"draws.json", DrawVectors()},
           {"data.json", DataVectors()},
           {"jobs.json", JobVectors()},
-          {"derivations.json", DerivationVectors()}};
+          {"derivations.json", DerivationVectors()},
+          {"rounded.json", RoundedVectors()}};
 }
 
 }  // namespace assay::docs

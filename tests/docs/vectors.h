@@ -14,6 +14,7 @@ std::string DrawVectors();
 std::string DataVectors();
 std::string JobVectors();
 std::string DerivationVectors();
+std::string RoundedVectors();
 
 // All of them by file name.
 std::map<std::string, std::string> Vectors();

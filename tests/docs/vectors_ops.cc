@@ -9,6 +9,7 @@
 #include "assay/merkle/sha256.h"
 #include "assay/ops/table.h"
 #include "docs/json.h"
+#include "docs/op_cases.h"
 #include "docs/vectors.h"
 #include "support/op_inputs.h"
 
@@ -138,7 +139,15 @@ std::vector<OpCase> MoreCases(std::string_view op) {
   if (op == "attention") return {c};
   c.in = {q, k, k, q, F32({1, 2, 2}), q, rng};
   c.fill = {Fill::kNormal, Fill::kNormal, Fill::kNormal, Fill::kNormal, Fill::kPositive, Fill::kNormal, Fill::kRng};
-  if (op == "attention_grad") return {c};
+  if (op == "attention_grad") {
+    // Many queries of several heads to one head of keys.
+    OpCase grouped = c;
+    const TensorType many = F32({1, 130, 8, 1}), keys = F32({1, 130, 1, 1});
+    grouped.name = "grouped";
+    grouped.attrs = {one, 0.5f, 0.0f, std::int64_t{6}};
+    grouped.in = {many, keys, keys, many, F32({1, 8, 130}), many, rng};
+    return {c, grouped};
+  }
   return {};
 }
 
@@ -170,7 +179,9 @@ void DistinctFirst(std::vector<OpCase>& cases, std::size_t count) {
   cases = std::move(first);
 }
 
-std::vector<OpCase> Chosen(const OpDef& def) {
+}  // namespace
+
+std::vector<OpCase> CasesOfVectors(const OpDef& def) {
   std::vector<OpCase> chosen = MoreCases(def.name), small, large;
   std::vector<OpCase> all = chosen;
   for (const OpCase& c : def.cases()) {
@@ -193,12 +204,10 @@ std::vector<OpCase> Chosen(const OpDef& def) {
   return chosen;
 }
 
-}  // namespace
-
 std::string OpVectors() {
   std::vector<std::string> entries;
   for (OpIndex i = 0; i < op::kCount; ++i) {
-    for (const OpCase& c : Chosen(Ops()[i])) entries.push_back(Entry(Ops()[i], c));
+    for (const OpCase& c : CasesOfVectors(Ops()[i])) entries.push_back(Entry(Ops()[i], c));
   }
   return Lines(entries) + "\n";
 }

@@ -1,5 +1,5 @@
-# evidence.sh LIES_TEST SIMULATE ASSAY NODE: every evidence file that the tests of disputes write, the hostile ones of simulated disputes among them, is
-# judged alike by `assay judge` and by the judge that follows docs/ (judge.mjs).
+# evidence.sh LIES_TEST SIMULATE ROUNDING_TEST ASSAY NODE: every evidence file that the tests of disputes write, the hostile ones of simulated disputes and those
+# of rounded jobs among them, is judged alike by `assay judge` and by the judge that follows docs/ (judge.mjs).
 set -u
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -7,5 +7,6 @@ mkdir "$work/kept"
 export ASSAY_KEEP_EVIDENCE=$work/kept
 "$1" --gtest_brief=1 >"$work/out" 2>&1 || { cat "$work/out"; exit 1; }
 "$2" real 30 >"$work/out" 2>&1 || { cat "$work/out"; exit 1; }
+"$3" --gtest_brief=1 --gtest_filter='Disputes.*:EndsAlike.*:Rotten.*:Checkers.*:*CrossExamination.*:PaperRule.Pushing*-*Honest*' >"$work/out" 2>&1 || { cat "$work/out"; exit 1; }
 cp tests/golden/dispute.evidence "$work/kept/"
-"$4" tests/independent/agree.mjs "$3" "$work/kept"
+"$5" tests/independent/agree.mjs "$4" "$work/kept"

@@ -29,10 +29,30 @@ for name in flipped-bit wrong-learning-rate flipped-labels rewritten-log replace
   agrees "$name" "$work/evidence"
   grep -q '"convicted":\[{"label":"a"' "$work/theirs" || fail "$name: the other judge does not convict the liar: $(cat "$work/theirs")"
 done
-size=$(stat -c %s "$work/evidence")
-for part in 1 3 5 7 9 11 13 15; do
-  cp "$work/evidence" "$work/altered"
-  printf '\377' | dd of="$work/altered" bs=1 seek=$((size * part / 16)) conv=notrunc status=none
-  agrees "altered at $part/16" "$work/altered"
-done
+# altered WHAT: the last evidence with one byte of it changed, in several places.
+altered() {
+  local size part
+  size=$(stat -c %s "$work/evidence")
+  for part in 1 3 5 7 9 11 13 15; do
+    cp "$work/evidence" "$work/altered"
+    printf '\377' | dd of="$work/altered" bs=1 seek=$((size * part / 16)) conv=notrunc status=none
+    agrees "$1 altered at $part/16" "$work/altered"
+  done
+}
+altered "evidence"
+
+# A rounded job: values that no correct evaluation has, and what only the rounding logs tell.
+{ printf 'precision = "fp64-rounded"\n' && cat "$work/job.toml"; } >"$work/rounded.toml"
+if "$assay" train "$work/rounded.toml" --out "$work/rounded" --key "$work/honest.key" --quiet >"$work/out" 2>"$work/err"; then
+  for name in flipped-bit wrong-learning-rate replaced-weights skipped-step; do
+    "$cheat" "$name" "$work/rounded.toml" --out "$work/rounded-$name" --at 4 --key "$work/liar.key" >"$work/out" 2>"$work/err" || fail "cheat $name, rounded: $(cat "$work/err")"
+    "$assay" dispute "$work/rounded-$name" "$work/rounded" --key "$work/liar.key" --key "$work/honest.key" --evidence "$work/evidence" --quiet >"$work/out" 2>"$work/err" ||
+      fail "dispute $name, rounded: $(cat "$work/out" "$work/err")"
+    agrees "$name, rounded" "$work/evidence"
+    grep -q '"convicted":\[{"label":"a"' "$work/theirs" || fail "$name, rounded: the other judge does not convict the liar: $(cat "$work/theirs")"
+  done
+  altered "rounded evidence"
+else
+  grep -qi openblas "$work/err" || fail "train, rounded: $(cat "$work/err")"
+fi
 echo "independent: two judges that share no code agree"

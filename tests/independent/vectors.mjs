@@ -11,6 +11,7 @@ import { checkDerivations } from "./vectors/derivations.mjs";
 import { checkDraws } from "./vectors/draws.mjs";
 import { checkJobs } from "./vectors/jobs.mjs";
 import { checkOps } from "./vectors/ops.mjs";
+import { checkRounded } from "./vectors/rounded.mjs";
 import * as functions from "./functions.mjs";
 import { infer } from "./types.mjs";
 import { attributes, bitsOf, typeOf } from "./vectors/read.mjs";
@@ -47,12 +48,13 @@ const checks = {
   "data.json": checkData,
   "jobs.json": checkJobs,
   "derivations.json": checkDerivations,
+  "rounded.json": (vectors, differs) => checkRounded(vectors, differs, read("ops.json")),
 };
-const folder = process.argv[2];
+const folder = process.argv[2],
+  read = (file) => JSON.parse(fs.readFileSync(path.join(folder, file)));
 for (const [file, check] of Object.entries(checks)) {
   const differences = [],
-    vectors = JSON.parse(fs.readFileSync(path.join(folder, file))),
-    count = check(vectors, (what, found) => differences.push(`${what.slice(0, 400)}: found ${found}`));
+    count = check(read(file), (what, found) => differences.push(`${what.slice(0, 400)}: found ${found}`));
   console.log(`${file}: ${count} vectors, ${differences.length} differ`);
   for (const difference of differences.slice(0, 5)) console.log(`  ${difference}`);
   if (differences.length > 0) process.exitCode = 1;

@@ -4,12 +4,11 @@
 #include <functional>
 
 #include "assay/backend/ref/ref.h"
-#include "assay/dispute/run_account.h"
 #include "assay/run/fsck.h"
 #include "assay/run/log.h"
 #include "assay/run/receipt.h"
 #include "bench.h"
-#include "dispute/play.h"
+#include "trial.h"
 
 namespace assay::roundtest {
 namespace {
@@ -54,12 +53,7 @@ class Checkers : public testing::Test {
     const RunDirectory honest = RunDirectory::Open(scratch_ / "honest").value();
     const auto one = dispute::RunAccount::Make(honest, prepared_, *backend_, pool_, {}).value();
     const auto other = dispute::RunAccount::Make(run, prepared_, *backend_, pool_, {}).value();
-    const dispute::Terms terms = dispute::Terms::Make(ContentOf(prepared_).job, ContentOf(prepared_).program).value();
-    const auto claim = [&](dispute::RunAccount& account) { return dispute::OpenClaim(account.receipt(), "receipt").value(); };
-    const auto say = [](dispute::RunAccount& account) {
-      return [&account](const dispute::Question& question) { return dispute::AnswerFrom(account, question); };
-    };
-    const dispute::Played played = dispute::Play(terms, claim(*one), claim(*other), say(*one), say(*other));
+    const Played played = PlayThem(prepared_, *one, *other);
     const dispute::Finding* finding = played.finding();
     ASSERT_NE(finding, nullptr) << what;
     EXPECT_FALSE(finding->guilty[0]) << what << ": " << finding->reason;

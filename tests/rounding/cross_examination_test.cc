@@ -5,19 +5,15 @@
 #include <cmath>
 
 #include "assay/base/file.h"
-#include "assay/dispute/run_account.h"
 #include "assay/rounding/paper_log.h"
 #include "assay/run/fsck.h"
 #include "conduct.h"
-#include "dispute/play.h"
 #include "forger.h"
 #include "forgeries.h"
+#include "trial.h"
 
 namespace assay::roundtest {
 namespace {
-
-using dispute::Played;
-using dispute::RunAccount;
 
 constexpr std::int64_t kFlipAt = 1, kLieAt = 3;
 constexpr std::uint64_t kFirstSeed = 11, kSeeds = 8;
@@ -90,14 +86,6 @@ class CrossExamination : public testing::TestWithParam<std::int64_t> {
     job.steps = 4;
     job.snapshot.every = GetParam();
     return Prepare(std::move(job)).value();
-  }
-  static Played PlayThem(const PreparedJob& prepared, RunAccount& a, RunAccount& b) {
-    const dispute::Terms terms = dispute::Terms::Make(ContentOf(prepared).job, ContentOf(prepared).program).value();
-    const auto claim = [](RunAccount& account) { return dispute::OpenClaim(account.receipt(), "receipt").value(); };
-    const auto say = [](RunAccount& account) {
-      return [&account](const dispute::Question& question) { return dispute::AnswerFrom(account, question); };
-    };
-    return dispute::Play(terms, claim(a), claim(b), say(a), say(b));
   }
   static bool IsUndecided(const Played& played) { return std::holds_alternative<dispute::Undecided>(played.outcome.next); }
 

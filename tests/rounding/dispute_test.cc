@@ -211,7 +211,6 @@ TEST_F(Disputes, LargeSumsAreAgreedOnPartByPart) {
     };
   };
   const PreparedJob prepared = JobOf(kWide, 32);
-  const dispute::Terms terms = dispute::Terms::Make(ContentOf(prepared).job, ContentOf(prepared).program).value();
   for (const char* op : {"matmul", "sum_squares"}) {
     const Scratch place;
     Machine other(32, 2), crooked(32);
@@ -235,9 +234,6 @@ TEST_F(Disputes, LargeSumsAreAgreedOnPartByPart) {
     for (const bool deep : {true, false}) {
       for (const std::size_t first : {std::size_t{0}, std::size_t{1}}) {
         int asked = 0;
-        const auto answer = [](RunAccount& who) {
-          return [&who](const dispute::Question& question) { return dispute::AnswerFrom(who, question); };
-        };
         const dispute::Speaker lying = [&](const dispute::Question& question) -> Result<Bytes> {
           const auto* parts = std::get_if<dispute::PartsQuestion>(&question);
           if (parts == nullptr) return dispute::AnswerFrom(*liar, question);
@@ -256,9 +252,8 @@ TEST_F(Disputes, LargeSumsAreAgreedOnPartByPart) {
           if (deep) std::ranges::copy(digest.bytes, body.begin());
           return body;
         };
-        const auto claim = [](RunAccount& who) { return dispute::OpenClaim(who.receipt(), "receipt").value(); };
-        const Played played = first == 0 ? dispute::Play(terms, claim(*liar), claim(*account), lying, answer(*account))
-                                         : dispute::Play(terms, claim(*account), claim(*liar), answer(*account), lying);
+        const Played played = first == 0 ? PlayThem(prepared, *liar, *account, lying, Truthful(*account))
+                                         : PlayThem(prepared, *account, *liar, Truthful(*account), lying);
         ASSERT_NE(played.finding(), nullptr) << op;
         EXPECT_TRUE(played.finding()->guilty[first]) << op << ": " << played.finding()->reason;
         EXPECT_FALSE(played.finding()->guilty[1 - first]) << op << ": " << played.finding()->reason;

@@ -6,15 +6,10 @@
 #include <optional>
 #include <string>
 
-#include "assay/dispute/run_account.h"
-#include "bench.h"
-#include "dispute/play.h"
 #include "forger.h"
+#include "trial.h"
 
 namespace assay::roundtest {
-
-using dispute::Played;
-using dispute::RunAccount;
 
 class Disputes : public testing::Test {
  protected:
@@ -25,16 +20,11 @@ class Disputes : public testing::Test {
 
   // What is found of who is guilty (0: the first), on either side of the table. None where both claim the same.
   std::optional<dispute::Finding> Try(const PreparedJob& prepared, RunAccount& first, RunAccount& second, std::size_t guilty) {
-    const dispute::Terms terms = dispute::Terms::Make(ContentOf(prepared).job, ContentOf(prepared).program).value();
     RunAccount* const parties[] = {&first, &second};
     dispute::Finding found;
     for (const std::size_t a : {std::size_t{0}, std::size_t{1}}) {
       const std::size_t b = 1 - a;
-      const auto claim = [&](std::size_t p) { return dispute::OpenClaim(parties[p]->receipt(), "receipt").value(); };
-      const auto say = [&](std::size_t p) {
-        return [account = parties[p]](const dispute::Question& question) { return dispute::AnswerFrom(*account, question); };
-      };
-      const Played played = dispute::Play(terms, claim(a), claim(b), say(a), say(b));
+      const Played played = PlayThem(prepared, *parties[a], *parties[b]);
       if (std::holds_alternative<dispute::Agreement>(played.outcome.next) && Same(first, second)) return std::nullopt;
       const dispute::Finding* finding = played.finding();
       const auto* undecided = std::get_if<dispute::Undecided>(&played.outcome.next);
@@ -45,14 +35,6 @@ class Disputes : public testing::Test {
       found = *finding;
     }
     return found;
-  }
-  static Played PlayThem(const PreparedJob& prepared, RunAccount& a, RunAccount& b) {
-    const dispute::Terms terms = dispute::Terms::Make(ContentOf(prepared).job, ContentOf(prepared).program).value();
-    const auto claim = [](RunAccount& account) { return dispute::OpenClaim(account.receipt(), "receipt").value(); };
-    const auto say = [](RunAccount& account) {
-      return [&account](const dispute::Question& question) { return dispute::AnswerFrom(account, question); };
-    };
-    return dispute::Play(terms, claim(a), claim(b), say(a), say(b));
   }
   static bool Same(const RunAccount& first, const RunAccount& second) {
     const auto end = [](const RunAccount& account) {

@@ -10,9 +10,9 @@
 #include "bench.h"
 #include "cheat.h"
 #include "conduct.h"
-#include "dispute/play.h"
 #include "forgeries.h"
 #include "tools.h"
+#include "trial.h"
 
 namespace assay::roundtest {
 namespace {
@@ -159,12 +159,7 @@ TEST_F(PaperRule, PushingUpdatesOutwardIsRefuted) {
     attacks::HooksConduct conduct(hooks, nullptr);
     const auto one = dispute::RunAccount::Make(a, paper, *other.backend, other.pool, {}).value();
     const auto liar = dispute::RunAccount::Make(b, paper, *crooked.backend, crooked.pool, {}, &conduct).value();
-    const dispute::Terms terms = dispute::Terms::Make(ContentOf(paper).job, ContentOf(paper).program).value();
-    const auto claim = [](dispute::RunAccount& who) { return dispute::OpenClaim(who.receipt(), "receipt").value(); };
-    const auto say = [](dispute::RunAccount& who) {
-      return [&who](const dispute::Question& question) { return dispute::AnswerFrom(who, question); };
-    };
-    const dispute::Played played = dispute::Play(terms, claim(*one), claim(*liar), say(*one), say(*liar));
+    const Played played = PlayThem(paper, *one, *liar);
     ASSERT_NE(played.finding(), nullptr);
     EXPECT_FALSE(played.finding()->guilty[0]) << played.finding()->reason;
     EXPECT_TRUE(played.finding()->guilty[1]) << played.finding()->reason;
@@ -175,7 +170,6 @@ TEST_F(PaperRule, PushingUpdatesOutwardIsRefuted) {
 TEST_F(PaperRule, HonestRunsConvictNobody) {
   for (const char* text : {kMlp, kLargerGpt2}) {
     const PreparedJob paper = PaperJob(JobOf(text, 32), {});
-    const dispute::Terms terms = dispute::Terms::Make(ContentOf(paper).job, ContentOf(paper).program).value();
     for (std::uint32_t seed = 1; seed <= 3; ++seed) {
       Machine one(paper.job, 1, 0.99, seed), two(paper.job, 1, 0.99, seed + 10);
       const std::string first = Fresh(), second = Fresh();
@@ -184,11 +178,7 @@ TEST_F(PaperRule, HonestRunsConvictNobody) {
       const RunDirectory a = RunDirectory::Open(first).value(), b = RunDirectory::Open(second).value();
       const auto x = dispute::RunAccount::Make(a, paper, *one.backend, one.pool, {}).value();
       const auto y = dispute::RunAccount::Make(b, paper, *two.backend, two.pool, {}).value();
-      const auto claim = [](dispute::RunAccount& who) { return dispute::OpenClaim(who.receipt(), "receipt").value(); };
-      const auto say = [](dispute::RunAccount& who) {
-        return [&who](const dispute::Question& question) { return dispute::AnswerFrom(who, question); };
-      };
-      const dispute::Played played = dispute::Play(terms, claim(*x), claim(*y), say(*x), say(*y));
+      const Played played = PlayThem(paper, *x, *y);
       EXPECT_EQ(played.finding(), nullptr) << played.finding()->reason;
     }
   }

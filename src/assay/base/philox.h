@@ -1,8 +1,8 @@
 // Philox4x32-10, the counter-based generator behind every random number in Assay (Salmon et al., SC 2011).
 //
 // A draw is a pure function of key and counter, so element i's draw never depends on how many elements were drawn before it, on
-// which thread or on which device. The counter's four words are used as {block low, block high, stream, substream}; see
-// docs/NUMERICS.md for who uses which stream.
+// which thread or on which device. The counter's four words are {block, stream, step, microbatch}; docs/NUMERICS.md, section 4, says who
+// uses which stream and what others put in the place of step and microbatch. Pure; thread safe.
 #pragma once
 
 #include <array>

@@ -12,6 +12,14 @@ namespace assay {
 namespace {
 
 constexpr std::string_view kBatchPrefix = "batch/";
+// Random streams of nodes; those beyond are drawn from by others: starting values, orders of samples, data (docs/NUMERICS.md, section 4).
+constexpr std::int64_t kMaxNodeStream = 0x0fffffff;
+
+// Attention allows no other streams; dropout, which is tested with all of them, does.
+Status CheckStream(const OpInstance& op) {
+  if (op.def->index != op::dropout || op.attrs.Int(1) <= kMaxNodeStream) return {};
+  return Err("random stream 0x{:08x} is reserved, those of nodes go up to 0x{:08x}", op.attrs.Int(1), kMaxNodeStream);
+}
 
 Status CheckGraph(std::string_view what, const Graph& graph) {
   for (const NamedValue& input : graph.inputs()) {
@@ -24,6 +32,9 @@ Status CheckGraph(std::string_view what, const Graph& graph) {
     if (const std::size_t bytes = RecordBytes(op); bytes > kMaxRecordBytes) {
       return Err("program: {} node {} ({}): its record would have {} bytes ({} inputs, {} outputs), at most {} can be disputed",
                  what, n, op.def->name, bytes, op.in.size(), op.out.size(), kMaxRecordBytes);
+    }
+    if (const Status stream = CheckStream(op); !stream) {
+      return Err("program: {} node {} ({}): {}", what, n, op.def->name, stream.error().message);
     }
   }
   return {};

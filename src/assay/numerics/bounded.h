@@ -1,7 +1,8 @@
 // Bounded: a computed value together with a bound on how far any correct FP64 evaluation of the same formula can be from the truth (docs/ROUNDING.md,
 // section 3).
 //
-// V is what values are computed in: double for who trains, DoubleDouble for a referee, to whom v is the truth itself. The bound speaks about FP64 in both cases.
+// V is what values are computed in: double for who trains, DoubleDouble for a referee, to whom v is the truth itself. The bound speaks about FP64 in both cases; functions that it needs
+// are those of V, so that a referee's bound, too, has the same bits on every machine.
 // Formulas are templates over the number type: T = double is the plain evaluation, T = Bounded<V> the one that says how close it is. They use the functions of this
 // header, which exist for both: Exp, Log, Sqrt, Rsqrt, Tanh, Erf, Sin, Cos, Pow, Fabs, Max, Choose; Sum and Contract stand in sums.h.
 //
@@ -133,7 +134,7 @@ ASSAY_HD Bounded<V> Exp(const Bounded<V>& a) {
   const double magnitude = ToDouble(v);
   if (magnitude == 0 && a.magnitude() > std::numeric_limits<double>::max()) return {v, 0};
   // exp grows by at most a factor of 1 + d + d^2 over a distance d <= 1. Far below zero it is nothing for everybody, however large e is.
-  const double largest = 2 * a.e <= 1 ? magnitude * (1 + 2 * a.e + 4 * a.e * a.e) : Exp(ToDouble(a.v) + 2 * a.e);
+  const double largest = 2 * a.e <= 1 ? magnitude * (1 + 2 * a.e + 4 * a.e * a.e) : ToDouble(Exp(V(ToDouble(a.v) + 2 * a.e)));
   return WithFunctionError(v, a.e == 0 || largest == 0 ? 0 : largest * a.e);
 }
 
@@ -204,13 +205,13 @@ ASSAY_HD Bounded<V> Pow(const Bounded<V>& x, const Bounded<V>& y) {
   if (!(least > 0)) {
     // The base may be zero or of either sign: a power of at least 1 has a slope that grows with |x|.
     const bool smooth = y.e == 0 && ToDouble(y.v) >= 1;
-    return WithFunctionError(
-        v, smooth ? x.e * exponent * Pow(base + 2 * x.e, exponent - 1) : std::numeric_limits<double>::infinity());
+    return WithFunctionError(v, smooth ? x.e * exponent * ToDouble(Pow(V(base + 2 * x.e), V(exponent - 1)))
+                                       : std::numeric_limits<double>::infinity());
   }
   // |y log x - y' log x'|, then exp.
   const double of_log = x.e / least;
-  const double distance = (exponent + 2 * y.e) * of_log + (y.e == 0 ? 0 : (std::fabs(Log(base)) + of_log) * y.e);
-  const double growth = distance <= 0.5 ? 1 + 2 * distance + 4 * distance * distance : Exp(2 * distance);
+  const double distance = (exponent + 2 * y.e) * of_log + (y.e == 0 ? 0 : (std::fabs(ToDouble(Log(V(base)))) + of_log) * y.e);
+  const double growth = distance <= 0.5 ? 1 + 2 * distance + 4 * distance * distance : ToDouble(Exp(V(2 * distance)));
   return WithFunctionError(v, std::fabs(ToDouble(v)) * growth * distance);
 }
 

@@ -49,7 +49,7 @@ function bytesFor(dtype, value) {
 }
 
 // The blocks that runs lie in, opened by the first side: a function that reads elements of them.
-function openInputs(law, step, node, roots, types, runs) {
+export function openInputs(law, step, node, roots, types, runs) {
   const blocks = types.map(() => new Map()),
     leaves = leavesOf(
       runs,
@@ -73,7 +73,7 @@ function openInputs(law, step, node, roots, types, runs) {
 }
 
 // The words that a side told of a value's parts.
-function partsTold(law, question, count) {
+export function partsTold(law, question, count) {
   return law.both((side) => {
     const statement = law.find(side, 5, undefined, ({ value }) => value === question.join());
     if (statement.body.length !== 4 * count) law.unproven(side, statement, question[0]);
@@ -81,14 +81,25 @@ function partsTold(law, question, count) {
   });
 }
 
+// A node's op with the types of its inputs and outputs.
+export function instanceOf(law, node) {
+  const { op: wire, values } = law.step.nodes[node],
+    types = inputTypes(law, node),
+    named = (list) => list.map(({ dtype, shape }) => ({ dtype: NAMES[dtype], shape }));
+  return {
+    name: ops[wire].name,
+    values,
+    types,
+    widths: types.map(({ dtype }) => WIDTHS[dtype]),
+    in: named(types),
+    out: named(typesOf(law, node)),
+  };
+}
+
 // {said, right}: what both say of the element, or of the value of its derivation that it comes down to, and what it is.
 export function decide(law, step, node, roots, output, element, said) {
-  const { op: wire, values } = law.step.nodes[node],
-    { name } = ops[wire],
-    types = inputTypes(law, node),
-    named = (list) => list.map(({ dtype, shape }) => ({ dtype: NAMES[dtype], shape })),
-    op = { values, in: named(types), out: named(typesOf(law, node)) },
-    widths = types.map(({ dtype }) => WIDTHS[dtype]),
+  const op = instanceOf(law, node),
+    { name, values, types, widths } = op,
     { dtype } = typesOf(law, node)[output],
     needs = needsOf(name, op, output, element);
   if (leavesOf(needs, widths, 32)) {

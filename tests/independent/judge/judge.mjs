@@ -1,11 +1,12 @@
 // Judges the evidence of a dispute with nothing but Node's standard library. Written from docs/formats/{dispute,evidence,receipt,log,state,
-// data,program}.md, docs/JOBS.md and docs/NUMERICS.md: it shares no code with Assay, so where both agree, the pages say enough and mean
-// what they say. formats.mjs has hashes, the job and the program, law.mjs the law, element.mjs and samples.mjs what is computed anew.
+// data,program,rounded,close_calls,rounding}.md, docs/JOBS.md and docs/NUMERICS.md: it shares no code with Assay, so where both agree, the pages
+// say enough and mean what they say. formats.mjs has hashes, the job and the program, law.mjs the law, element.mjs, rounded.mjs and samples.mjs
+// what is computed anew.
 //
 // Checked: the one encoding; job, program and receipts; every signature; every proof on which a charge rests; the law down to the disputed
 // element; who falls by each charge, guests too; the verdict. Computed anew: learning rates, step numbers, keys of draws, drawn weights,
-// samples, elements of all ops and values of their derivations. What is not (elements and logs of rounded jobs, starting values from a
-// file) is listed as unchecked: nobody falls by it, and a draw that rests on it is believed (`open`).
+// samples, elements of all ops and values of their derivations, of rounded jobs with their bounds and by each party's own log. What is not
+// (starting values from a file) is listed as unchecked: nobody falls by it, and a draw that rests on it is believed (`open`).
 import {
   ascending,
   blob,
@@ -379,7 +380,7 @@ class Judge {
     return { fallen: [{ party, how: "silent" }] };
   }
 
-  // What a judge of rounded elements could still find guilt in is unchecked here; nobody falls by a draw.
+  // Nobody falls by a draw: the law is gone through and leaves it open.
   draw({ parties, sides }) {
     need(
       parties.every((party) => this.parties[party]),

@@ -20,8 +20,10 @@ import {
   u64,
 } from "./formats.mjs";
 import { learningRate, start } from "../random.mjs";
+import { entriesCompared } from "./bill.mjs";
 import { decide, typesOf } from "./element.mjs";
-import { Found, Missing, Unchecked } from "./outcomes.mjs";
+import { Found, Missing, Open, Unchecked } from "./outcomes.mjs";
+import { decideRounded } from "./rounded.mjs";
 import { sampleField } from "./samples.mjs";
 
 // A question without the dispute's id (dispute.md, "Questions and answers").
@@ -92,8 +94,9 @@ export class Law {
     Object.assign(this, { job, program, claims, answers, step: nodesOfStep(program) });
   }
 
-  strike(cause, guilty, where) {
-    throw new Found({ strikes: (guilty[0] ? 1 : 0) + (guilty[1] ? 2 : 0), cause: causes.indexOf(cause), ...where });
+  strike(cause, guilty, where, falseLogs = []) {
+    const strikes = [...guilty, falseLogs[0], falseLogs[1]].reduce((sum, struck, k) => sum + (struck ? 1 << k : 0), 0);
+    throw new Found({ strikes, cause: causes.indexOf(cause), ...where });
   }
   judge(cause, right, where) {
     if (right.includes(false))
@@ -281,12 +284,13 @@ export class Law {
     if (index === 0) this.start(said.map(({ state }) => state));
     if (rounded && !differ(said)) {
       // they differ in their roundings alone
-      if (!alone(last)) throw new Unchecked("runs that differ in their roundings alone");
-      for (let low = index, high = last; (index = high), high - low > 1;) {
-        const middle = Math.floor((low + high) / 2);
-        if (alone(middle)) high = middle;
-        else low = middle;
-      }
+      if (alone(last))
+        for (let low = index, high = last; (index = high), high - low > 1;) {
+          const middle = low + Math.floor((high - low) / 2);
+          if (alone(middle)) high = middle;
+          else low = middle;
+        }
+      else index = this.between(index, last, entries, formed, differ);
       ({ befores, said } = open(index));
     }
     const first = job.stepOf(index - 1) + 1,
@@ -330,7 +334,22 @@ export class Law {
     }
     const batch = this.leaf(0, `2,${index},0,0`, count, batches[0], step - first);
     if (batch.length !== 32) this.strike("batch", [true, true], { step });
-    this.nodes({ step, state, after, batch });
+    this.nodes({ step, state, after, batch, entry: index, first, count, roundings: said.map(({ roundings }) => roundings) });
+  }
+
+  // The last entries agree, and those that follow `index` are compared one by one.
+  between(index, last, entries, formed, differ) {
+    const most = Math.min(last, index + entriesCompared(this));
+    for (let begin = index + 1; begin < most; begin += 64) {
+      const said = entries(begin, Math.min(begin + 64, most));
+      for (let i = 0; i < said[0].length; ++i) {
+        const pair = said.map((list) => list[i]);
+        formed(begin + i, pair);
+        if (differ(pair)) return begin + i;
+      }
+    }
+    if (this.claims[0].weights !== this.claims[1].weights) this.weights(Buffer.from(this.claims[0].final, "hex"));
+    throw new Open("runs that differ in what their rounding logs say alone are undecided");
   }
 
   // The root of a tensor that both agree on.
@@ -457,8 +476,9 @@ export class Law {
     return learningRate(Object.fromEntries(names.map((name) => [name, this.job.fields[`schedule.${name}`]])), at);
   }
 
-  nodes({ step, state, after, batch }) {
-    const { nodes } = this.step,
+  nodes(disputed) {
+    const { step, state, after, batch } = disputed,
+      { nodes } = this.step,
       tree = `4,${step},0,0`,
       traces = this.commitments(tree);
     const agreed = (node) => {
@@ -486,7 +506,7 @@ export class Law {
         batch,
         agreed,
       );
-    this.output(step, node, records);
+    this.output(disputed, node, records);
   }
 
   input(step, node, index, roots, state, batch, agreed) {
@@ -527,8 +547,9 @@ export class Law {
     settle(Buffer.concat(opened).subarray(begin - 4096 * first, end - 4096 * first));
   }
 
-  output(step, node, records) {
-    const index = records[0].outputs.findIndex(({ root }, i) => !root.equals(records[1].outputs[i].root)),
+  output(disputed, node, records) {
+    const { step } = disputed,
+      index = records[0].outputs.findIndex(({ root }, i) => !root.equals(records[1].outputs[i].root)),
       outputs = records.map((opened) => opened.outputs[index]);
     const size = leavesOf(outputs[0].bytes),
       tree = `10,${step},${node},${index}`,
@@ -547,16 +568,10 @@ export class Law {
       width = type.dtype === 4 || type.dtype === 5 ? 8 : 4,
       place = Math.floor(range(4096).find((i) => told[0][i] !== told[1][i]) / width),
       element = (4096 * leaf) / width + place;
-    if (this.job.precision !== "fp32" && type.dtype === 1) throw new Unchecked("an element of an fp64-rounded job");
-    const { said, right } = decide(
-      this,
-      step,
-      node,
-      records[0].inputs,
-      index,
-      element,
-      told.map((bytes) => bytes.subarray(width * place, width * (place + 1))),
-    );
+    const values = told.map((bytes) => bytes.subarray(width * place, width * (place + 1)));
+    if (this.job.precision !== "fp32" && type.dtype === 1)
+      decideRounded(this, disputed, node, records[0].inputs, index, leaf, element, values);
+    const { said, right } = decide(this, step, node, records[0].inputs, index, element, values);
     this.judge(
       "output",
       said.map((bytes) => bytes.equals(right)),

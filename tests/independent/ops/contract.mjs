@@ -2,7 +2,7 @@
 import { contract } from "../reductions.mjs";
 import { product } from "../types.mjs";
 
-function matmul(op, _, e) {
+function matmul(op, e) {
   const [ta, tb] = op.values,
     [a, b] = op.in.map(({ shape }) => shape),
     [m, n] = op.out[0].shape.slice(-2),
@@ -11,11 +11,10 @@ function matmul(op, _, e) {
     row = Math.floor(e / n) % m,
     column = e % n,
     first = (shape, other) => (shape.length >= other.length ? batch * product(shape.slice(-2)) : 0); // a shared matrix is the same for all
-  return contract(
-    depth,
-    (k) => op.at(0, first(a, b) + (ta ? k * m + row : row * depth + k)),
-    (k) => op.at(1, first(b, a) + (tb ? column * depth + k : k * n + column)),
-  );
+  return [...Array(depth).keys()].map((k) => [
+    op.at(0, first(a, b) + (ta ? k * m + row : row * depth + k)),
+    op.at(1, first(b, a) + (tb ? column * depth + k : k * n + column)),
+  ]);
 }
 
 // Element [n, h, w, c] of images, +0 outside.
@@ -27,14 +26,7 @@ const placeOf = (e, [, height, width, channels]) => ({
   h: Math.floor(e / (channels * width)) % height,
   n: Math.floor(e / (channels * width * height)),
 });
-const sum = (pairs) =>
-  contract(
-    pairs.length,
-    (k) => pairs[k][0],
-    (k) => pairs[k][1],
-  );
-
-function conv2d(op, _, e) {
+function conv2d(op, e) {
   const [stride, pad, groups] = op.values,
     [x, w] = op.in.map(({ shape }) => shape),
     [outputs, kernelH, kernelW, channels] = w,
@@ -48,9 +40,9 @@ function conv2d(op, _, e) {
           tap(op, 0, x, at.n, at.h * stride + kh - pad, at.w * stride + kw - pad, group * channels + c),
           op.at(1, ((at.c * kernelH + kh) * kernelW + kw) * channels + c),
         ]);
-  return sum(pairs);
+  return pairs;
 }
-function conv2dGradX(op, _, e) {
+function conv2dGradX(op, e) {
   const [stride, pad, groups] = op.values,
     [dy, w] = op.in.map(({ shape }) => shape),
     [outputs, kernelH, kernelW, channels] = w,
@@ -68,9 +60,9 @@ function conv2dGradX(op, _, e) {
           op.at(1, ((o * kernelH + kh) * kernelW + kw) * channels + (at.c % channels)),
         ]);
     }
-  return sum(pairs);
+  return pairs;
 }
-function conv2dGradW(op, _, e) {
+function conv2dGradW(op, e) {
   const [stride, pad, groups] = op.values,
     [x, dy] = op.in.map(({ shape }) => shape),
     [outputs, , , channels] = op.out[0].shape,
@@ -84,7 +76,18 @@ function conv2dGradW(op, _, e) {
           op.at(1, ((n * dy[1] + h) * dy[2] + w) * outputs + o),
           tap(op, 0, x, n, h * stride + kh - pad, w * stride + kw - pad, channel),
         ]);
-  return sum(pairs);
+  return pairs;
 }
 
-export default { matmul, conv2d, conv2d_grad_x: conv2dGradX, conv2d_grad_w: conv2dGradW };
+// What an element multiplies with each other, in the order of its contraction.
+export const pairsOf = { matmul, conv2d, conv2d_grad_x: conv2dGradX, conv2d_grad_w: conv2dGradW };
+
+const element = (pairs) => (op, _, e) => {
+  const list = pairs(op, e);
+  return contract(
+    list.length,
+    (k) => list[k][0],
+    (k) => list[k][1],
+  );
+};
+export default Object.fromEntries(Object.entries(pairsOf).map(([name, pairs]) => [name, element(pairs)]));

@@ -37,29 +37,34 @@ function maxPool(op, output, e) {
   }
   return output === 0 ? best : argmax;
 }
-function maxPoolGrad(op, _, e) {
-  const at = placeOf(e, op.out[0].shape);
-  let sum = 0;
-  for (const [h, w] of windows(op, at)) {
-    const k = indexOf(at.n, h, w, at.c, op.in[0].shape);
-    if (op.at(1, k) === at.h * op.out[0].shape[2] + at.w) sum = add(sum, op.at(0, k));
-  }
-  return sum;
-}
-const average = (places) => (op, _, e) => {
+function taken(op, e) {
   const at = placeOf(e, op.out[0].shape),
-    [kernelH, kernelW] = op.values;
-  let sum = 0;
-  for (const [h, w] of places(op, at)) sum = add(sum, op.at(0, indexOf(at.n, h, w, at.c, op.in[0].shape)));
-  return div(sum, f(kernelH * kernelW));
+    place = at.h * op.out[0].shape[2] + at.w;
+  return [...windows(op, at)]
+    .map(([h, w]) => indexOf(at.n, h, w, at.c, op.in[0].shape))
+    .filter((k) => op.at(1, k) === place)
+    .map((k) => op.at(0, k));
+}
+const covered = (places) => (op, e) => {
+  const at = placeOf(e, op.out[0].shape);
+  return [...places(op, at)].map(([h, w]) => op.at(0, indexOf(at.n, h, w, at.c, op.in[0].shape)));
 };
-function globalAverage(op, _, e) {
+function pixels(op, e) {
   const [, height, width, channels] = op.in[0].shape,
-    pixels = height * width,
-    first = Math.floor(e / channels) * pixels * channels + (e % channels);
+    count = height * width,
+    first = Math.floor(e / channels) * count * channels + (e % channels);
+  return [...Array(count).keys()].map((p) => op.at(0, first + p * channels));
+}
+// What an element adds up, in its order.
+export const termsOf = { max_pool2d_grad: taken, avg_pool2d: covered(taps), avg_pool2d_grad: covered(windows), global_avg_pool: pixels };
+
+const sum = (terms) => terms.reduce((total, x) => add(total, x), 0);
+const average = (name) => (op, _, e) => div(sum(termsOf[name](op, e)), f(op.values[0] * op.values[1]));
+function globalAverage(op, _, e) {
+  const terms = pixels(op, e);
   return div(
-    colsum(pixels, (p) => op.at(0, first + p * channels)),
-    f(pixels),
+    colsum(terms.length, (p) => terms[p]),
+    f(terms.length),
   );
 }
 function globalAverageGrad(op, _, e) {
@@ -70,9 +75,9 @@ function globalAverageGrad(op, _, e) {
 
 export default {
   max_pool2d: maxPool,
-  max_pool2d_grad: maxPoolGrad,
-  avg_pool2d: average(taps),
-  avg_pool2d_grad: average(windows),
+  max_pool2d_grad: (op, _, e) => sum(taken(op, e)),
+  avg_pool2d: average("avg_pool2d"),
+  avg_pool2d_grad: average("avg_pool2d_grad"),
   global_avg_pool: globalAverage,
   global_avg_pool_grad: globalAverageGrad,
 };

@@ -80,7 +80,7 @@ class Head {
       v_prefix.Extend(keys);
       for (std::int64_t c = 0; c < g_.d; ++c) w_.v_columns[c] = v_prefix.Column(c);
     }
-    const double depth = static_cast<double>(std::min(block, keys) + (keys + block - 1) / block);
+    const double depth = std::max(KeysDepth(keys), static_cast<double>(std::min(block, keys) + (keys + block - 1) / block));
     for (std::int64_t i = 0; i < rows; ++i) Finish(begin + i, i, keys, bounds, depth, k_prefix.largest());
     outputs_[1].Put(w_.lse, bounds ? w_.lse_e : nullptr, rows, g_.Lse(b_, h_, begin));
   }

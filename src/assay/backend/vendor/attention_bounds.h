@@ -56,6 +56,18 @@ struct QueryBlocks {
   double depth = 0;  // of the contractions over queries, C of dk and dv
 };
 
+// The most additions that a term passes through in a sum over n keys, as the law counts them: those of any sum, and of a contraction where its blocks are longer than a sum's. A sum of one
+// term is that term.
+ASSAY_HD constexpr double KeysDepth(std::int64_t n) {
+  if (n == 1) return 0;
+  return n < 16384 ? numerics::SumDepth(n) : numerics::ContractionDepth(n);
+}
+// In one over the n queries of a group that see a key. The others add zeros, so that a term passes through n additions at most, however they are cut.
+inline double QueriesDepth(const ops::AttentionGeometry& g, std::int64_t n) {
+  if (n == 1) return 0;
+  return std::max(numerics::SumDepth(n), std::min(static_cast<double>(n), QueryBlocks(g).depth));
+}
+
 // rho, from |scale|·|q|·kappa and the shift.
 ASSAY_HD inline double WeightError(std::int64_t width, double largest_score, double shift) {
   const double x =

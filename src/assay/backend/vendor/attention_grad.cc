@@ -116,7 +116,7 @@ class KeyHead {
       AddSquares(w_.go, rows, d, w_.do_squares);
     }
     const std::int64_t block = numerics::ContractionBlock(g_.Visible(begin));
-    const double depth = static_cast<double>(std::min(block, keys) + (keys + block - 1) / block);
+    const double depth = std::max(KeysDepth(keys), static_cast<double>(std::min(block, keys) + (keys + block - 1) / block));
     for (std::int64_t i = 0; i < rows; ++i) Row(h, begin + i, i, keys, depth, k_prefix.largest(), v_prefix.largest());
     BlockedGemm(blas_, false, rows, d, keys, block, w_.ds, keys, w_.k, d, w_.dq, d);
     blas_.Gemm(true, false, keys, d, rows, w_.ds, keys, w_.q, d, 1.0, w_.dk, d);

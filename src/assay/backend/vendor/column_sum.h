@@ -75,18 +75,22 @@ void AddRows(Range rows, std::int64_t stride, std::int64_t first, std::int64_t w
   }
 }
 
-// out[c - columns.begin] = the sum over rows r of term(r, c), which gives T.
+// out[c - columns.begin] = the sum over rows r of term(r, c), which gives T. Bounds are those of sums in which no term passes through more than `depth` additions.
 template <class T, class Term>
-void ColumnSums(std::int64_t rows, Range columns, const Term& term, T* out) {
+void ColumnSums(std::int64_t rows, Range columns, double depth, const Term& term, T* out) {
   std::int64_t stride = 1;
   while (stride * kSumBlock < rows) stride *= kSumBlock;
-  const double depth = ColumnDepth(rows);
   for (std::int64_t first = columns.begin; first < columns.end; first += kColumnPiece) {
     const std::int64_t width = std::min(kColumnPiece, columns.end - first);
     std::array<Accumulator<T>, kColumnPiece> sums{};
     AddRows<T>({0, rows}, stride, first, width, term, sums.data());
     for (std::int64_t c = 0; c < width; ++c) out[first - columns.begin + c] = sums[static_cast<std::size_t>(c)].Total(depth);
   }
+}
+
+template <class T, class Term>
+void ColumnSums(std::int64_t rows, Range columns, const Term& term, T* out) {
+  ColumnSums(rows, columns, ColumnDepth(rows), term, out);
 }
 
 // Where the errors of terms follow from their sizes two sums make up a bound: of the terms v, and of something w >= 0 that each has. Sums are taken in the order of ColumnSums.

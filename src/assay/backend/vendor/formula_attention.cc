@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "assay/backend/vendor/attention_bounds.h"
 #include "assay/backend/vendor/column_sum.h"
 #include "assay/backend/vendor/formula_loops.h"
 #include "assay/backend/vendor/kept_difference.h"
@@ -110,12 +111,14 @@ struct WeightedRows {
     weights.push_back(weight);
     rows.push_back(row);
   }
-  void SumInto(Range columns, T* out) const {
+  void SumInto(Range columns, double depth, T* out) const {
     const auto term = [&](std::int64_t k, std::int64_t c) {
       return weights[static_cast<std::size_t>(k)] * T(rows[static_cast<std::size_t>(k)][c]);
     };
-    ColumnSums(static_cast<std::int64_t>(rows.size()), columns, term, out);
+    ColumnSums(count(), columns, depth, term, out);
   }
+
+  std::int64_t count() const { return static_cast<std::int64_t>(rows.size()); }
 
   std::vector<T> weights;
   std::vector<const float*> rows;
@@ -128,7 +131,7 @@ void OutputRow(const Attention<T>& a, const Query& at, Range columns, T* out) {
   for (std::int64_t j = 0; j < a.g.Visible(at.i); ++j) {
     values.Add(a.Dropped(weights.p[static_cast<std::size_t>(j)], at, j), a.ValueRow(at, j));
   }
-  values.SumInto(columns, out);
+  values.SumInto(columns, KeysDepth(values.count()), out);
   for (std::int64_t c = 0; c < columns.size(); ++c) out[c] = out[c] / weights.sum;
 }
 
@@ -138,7 +141,7 @@ void QueryGradientRow(const Gradients<T>& gradients, const Query& at, Range colu
   const T delta = gradients.Delta(at);
   WeightedRows<T> keys;
   for (std::int64_t j = 0; j < a.g.Visible(at.i); ++j) keys.Add(gradients.OfScore(at, j, delta), a.KeyRow(at, j));
-  keys.SumInto(columns, out);
+  keys.SumInto(columns, KeysDepth(keys.count()), out);
 }
 
 template <class T>
@@ -156,7 +159,7 @@ void KeyGradientRow(const Gradients<T>& gradients, bool of_value, std::int64_t b
       }
     }
   }
-  queries.SumInto(columns, out);
+  queries.SumInto(columns, QueriesDepth(a.g, queries.count()), out);
 }
 
 }  // namespace

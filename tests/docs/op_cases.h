@@ -1,0 +1,12 @@
+// The cases of ops that vectors are made of: some of each op's own, and some beside them. Pure.
+#pragma once
+
+#include <vector>
+
+#include "assay/graph/op_def.h"
+
+namespace assay::docs {
+
+std::vector<OpCase> CasesOfVectors(const OpDef& def);
+
+}  // namespace assay::docs

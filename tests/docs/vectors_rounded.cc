@@ -1,0 +1,215 @@
+// Rounded jobs: what a referee evaluates for the cases of ops.json, and what it makes of a value by what a log says about it.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "assay/backend/vendor/formula.h"
+#include "assay/base/bytes.h"
+#include "assay/base/philox.h"
+#include "assay/merkle/sha256.h"
+#include "assay/ops/table.h"
+#include "assay/rounding/by_log.h"
+#include "assay/rounding/decision.h"
+#include "assay/rounding/decision_log.h"
+#include "assay/rounding/find_decision.h"
+#include "assay/rounding/paper_log.h"
+#include "docs/json.h"
+#include "docs/op_cases.h"
+#include "docs/vectors.h"
+#include "support/op_inputs.h"
+
+namespace assay::docs {
+namespace {
+
+using numerics::DoubleDouble;
+using numerics::Grid;
+using rounding::Decision;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+std::uint64_t BitsOf(double x) { return std::bit_cast<std::uint64_t>(x == x ? x : kNan); }
+std::string Bits64(double x) { return fmt::format("{:016x}", BitsOf(x)); }
+
+// The numbers of an element: the value of an exact op; hi, lo and the bound of any other.
+using Numbers = std::vector<double>;
+
+std::vector<Numbers> Evaluate(const KernelArgs& args, OpIndex index, int output, Range range) {
+  std::vector<Numbers> all;
+  if (vendor::IsExact(index)) {
+    std::vector<double> y(static_cast<std::size_t>(range.size()));
+    vendor::FormulaOf<double>(index)(args, output, range, y.data());
+    for (const double value : y) all.push_back({value});
+  } else {
+    std::vector<vendor::True> x(static_cast<std::size_t>(range.size()));
+    vendor::FormulaOf<vendor::True>(index)(args, output, range, x.data());
+    for (const vendor::True& value : x) all.push_back({value.v.hi(), value.v.lo(), value.e});
+  }
+  return all;
+}
+
+std::string Output(const std::vector<Numbers>& elements) {
+  std::vector<std::string> first;
+  ByteWriter bytes;
+  for (const Numbers& numbers : elements) {
+    for (const double x : numbers) bytes.U64(BitsOf(x));
+  }
+  if (!elements.empty()) {
+    for (const double x : elements.front()) first.push_back(Bits64(x));
+  }
+  return Object({{"first", Quoted(fmt::format("{}", fmt::join(first, " ")))},
+                 {"digest", Quoted(HashBytes(bytes.bytes()).hex().substr(0, 32))}});
+}
+
+std::string Entry(const OpDef& def, const OpCase& c) {
+  const OpInstance op = testkit::CaseInstance(def, c);
+  const std::vector<Tensor> inputs = testkit::CaseInputs(def, c);
+  std::vector<const void*> in;
+  for (const Tensor& input : inputs) in.push_back(input.data());
+  const std::vector<void*> out(op.out.size(), nullptr);
+  std::vector<std::string> outputs;
+  for (std::size_t k = 0; k < op.out.size(); ++k) {
+    const bool floats = op.out[k].dtype == DType::kF32;
+    outputs.push_back(floats ? Output(Evaluate({&op, in, out}, def.index, static_cast<int>(k), {0, op.out[k].elements()}))
+                             : "null");
+  }
+  return Object({{"op", Quoted(def.name)}, {"case", Quoted(c.name)}, {"out", fmt::format("[{}]", fmt::join(outputs, ", "))}});
+}
+
+char Letter(const rounding::ByLog& by) { return by.lied ? 'l' : by.log_false.empty() ? '.' : 'f'; }
+
+// What is made of `value` by each of the things that a log can say.
+std::string Judged(const Grid& grid, const DoubleDouble& x, double e, float value, float a, float b) {
+  Decision down, up, wide, by16, by2;
+  up.up = true;
+  wide.wide = by16.wide = by2.wide = true;
+  wide.value = b;
+  by16.modulus = 4;
+  by16.residue = static_cast<std::uint32_t>(rounding::PlaceOf(grid, b) & 15);
+  by2.modulus = 1;
+  by2.residue = static_cast<std::uint32_t>(rounding::PlaceOf(grid, a) & 1);
+  std::string text(1, rounding::CanRoundTo(grid, x, 3 * e, value) ? '+' : '-');
+  text += Letter(rounding::JudgeByDecision(grid, std::nullopt, x, e, value));
+  for (const Decision& said : {down, up, wide, by16, by2}) text += Letter(rounding::JudgeByDecision(grid, said, x, e, value));
+  const double tau = 0.25 * grid.Spacing(1);
+  for (const std::uint8_t symbol : {rounding::kWentDown, rounding::kNotClose, rounding::kWentUp}) {
+    text += Letter(rounding::JudgeBySymbol(grid, symbol, tau, x, e, value));
+  }
+  return text;
+}
+
+std::vector<std::string> Judgements() {
+  std::vector<std::string> entries;
+  for (const int bits : {24, 32}) {
+    const Grid grid(bits);
+    for (const float near : {0.7310586f, -1.0f, 0.0f, -0x1p-126f, 0x1.fffep127f}) {
+      const float a = grid.Round(double{near}), b = std::isfinite(grid.Above(a)) ? grid.Above(a) : grid.Below(a);
+      const double boundary = double{a} / 2 + double{b} / 2, apart = std::fabs(double{b} - double{a});
+      const std::vector<float> values = {a, b, grid.Above(std::max(a, b)), grid.Below(std::min(a, b))};
+      for (const double part : {0x1p-20, 0x1p-4, 1.5}) {
+        const double e = part * apart;
+        for (const double off : {0.0, 0.75, -0.75, 1.0005, 2.5, -2.5, 3.5}) {
+          const DoubleDouble x = DoubleDouble::Sum(boundary + off * e, e * 0x1p-60);
+          std::vector<std::string> by, written;
+          for (const float value : values) {
+            written.push_back(Bits(value));
+            by.push_back(Judged(grid, x, e, value, a, b));
+          }
+          entries.push_back(Object({{"bits", fmt::format("{}", bits)},
+                                    {"x", Quoted(Bits64(x.hi()) + " " + Bits64(x.lo()))},
+                                    {"e", Quoted(Bits64(e))},
+                                    {"values", Quoted(fmt::format("{}", fmt::join(written, " ")))},
+                                    {"judged", Quoted(fmt::format("{}", fmt::join(by, " ")))}}));
+        }
+      }
+    }
+  }
+  return entries;
+}
+
+// A log that is at hand as a whole.
+class WholeLog : public rounding::PartialLog {
+ public:
+  explicit WholeLog(Bytes bytes) : bytes_(std::move(bytes)) {}
+  std::uint64_t size() const override { return bytes_.size(); }
+  Result<Bytes> Read(std::uint64_t begin, std::uint64_t end) override {
+    return Bytes(bytes_.begin() + static_cast<std::ptrdiff_t>(begin), bytes_.begin() + static_cast<std::ptrdiff_t>(end));
+  }
+
+ private:
+  Bytes bytes_;
+};
+
+std::string SaidAt(const Bytes& log, std::uint64_t elements, std::uint64_t position) {
+  WholeLog whole(log);
+  const auto found = rounding::FindDecision(whole, elements, position);
+  if (!found) return "no log";
+  if (!*found) return "none";
+  const Decision& said = **found;
+  if (!said.wide) return said.up ? "up" : "down";
+  return said.modulus == 0 ? Bits(said.value) : fmt::format("{} {}", said.modulus, said.residue);
+}
+
+std::uint32_t Word(std::uint64_t i, std::uint32_t which) {
+  return Philox({9, 0}, {static_cast<std::uint32_t>(i), which, 0, 0})[0];
+}
+
+// Decisions of all kinds, far apart; or narrow ones side by side, in more than one segment.
+std::string LogOf(bool dense) {
+  std::vector<Decision> decisions;
+  std::uint64_t position = 3;
+  for (std::uint64_t i = 0; i < (dense ? 4100u : 600u); ++i) {
+    Decision decision;
+    decision.position = position;
+    decision.up = Word(i, 0) % 3 == 0;
+    if (!dense && Word(i, 1) % 4 == 0) {
+      decision.up = false;
+      decision.wide = true;
+      decision.modulus = static_cast<std::uint8_t>(Word(i, 2) % 13);
+      if (decision.modulus == 0) {
+        decision.value = std::bit_cast<float>(0x3f000000u + (Word(i, 3) >> 7 << 3));
+      } else {
+        decision.residue = Word(i, 3) & ((1u << decision.modulus) - 1);
+      }
+    }
+    decisions.push_back(decision);
+    position += 1 + (dense ? 0 : Word(i, 4) >> (8 + Word(i, 5) % 20));
+  }
+  const std::uint64_t elements = position + 1000;
+  const Bytes log = rounding::EncodeDecisions(decisions, elements);
+  std::vector<std::string> lines;
+  const auto add = [&](std::size_t byte, std::uint64_t at) {
+    Bytes altered = log;
+    if (byte < log.size()) altered[byte] ^= 0x10;
+    lines.push_back(fmt::format("[{}, {}, {}]", byte < log.size() ? fmt::format("{}", byte) : "null", at,
+                                Quoted(SaidAt(altered, elements, at))));
+  };
+  const std::uint64_t last = decisions.size() - 1;
+  for (const std::uint64_t i : {std::uint64_t{0}, last / 7, last / 3, last / 2, last - 4, last}) {
+    add(SIZE_MAX, decisions[i].position);
+    add(SIZE_MAX, decisions[i].position + 1);
+    add(i * log.size() / (last + 1), decisions[i].position);
+  }
+  add(SIZE_MAX, 0);
+  add(SIZE_MAX, elements - 1);
+  add(log.size() - 1, decisions[last].position);
+  std::string hex;
+  for (const std::uint8_t byte : log) hex += fmt::format("{:02x}", byte);
+  return Object(
+      {{"elements", fmt::format("{}", elements)}, {"log", Quoted(hex)}, {"said", fmt::format("[{}]", fmt::join(lines, ", "))}});
+}
+
+}  // namespace
+
+std::string RoundedVectors() {
+  std::vector<std::string> entries;
+  for (OpIndex i = 0; i < op::kCount; ++i) {
+    for (const OpCase& c : CasesOfVectors(Ops()[i])) entries.push_back(Entry(Ops()[i], c));
+  }
+  return fmt::format("{{\n  \"ops\": {},\n  \"judged\": {},\n  \"logs\": {}\n}}\n", Lines(entries, 2), Lines(Judgements(), 2),
+                     Lines({LogOf(false), LogOf(true)}, 2));
+}
+
+}  // namespace assay::docs

@@ -1,0 +1,235 @@
+// The words that an element of a rounded job depends on, in the order of the table of docs/formats/dispute.md, "Rounded jobs", as runs of input
+// elements. Nothing for ops whose elements depend on a few words.
+import { Attention } from "../ops/index.mjs";
+import { run } from "../derivation/trees.mjs";
+import { product } from "../types.mjs";
+
+const view = (op) => ({ C: op.in[0].shape.at(-1), R: product(op.in[0].shape.slice(0, -1)) });
+const split = (op) => ({ C: product(op.in[0].shape.slice(op.values[0])), R: product(op.in[0].shape.slice(0, op.values[0])) });
+const row = (input, r, C) => run(input, r * C, C);
+const column = (input, c, { C, R }) => run(input, c, 1, C, R);
+const range = (n) => [...Array(n).keys()];
+const placeOf = (e, [, height, width, channels]) => ({
+  c: e % channels,
+  w: Math.floor(e / channels) % width,
+  h: Math.floor(e / (channels * width)) % height,
+  n: Math.floor(e / (channels * width * height)),
+});
+const inside = (i, extent) => i >= 0 && i < extent;
+
+function matmul(op, _, e) {
+  const [ta, tb] = op.values,
+    [a, b] = op.in.map(({ shape }) => shape),
+    [m, n] = op.out[0].shape.slice(-2),
+    depth = a.at(ta ? -2 : -1),
+    batch = Math.floor(e / (m * n)),
+    first = (shape, other) => (shape.length >= other.length ? batch * product(shape.slice(-2)) : 0),
+    [i, j] = [Math.floor(e / n) % m, e % n];
+  return [
+    ta ? run(0, first(a, b) + i, 1, m, depth) : run(0, first(a, b) + i * depth, depth),
+    tb ? run(1, first(b, a) + j * depth, depth) : run(1, first(b, a) + j, 1, n, depth),
+  ];
+}
+const taps = ([, kh, kw]) => range(kh * kw).map((tap) => ({ tap, kh: Math.floor(tap / kw), kw: tap % kw }));
+function conv2d(op, _, e) {
+  const [stride, pad, groups] = op.values,
+    [x, w] = op.in.map(({ shape }) => shape),
+    at = placeOf(e, op.out[0].shape),
+    group = Math.floor(at.c / (w[0] / groups)),
+    kernel = product(w.slice(1));
+  return [
+    ...taps(w)
+      .map(({ kh, kw }) => [at.h * stride + kh - pad, at.w * stride + kw - pad])
+      .filter(([h, v]) => inside(h, x[1]) && inside(v, x[2]))
+      .map(([h, v]) => run(0, ((at.n * x[1] + h) * x[2] + v) * x[3] + group * w[3], w[3])),
+    run(1, at.c * kernel, kernel),
+  ];
+}
+function conv2dGradX(op, _, e) {
+  const [stride, pad, groups] = op.values,
+    [dy, w] = op.in.map(({ shape }) => shape),
+    at = placeOf(e, op.out[0].shape),
+    outputs = w[0] / groups,
+    first = Math.floor(at.c / w[3]) * outputs,
+    kernel = product(w.slice(1)),
+    hit = taps(w).filter(({ kh, kw }) => (at.h + pad - kh) % stride === 0 && (at.w + pad - kw) % stride === 0);
+  return [
+    ...hit
+      .map(({ kh, kw }) => [(at.h + pad - kh) / stride, (at.w + pad - kw) / stride])
+      .filter(([h, v]) => inside(h, dy[1]) && inside(v, dy[2]))
+      .map(([h, v]) => run(0, ((at.n * dy[1] + h) * dy[2] + v) * dy[3] + first, outputs)),
+    ...hit.map(({ tap }) => run(1, first * kernel + tap * w[3] + (at.c % w[3]), 1, kernel, outputs)),
+  ];
+}
+function conv2dGradW(op, _, e) {
+  const [stride, pad, groups] = op.values,
+    [x, dy] = op.in.map(({ shape }) => shape),
+    { n: o, h: kh, w: kw, c } = placeOf(e, op.out[0].shape),
+    channel = Math.floor(o / (dy[3] / groups)) * op.out[0].shape[3] + c,
+    pixels = [];
+  for (let n = 0; n < dy[0]; ++n)
+    for (let i = 0; i < dy[1]; ++i)
+      for (let j = 0; j < dy[2]; ++j) {
+        const [h, w] = [i * stride + kh - pad, j * stride + kw - pad];
+        if (inside(h, x[1]) && inside(w, x[2])) pixels.push(run(0, ((n * x[1] + h) * x[2] + w) * x[3] + channel));
+      }
+  return [...pixels, run(1, o, 1, dy[3], product(dy.slice(0, 3)))];
+}
+
+function rowMaxGrad(op, _, e) {
+  const { C } = split(op),
+    r = Math.floor(e / C);
+  return [run(0, r * C, (e % C) + 1), run(1, r), run(2, r)];
+}
+const softmax = (op, _, e) => {
+  const { C } = view(op);
+  return op.in.map((__, input) => row(input, Math.floor(e / C), C));
+};
+function rowNorm(op, output, e) {
+  const { C } = view(op);
+  if (output > 0) return [row(0, e, C)];
+  return [row(0, Math.floor(e / C), C), ...range(op.in.length - 1).map((k) => run(k + 1, e % C))];
+}
+function rowNormGradX(op, _, e) {
+  const { C } = view(op),
+    r = Math.floor(e / C),
+    last = op.in.length - 1;
+  return [row(0, r, C), run(1, 0, C), ...range(last - 2).map((k) => run(k + 2, r)), row(last, r, C)];
+}
+function rowNormGradParams(op, output, c) {
+  const shape = view(op),
+    last = op.in.length - 1;
+  return [
+    ...(output === 0 ? [column(0, c, shape), ...range(last - 1).map((k) => run(k + 1, 0, shape.R))] : []),
+    column(last, c, shape),
+  ];
+}
+function batchnormTrain(op, output, e) {
+  const shape = view(op);
+  if (output > 0) return [column(0, e, shape)];
+  return [column(0, e % shape.C, shape), run(1, e % shape.C), run(2, e % shape.C)];
+}
+function batchnormGrad(op, output, e) {
+  const shape = view(op),
+    c = output === 0 ? e % shape.C : e;
+  return [
+    ...(output !== 2 ? [column(0, c, shape)] : []),
+    ...(output === 0 ? [run(1, c)] : []),
+    ...(output !== 2 ? [run(2, c), run(3, c)] : []),
+    column(4, c, shape),
+  ];
+}
+
+// Pixels of one channel, row by row.
+const pixels = (input, { n, c }, [h0, h1], [w0, w1], [, height, width, channels]) =>
+  range(Math.max(0, h1 - h0)).map((i) => run(input, ((n * height + h0 + i) * width + w0) * channels + c, 1, channels, Math.max(0, w1 - w0)));
+function pool(op, _, e) {
+  const [kernelH, kernelW, stride, pad] = op.values,
+    x = op.in[0].shape,
+    at = placeOf(e, op.out[0].shape),
+    over = (window, kernel, limit) => [Math.max(window * stride - pad, 0), Math.min(window * stride - pad + kernel, limit)];
+  return pixels(0, at, over(at.h, kernelH, x[1]), over(at.w, kernelW, x[2]), x);
+}
+function poolGrad(op, _, e) {
+  const [kernelH, kernelW, stride, pad] = op.values,
+    dy = op.in[0].shape,
+    at = placeOf(e, op.out[0].shape),
+    over = (pixel, kernel, limit) => [
+      Math.max(0, Math.ceil((pixel + pad - kernel + 1) / stride)),
+      Math.min(Math.floor((pixel + pad) / stride) + 1, limit),
+    ];
+  return op.in.flatMap((__, input) => pixels(input, at, over(at.h, kernelH, dy[1]), over(at.w, kernelW, dy[2]), dy));
+}
+
+function attention(op, output, e) {
+  const a = new Attention(op, 3),
+    [h, i, b] =
+      output === 0
+        ? [Math.floor(e / a.d) % a.hq, Math.floor(e / (a.d * a.hq)) % a.tq, Math.floor(e / (a.d * a.hq * a.tq))]
+        : [Math.floor(e / a.tq) % a.hq, e % a.tq, Math.floor(e / (a.tq * a.hq))],
+    keys = (input) => run(input, a.keyRow(b, h, 0), a.d, a.hkv * a.d, a.visible(i));
+  return [
+    run(0, a.queryRow(b, h, i), a.d),
+    keys(1),
+    ...(output === 0 ? [keys(2), ...(a.dropout > 0 ? [run(3, 0, 4)] : [])] : []),
+  ];
+}
+function attentionGrad(op, output, e) {
+  const a = new Attention(op, 6),
+    heads = output === 0 ? a.hq : a.hkv,
+    time = output === 0 ? a.tq : a.tk,
+    head = Math.floor(e / a.d) % heads,
+    t = Math.floor(e / (a.d * heads)) % time,
+    b = Math.floor(e / (a.d * heads * time)),
+    group = a.hq / a.hkv,
+    rng = a.dropout > 0 ? [run(6, 0, 4)] : [];
+  if (output === 0) {
+    const query = (input) => run(input, a.queryRow(b, head, t), a.d),
+      keys = (input) => run(input, a.keyRow(b, head, 0), a.d, a.hkv * a.d, a.visible(t));
+    return [query(0), keys(1), keys(2), query(3), run(4, (b * a.hq + head) * a.tq + t), query(5), ...rng];
+  }
+  const h = head * group,
+    first = a.causal ? Math.max(0, t - (a.tk - a.tq)) : 0,
+    queries = (input) => run(input, a.queryRow(b, h, first), group * a.d, a.hq * a.d, a.tq - first),
+    key = (input) => run(input, a.keyRow(b, h, t), a.d);
+  return [
+    queries(0),
+    key(1),
+    ...(output === 1 ? [key(2), queries(3)] : []),
+    ...range(group).map((k) => run(4, (b * a.hq + h + k) * a.tq + first, a.tq - first)),
+    queries(5),
+    ...rng,
+  ];
+}
+
+const rules = {
+  matmul,
+  conv2d,
+  conv2d_grad_x: conv2dGradX,
+  conv2d_grad_w: conv2dGradW,
+  row_sum: (op, _, r) => [row(0, r, split(op).C)],
+  row_max: (op, _, r) => [row(0, r, split(op).C)],
+  row_max_grad: rowMaxGrad,
+  col_sum: (op, _, c) => [column(0, c, split(op))],
+  clip_scale: (op) => op.in.map((type, input) => run(input, 0, product(type.shape))),
+  softmax,
+  softmax_grad: softmax,
+  cross_entropy: (op, output, r) => [row(0, r, view(op).C), ...(output === 0 ? [run(1, r)] : [])],
+  layernorm: rowNorm,
+  rmsnorm: rowNorm,
+  layernorm_grad_x: rowNormGradX,
+  rmsnorm_grad_x: rowNormGradX,
+  layernorm_grad_params: rowNormGradParams,
+  rmsnorm_grad_gamma: rowNormGradParams,
+  batchnorm_train: batchnormTrain,
+  batchnorm_grad: batchnormGrad,
+  max_pool2d: pool,
+  avg_pool2d: pool,
+  max_pool2d_grad: poolGrad,
+  avg_pool2d_grad: poolGrad,
+  global_avg_pool: (op, _, e) => {
+    const [, height, width, channels] = op.in[0].shape;
+    return [run(0, Math.floor(e / channels) * height * width * channels + (e % channels), 1, channels, height * width)];
+  },
+  rope: (op, _, e) => {
+    const width = op.in[0].shape[3],
+      first = e - (e % width) + ((e % width) % (width / 2));
+    return [run(0, first), run(0, first + width / 2)];
+  },
+  embedding: (op, _, e) => [column(0, e % view(op).C, view(op)), run(1, Math.floor(e / view(op).C))],
+  embedding_grad: (op, _, e) => {
+    const width = op.in[1].shape.at(-1),
+      rows = product(op.in[0].shape);
+    return [run(0, 0, rows), run(1, e % width, 1, width, rows)];
+  },
+  attention,
+  attention_grad: attentionGrad,
+};
+
+// [{input, i}] in order, or nothing.
+export function wordsOf(name, op, output, e) {
+  if (!(name in rules)) return undefined;
+  return rules[name](op, output, e).flatMap(({ input, begin, length, stride, repeat }) =>
+    range(repeat).flatMap((r) => range(length).map((k) => ({ input, i: begin + r * stride + k }))),
+  );
+}
