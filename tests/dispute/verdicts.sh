@@ -46,9 +46,9 @@ judges "a stranger" 3 "$work/e0"
 grep -Eq '^refused a dispute of referee [A-Za-z0-9+/]{12}: only referees that are named here' "$work/honest.err" || fail "the provider says nothing: $(cat "$work/honest.err")"
 # Convictions among the others stand, and so does what they show.
 serve second "$cheat" flipped-labels "$work/job.toml" --out "$work/second" --at 5 --key "$work/second.key" --provide 127.0.0.1:0
-disputes "two liars and one who was not heard" 3 undecided --provider "$liar" --provider "$url" --provider "$honest" --referee-key "$work/stranger.key" --evidence "$work/e0"
+disputes "two liars and one who was not heard" 3 undecided --provider "$liar" --provider "$url" --provider "$honest" --referee-key "$work/stranger.key" --evidence "$work/e0b"
 has '"convicted":\[\{"label"'
-judges "two liars and one who was not heard" 0 "$work/e0"
+judges "two liars and one who was not heard" 0 "$work/e0b"
 [ "$("$hostile" post "$honest" /v1/answer "$work/e")" = 400 ] || fail "evidence is taken for a question"
 
 # Questions that a liar reads are worth nothing to it.

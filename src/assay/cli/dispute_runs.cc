@@ -126,7 +126,7 @@ class Auditing {
   RunAudit AuditOf(const NamedParty& party, std::int64_t first, std::int64_t last) const {
     RunAudit audit{.label = party.label, .name = party.name, .verdict = std::string(Name(Verdict::kUnchecked)), .step = first};
     const auto refuted = Replay(party.name, first, last);
-    if (!refuted || (*refuted && (*refuted)->damage)) {
+    if (!refuted || (*refuted && ((*refuted)->damage || (*refuted)->open))) {
       audit.reason = refuted ? (*refuted)->reason : refuted.error().message;
     } else if (!*refuted) {
       audit.verdict = Name(Verdict::kVerified);

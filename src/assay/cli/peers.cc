@@ -78,11 +78,6 @@ class LocalPeer : public dispute::Peer {
     const std::size_t memory = std::size_t{2} << 30;
     ASSAY_ASSIGN(account_, dispute::RunAccount::Make(run_, prepared, *compute.backend, *compute.pool,
                                                      dispute::RunAccount::Limits::Of(memory)));
-    // Its answers could not be signed for.
-    const auto claim = dispute::OpenClaim(account_->receipt(), run_.receipt_path());
-    if (claim && claim->signer != run_.signer())
-      return Err("{}: is signed by {}, the run beside it by {}: it is the receipt of another run", run_.receipt_path(),
-                 claim->signer.id(), run_.signer().id());
     return {};
   }
 

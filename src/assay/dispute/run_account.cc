@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "assay/base/file.h"
+#include "assay/dispute/claim.h"
 #include "assay/dispute/parts.h"
 #include "assay/job/rounded_bill.h"
 #include "assay/merkle/tree.h"
@@ -87,8 +88,12 @@ Result<std::unique_ptr<RunAccount>> RunAccount::Make(const RunDirectory& run, co
   }
   // Whoever answers from another log than the one that was signed for speaks against itself.
   std::string text(receipt.begin(), receipt.end());
-  ASSAY_ASSIGN(const Receipt promised, OpenReceipt(text, run.signer(), run.receipt_path()));
-  if (promised.log != log.checkpoint()) {
+  ASSAY_ASSIGN(const Claim claim, OpenClaim(text, run.receipt_path()));
+  if (claim.signer != run.signer()) {
+    return Err("{}: is the receipt of another run, signed by {}: what is asked about it cannot be answered from this one",
+               run.receipt_path(), claim.signer.id());
+  }
+  if (claim.receipt.log != log.checkpoint()) {
     return Err("{}: the receipt signs another log than the one here: this copy is damaged", run.path());
   }
   return std::unique_ptr<RunAccount>(

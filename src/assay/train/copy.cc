@@ -7,8 +7,6 @@
 namespace assay {
 namespace {
 
-constexpr std::uint64_t kMaxReceiptBytes = 1 << 16;
-
 using Damage = Result<std::optional<Refutation>>;
 
 Damage Damaged(std::string reason, std::optional<std::int64_t> step = std::nullopt) {
@@ -19,21 +17,6 @@ Damage Damaged(std::string reason, std::optional<std::int64_t> step = std::nullo
 Damage DamagedBy(const Error& error, std::optional<std::int64_t> step = std::nullopt) {
   if (error.system) return tl::unexpected(error);
   return Damaged(error.message, step);
-}
-
-// Parts of different runs in one directory, each signed honestly for what it is: whoever put them together need not be the signer.
-Damage CheckTogether(const RunDirectory& run) {
-  ASSAY_ASSIGN(const Bytes file, ReadFile(run.receipt_path(), kMaxReceiptBytes));
-  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
-  const auto receipt = OpenReceipt(text, run.signer(), run.receipt_path());
-  if (!receipt) return DamagedBy(receipt.error());
-  if (receipt->job != run.identity().job) {
-    return Damaged(
-        fmt::format("the receipt is for another job, {:.16}, not for {:.16}", receipt->job.hex(), run.identity().job.hex()));
-  }
-  const auto log = RunLog::Read(run.log_path(), run.signer(), run.identity().trajectory);
-  if (log && log->checkpoint() != receipt->log) return Damaged("the receipt's log is not that of the run");
-  return std::nullopt;
 }
 
 Status CheckRoundingLogs(const RunDirectory& run, const RunLog& log) {
@@ -66,8 +49,8 @@ Result<std::optional<Refutation>> FindDamage(const RunDirectory& run, const Prep
                                              ThreadPool& pool) {
   ASSAY_ASSIGN(auto checked, CheckClaims(run, prepared, expected));
   if (auto* refuted = std::get_if<Refutation>(&checked)) {
-    if (refuted->damage) return *std::move(refuted);
-    return CheckTogether(run);
+    if (!refuted->damage) return std::nullopt;
+    return *std::move(refuted);
   }
   const Claims& claims = std::get<Claims>(checked);
   if (const auto error = CheckSnapshotContents(run, prepared, pool)) return DamagedBy(*error);
