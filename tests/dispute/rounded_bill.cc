@@ -211,7 +211,7 @@ bool Check(const std::string& job, const std::string& sort, const OneStep& conte
 OneLie PlaceOf(const StepNodes& nodes, std::uint64_t position) {
   for (std::size_t n = 0; n < nodes.size(); ++n) {
     const OpInstance op = nodes.Instance(n);
-    if (vendor::IsExact(op.def->index)) continue;
+    if (!op.def->has_bound()) continue;
     for (std::size_t k = 0; k < op.out.size(); ++k) {
       const auto elements = static_cast<std::uint64_t>(op.out[k].elements());
       if (op.out[k].dtype != DType::kF32) continue;

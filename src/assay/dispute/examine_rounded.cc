@@ -26,7 +26,7 @@ std::uint64_t PositionOf(const StepNodes& nodes, std::uint32_t node, std::size_t
   std::uint64_t position = 0;
   const auto count = [&](std::size_t n, std::size_t outputs) {
     const OpInstance op = nodes.Instance(n);
-    if (vendor::IsExact(op.def->index)) return;
+    if (!op.def->has_bound()) return;
     for (std::size_t k = 0; k < outputs && k < op.out.size(); ++k) {
       if (op.out[k].dtype == DType::kF32) position += static_cast<std::uint64_t>(op.out[k].elements());
     }
@@ -62,7 +62,7 @@ struct Examination::Truth {
 Step<Examination::Truth> Examination::TruthOf(const DisputedStep& step, const NodeRecord& record, std::size_t output,
                                               std::int64_t element) {
   const OpInstance op = terms_.nodes().Instance(record.node);
-  Truth truth{.exact = vendor::IsExact(op.def->index)};
+  Truth truth{.exact = !op.def->has_bound()};
   if (SquaresTree::Applies(op)) {
     ASSAY_ASSIGN(const numerics::DoubleDouble sum, ExamineSquares(step, record));
     // Squares of binary32 values are exact and not negative, so that they are their magnitude.

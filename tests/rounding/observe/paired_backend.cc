@@ -25,7 +25,7 @@ std::vector<PairedBackend::Shown> PairedBackend::Lay(const OpInstance& op, char*
   };
   for (const TensorType& type : op.out) {
     Shown shown{.elements = type.elements(), .bytes = type.bytes()};
-    if (type.dtype == DType::kF32 && !vendor::IsExact(op.def->index)) {
+    if (type.dtype == DType::kF32 && op.def->has_bound()) {
       const std::size_t bytes = static_cast<std::size_t>(shown.elements) * sizeof(double);
       shown.y = reinterpret_cast<double*>(take(bytes));
       shown.e = reinterpret_cast<double*>(take(bytes));

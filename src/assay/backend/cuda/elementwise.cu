@@ -283,7 +283,7 @@ __device__ __forceinline__ void Execute(const Instruction& i, int node, const Th
 #define ASSAY_CASE_Elementwise(name) \
   case op::name: return Element_##name(i, node, t, shared);
 #define ASSAY_CASE_General(name)
-#define ASSAY_OP(name, wire_id, version, kind) ASSAY_CASE_##kind(name)
+#define ASSAY_OP(name, wire_id, version, kind, results) ASSAY_CASE_##kind(name)
 #include "assay/ops/op_table.inc"
 #undef ASSAY_OP
 #undef ASSAY_CASE_General

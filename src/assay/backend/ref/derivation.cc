@@ -24,7 +24,7 @@ MakeRoot Lookup(OpIndex op) {
   static constexpr std::array<MakeRoot, op::kCount> kRoots = {
 #define ASSAY_ROOT_Elementwise(name) nullptr
 #define ASSAY_ROOT_General(name) &derive::Derive_##name
-#define ASSAY_OP(name, wire_id, version, kind) ASSAY_ROOT_##kind(name),
+#define ASSAY_OP(name, wire_id, version, kind, results) ASSAY_ROOT_##kind(name),
 #include "assay/ops/op_table.inc"
 #undef ASSAY_OP
 #undef ASSAY_ROOT_General

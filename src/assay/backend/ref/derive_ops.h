@@ -6,7 +6,8 @@
 namespace assay::ref::derive {
 
 // Null: one element needs few elements, whatever the shapes. The op must outlive the tree.
-#define ASSAY_OP(name, wire_id, version, kind) NodePtr Derive_##name(const OpInstance& op, int output, std::int64_t element);
+#define ASSAY_OP(name, wire_id, version, kind, results) \
+  NodePtr Derive_##name(const OpInstance& op, int output, std::int64_t element);
 #include "assay/ops/op_table.inc"
 #undef ASSAY_OP
 

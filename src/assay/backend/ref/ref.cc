@@ -16,7 +16,7 @@ constexpr std::int64_t kGrain = 1024;
 
 RefKernel Lookup(OpIndex op) {
   static constexpr std::array<RefKernel, op::kCount> kKernels = {
-#define ASSAY_OP(name, wire_id, version, kind) &Ref_##name,
+#define ASSAY_OP(name, wire_id, version, kind, results) &Ref_##name,
 #include "assay/ops/op_table.inc"
 #undef ASSAY_OP
   };

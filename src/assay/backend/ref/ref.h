@@ -10,7 +10,7 @@
 
 namespace assay::ref {
 
-#define ASSAY_OP(name, wire_id, version, kind) void Ref_##name(const KernelArgs& args, int output, Range range);
+#define ASSAY_OP(name, wire_id, version, kind, results) void Ref_##name(const KernelArgs& args, int output, Range range);
 #include "assay/ops/op_table.inc"
 #undef ASSAY_OP
 

@@ -40,7 +40,7 @@ void RunLayout(const KernelArgs& args, Layout layout, Range range) {
 template <class T>
 Formula<T> FormulaOf(OpIndex op) {
   static constexpr std::array<Formula<T>, op::kCount> kFormulas = {
-#define ASSAY_OP(name, wire_id, version, kind) &Formula_##name<T>,
+#define ASSAY_OP(name, wire_id, version, kind, results) &Formula_##name<T>,
 #include "assay/ops/op_table.inc"
 #undef ASSAY_OP
   };
@@ -50,36 +50,6 @@ Formula<T> FormulaOf(OpIndex op) {
 template Formula<double> FormulaOf<double>(OpIndex op);
 template Formula<Near> FormulaOf<Near>(OpIndex op);
 template Formula<True> FormulaOf<True>(OpIndex op);
-
-bool IsExact(OpIndex op) {
-  switch (op) {
-    case op::fill:
-    case op::add:
-    case op::sub:
-    case op::mul:
-    case op::div:
-    case op::neg:
-    case op::scale:
-    case op::add_scalar:
-    case op::maximum:
-    case op::broadcast_to:
-    case op::sqrt:
-    case op::relu:
-    case op::relu_grad:
-    case op::dropout:
-    case op::reshape:
-    case op::transpose:
-    case op::slice:
-    case op::pad:
-    case op::concat:
-    case op::row_max:
-    case op::row_max_grad:
-    case op::max_pool2d:
-    case op::global_avg_pool_grad:
-    case op::embedding: return true;
-    default: return false;
-  }
-}
 
 void RunExact(const KernelArgs& args, int output, Range range) {
   switch (args.op->def->index) {

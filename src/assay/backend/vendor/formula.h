@@ -16,8 +16,8 @@ namespace assay::vendor {
 using Near = numerics::Bounded<double>;
 using True = numerics::Bounded<numerics::DoubleDouble>;
 
-#define ASSAY_OP(name, wire_id, version, kind) \
-  template <class T>                           \
+#define ASSAY_OP(name, wire_id, version, kind, results) \
+  template <class T>                                    \
   void Formula_##name(const KernelArgs& args, int output, Range range, T* out);
 #include "assay/ops/op_table.inc"
 #undef ASSAY_OP
@@ -28,10 +28,6 @@ using Formula = void (*)(const KernelArgs& args, int output, Range range, T* out
 // The formula of an op; T is one of the three types above.
 template <class T>
 Formula<T> FormulaOf(OpIndex op);
-
-// Whether every output element comes from exact binary32 values by one IEEE operation or none, or (dropout) by several that nothing can fuse or reorder, so that all machines agree on its
-// FP64 value. There is no bound then, and a referee too evaluates in double.
-bool IsExact(OpIndex op);
 
 // Elements `range` of an output that holds integers (the places of maxima): exact.
 void RunExact(const KernelArgs& args, int output, Range range);

@@ -58,13 +58,13 @@ class VendorBackend final : public HostBackend {
     std::vector<Output> outputs;
     std::vector<std::optional<std::uint64_t>> firsts(args.out.size());
     for (std::size_t k = 0; k < args.out.size(); ++k) {
-      if (rounds_ && args.out_type(k).dtype == DType::kF32 && !IsExact(op)) {
+      if (rounds_ && args.out_type(k).dtype == DType::kF32 && args.op->def->has_bound()) {
         firsts[k] = rounder_.Next(static_cast<std::uint64_t>(args.out_type(k).elements()));
       }
       outputs.emplace_back(rounder_, firsts[k], k, args.Out<float>(k), hooks_);
     }
     std::optional<SecondLook> look;
-    if (rounder_.examines() && !IsExact(op)) look.emplace(args, kept_);
+    if (rounder_.examines() && args.op->def->has_bound()) look.emplace(args, kept_);
     const Kernel kernel = hooks_ != nullptr && hooks_->formulas ? &RunFormula : KernelOf(op);
     kernel(args, outputs, context_);
     if (look) look->Settle(rounder_, firsts, context_.pool());

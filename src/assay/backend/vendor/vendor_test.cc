@@ -41,7 +41,7 @@ struct Applied {
   explicit Applied(OpInstance instance) : op(std::move(instance)) { Fill(); }
 
   KernelArgs Args() const { return {&op, in, out}; }
-  bool HasBound(std::size_t k) const { return op.out[k].dtype == DType::kF32 && !IsExact(op.def->index); }
+  bool HasBound(std::size_t k) const { return op.out[k].dtype == DType::kF32 && op.def->has_bound(); }
 
   OpInstance op;
   std::vector<Tensor> inputs, outputs;

@@ -98,7 +98,7 @@ void DeviceRounder::BeginFollow() {
 std::vector<Sink> DeviceRounder::SinksFor(const KernelArgs& args, bool rounds) {
   if (step_ != rounder_.steps()) BeginStep();
   if (rounder_.records() && ++ops_ % kOpsOfMark == 0) fetcher_.Mark();
-  const bool exact = vendor::IsExact(args.op->def->index);
+  const bool exact = !args.op->def->has_bound();
   std::vector<Sink> sinks(args.out.size());
   for (std::size_t k = 0; k < sinks.size(); ++k) {
     if (args.out_type(k).dtype != DType::kF32) continue;

@@ -54,7 +54,7 @@ class Cutter {
 
 using Kernel = void (*)(const KernelArgs& args, std::span<const Sink> sinks, Context& context);
 
-#define ASSAY_OP(name, wire_id, version, kind) \
+#define ASSAY_OP(name, wire_id, version, kind, results) \
   void Run_##name(const KernelArgs& args, std::span<const Sink> sinks, Context& context);
 #include "assay/ops/op_table.inc"
 #undef ASSAY_OP

@@ -15,7 +15,4 @@ namespace assay::vendor_cuda {
 // An error where there is no GPU or no cuBLAS. Of the rules, kBound; hooks are not taken. The pool, on which logs are coded, must outlive the backend.
 Result<std::unique_ptr<Backend>> MakeVendorCudaBackend(const vendor::Options& options, ThreadPool& pool);
 
-// For tests: every op must have one.
-bool HasKernel(OpIndex op);
-
 }  // namespace assay::vendor_cuda

@@ -115,10 +115,6 @@ TEST_P(OpCases, AreTheSameOnHostAndDevice) {
               static_cast<unsigned long long>(decisions), static_cast<unsigned long long>(corrections));
 }
 
-TEST(Kernels, ThereIsOneForEveryOp) {
-  for (OpIndex op = 0; op < op::kCount; ++op) EXPECT_TRUE(HasKernel(op)) << Ops()[op].name;
-}
-
 std::vector<OpIndex> AllOps() {
   std::vector<OpIndex> all;
   for (OpIndex op = 0; op < op::kCount; ++op) all.push_back(op);
