@@ -11,8 +11,8 @@ import subprocess
 import sys
 
 # The layers in their order: a folder uses itself and what stands before it (docs/ARCHITECTURE.md).
-LAYERS = ["base", "tensor", "numerics", "merkle", "net", "rounding", "graph", "ops", "backend", "exec", "model", "data", "job", "run", "train",
-          "rounding", "dispute", "proofs", "monitor", "service", "cli"]
+LAYERS = ["base", "tensor", "numerics", "merkle", "sign", "net", "rounding", "graph", "ops", "backend", "exec", "model", "data", "job", "run", "train",
+          "dispute", "cli"]
 
 # Backends that are made of others.
 MADE_OF = {"vendor_cuda": ("vendor", "cuda")}

@@ -2,7 +2,7 @@
 #include <bit>
 
 #include "assay/cli/verification.h"
-#include "assay/merkle/note.h"
+#include "assay/sign/note.h"
 #include "assay/run/entry_proof.h"
 #include "assay/run/identity.h"
 

@@ -13,7 +13,7 @@
 #include "assay/base/result.h"
 #include "assay/data/provable.h"
 #include "assay/dispute/question.h"
-#include "assay/merkle/key.h"
+#include "assay/sign/key.h"
 #include "assay/merkle/proof.h"
 
 namespace assay::dispute {

@@ -9,7 +9,7 @@
 
 #include "assay/base/result.h"
 #include "assay/dispute/terms.h"
-#include "assay/merkle/key.h"
+#include "assay/sign/key.h"
 #include "assay/run/receipt.h"
 
 namespace assay::dispute {

@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "assay/base/result.h"
-#include "assay/merkle/key.h"
-#include "assay/merkle/note.h"
+#include "assay/sign/key.h"
+#include "assay/sign/note.h"
 #include "assay/merkle/sha256.h"
 
 namespace assay {

@@ -14,7 +14,7 @@
 #include "assay/base/result.h"
 #include "assay/base/thread_pool.h"
 #include "assay/graph/program.h"
-#include "assay/merkle/key.h"
+#include "assay/sign/key.h"
 #include "assay/merkle/tree.h"
 #include "assay/tensor/safetensors.h"
 #include "assay/tensor/tensor.h"

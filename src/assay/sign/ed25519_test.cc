@@ -1,15 +1,13 @@
-#include "assay/merkle/ed25519.h"
+#include "assay/sign/ed25519.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "assay/base/philox.h"
-#include "assay/merkle/ed25519_point.h"
-#include "assay/merkle/sha512.h"
-#ifdef ASSAY_HAVE_SODIUM
-#include <sodium.h>
-#endif
+#include "assay/sign/ed25519_own.h"
+#include "assay/sign/ed25519_point.h"
+#include "assay/sign/sha512.h"
 
 namespace assay::ed25519 {
 namespace {
@@ -148,12 +146,41 @@ TEST(Ed25519Scalar, Reduction) {
   EXPECT_EQ(MultiplyAdd(minus_one, minus_one, minus_one), Scalar{});  // 1 - 1
 }
 
+// Whichever signs and verifies in this build, and our own.
+struct Implementation {
+  const char* name;
+  PublicKey (*derive_public_key)(const Seed& seed);
+  Signature (*sign)(const Seed& seed, const PublicKey& public_key, ByteSpan message);
+  bool (*verify)(const PublicKey& public_key, ByteSpan message, const Signature& signature);
+};
+
+class Ed25519 : public testing::TestWithParam<Implementation> {
+ protected:
+  struct Signed {
+    Seed seed = Random<32>(7);
+    PublicKey key = GetParam().derive_public_key(seed);
+    Bytes message = {'m', 'e', 's', 's', 'a', 'g', 'e'};
+    Signature signature = GetParam().sign(seed, key, message);
+  };
+
+  static bool Verify(const PublicKey& key, ByteSpan message, const Signature& signature) {
+    return GetParam().verify(key, message, signature);
+  }
+  static Signature Sign(const Seed& seed, const PublicKey& key, ByteSpan message) {
+    return GetParam().sign(seed, key, message);
+  }
+  static PublicKey DerivePublicKey(const Seed& seed) { return GetParam().derive_public_key(seed); }
+};
+
+INSTANTIATE_TEST_SUITE_P(Linked, Ed25519, testing::Values(Implementation{"linked", &DerivePublicKey, &Sign, &Verify}));
+INSTANTIATE_TEST_SUITE_P(Own, Ed25519, testing::Values(Implementation{"own", &own::DerivePublicKey, &own::Sign, &own::Verify}));
+
 struct Vector {
   const char *seed, *public_key, *message, *signature;
 };
 
 // RFC 8032, section 7.1.
-TEST(Ed25519, PublishedVectors) {
+TEST_P(Ed25519, PublishedVectors) {
   const Vector vectors[] = {{"9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60",
                              "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a", "",
                              "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e06522490155"
@@ -185,7 +212,7 @@ TEST(Ed25519, PublishedVectors) {
 
 // The cases of "Taming the many EdDSAs" (Chalkias, Garillot, Nikolaenko 2020), under the numbers of the paper, and two of an
 // earlier list. They separate the verification rules that are in use; ours accepts case 3 alone.
-TEST(Ed25519, EdgeCases) {
+TEST_P(Ed25519, EdgeCases) {
   struct Case {
     const char *what, *message, *public_key, *r, *s;
   };
@@ -255,14 +282,7 @@ TEST(Ed25519, EdgeCases) {
   }
 }
 
-struct Signed {
-  Seed seed = Random<32>(7);
-  PublicKey key = DerivePublicKey(seed);
-  Bytes message = {'m', 'e', 's', 's', 'a', 'g', 'e'};
-  Signature signature = Sign(seed, key, message);
-};
-
-TEST(Ed25519, EveryFlippedBitIsRefused) {
+TEST_P(Ed25519, EveryFlippedBitIsRefused) {
   const Signed good;
   ASSERT_TRUE(Verify(good.key, good.message, good.signature));
   for (std::size_t bit = 0; bit < 512; ++bit) {
@@ -283,7 +303,7 @@ TEST(Ed25519, EveryFlippedBitIsRefused) {
 }
 
 // S + kL is the same scalar for the curve: a second signature of the same message, if it were accepted.
-TEST(Ed25519, LargerScalarsAreRefused) {
+TEST_P(Ed25519, LargerScalarsAreRefused) {
   const Signed good;
   std::array<std::uint8_t, 33> s{};
   std::copy(good.signature.begin() + 32, good.signature.end(), s.begin());
@@ -302,7 +322,7 @@ TEST(Ed25519, LargerScalarsAreRefused) {
   }
 }
 
-TEST(Ed25519, MalformedSignaturesAreRefused) {
+TEST_P(Ed25519, MalformedSignaturesAreRefused) {
   const Signed good;
   const auto r = std::span(good.signature).first<32>(), s = std::span(good.signature).last<32>();
   std::array<std::uint8_t, 32> own_r{}, own_s{}, zero{}, ones{};
@@ -327,32 +347,21 @@ TEST(Ed25519, MalformedSignaturesAreRefused) {
   EXPECT_FALSE(Verify(negated, good.message, good.signature));
 }
 
-#ifdef ASSAY_HAVE_SODIUM
-
-bool SodiumVerify(const PublicKey& key, ByteSpan message, const Signature& signature) {
-  return crypto_sign_verify_detached(signature.data(), message.data(), message.size(), key.data()) == 0;
-}
-
-TEST(Ed25519, SignsAsLibsodiumDoes) {
-  ASSERT_GE(sodium_init(), 0);
+// Where libsodium is linked, these compare it with ours.
+TEST(Ed25519Both, SignAlike) {
   for (std::uint32_t number = 0; number < 300; ++number) {
     const Seed seed = Random<32>(1000 + number);
     const Bytes message(number, static_cast<std::uint8_t>(number));
-    std::array<std::uint8_t, 32> key{};
-    std::array<std::uint8_t, 64> secret{};
-    Signature expected{};
-    crypto_sign_seed_keypair(key.data(), secret.data(), seed.data());
-    crypto_sign_detached(expected.data(), nullptr, message.data(), message.size(), secret.data());
-    ASSERT_EQ(DerivePublicKey(seed), key) << number;
-    ASSERT_EQ(Sign(seed, key, message), expected) << number;
-    ASSERT_TRUE(Verify(key, message, expected)) << number;
+    const PublicKey key = DerivePublicKey(seed);
+    ASSERT_EQ(own::DerivePublicKey(seed), key) << number;
+    const Signature expected = Sign(seed, key, message);
+    ASSERT_EQ(own::Sign(seed, key, message), expected) << number;
+    ASSERT_TRUE(own::Verify(key, message, expected)) << number;
   }
 }
 
-// Keys and nonces with small-order parts added, which a holder of the key can make: the rule has to decide, and decides as
-// libsodium does.
-TEST(Ed25519, MixedOrdersAreJudgedAsByLibsodium) {
-  ASSERT_GE(sodium_init(), 0);
+// Keys and nonces with small-order parts added, which a holder of the key can make: the rule has to decide.
+TEST(Ed25519Both, JudgeMixedOrdersAlike) {
   int accepted = 0;
   for (std::uint32_t number = 0; number < 600; ++number) {
     const auto random = Random<32>(5000 + number);
@@ -365,15 +374,13 @@ TEST(Ed25519, MixedOrdersAreJudgedAsByLibsodium) {
     Sha512 hash;
     const Scalar challenge = ReduceHash(hash.Update(r).Update(key).Update(message).Finish());
     const Signature signature = Join(r, StoreScalar(MultiplyAdd(secret, challenge, nonce)));
-    const bool good = Verify(key, message, signature);
-    EXPECT_EQ(good, SodiumVerify(key, message, signature)) << number;
+    const bool good = own::Verify(key, message, signature);
+    EXPECT_EQ(good, Verify(key, message, signature)) << number;
     accepted += good ? 1 : 0;
   }
   EXPECT_GT(accepted, 30);  // one in eight has torsion parts that cancel
   EXPECT_LT(accepted, 300);
 }
-
-#endif  // ASSAY_HAVE_SODIUM
 
 }  // namespace
 }  // namespace assay::ed25519

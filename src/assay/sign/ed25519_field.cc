@@ -1,4 +1,4 @@
-#include "assay/merkle/ed25519_field.h"
+#include "assay/sign/ed25519_field.h"
 
 namespace assay::ed25519 {
 namespace {

@@ -1,4 +1,4 @@
-#include "assay/merkle/ed25519.h"
+#include "assay/sign/ed25519_own.h"
 
 #include <string.h>
 
@@ -6,10 +6,10 @@
 #include <optional>
 #include <span>
 
-#include "assay/merkle/ed25519_point.h"
-#include "assay/merkle/sha512.h"
+#include "assay/sign/ed25519_point.h"
+#include "assay/sign/sha512.h"
 
-namespace assay::ed25519 {
+namespace assay::ed25519::own {
 namespace {
 
 template <class T>
@@ -84,4 +84,4 @@ bool Verify(const PublicKey& public_key, ByteSpan message, const Signature& sign
 
 bool IsUsable(const PublicKey& public_key) { return DecodeUsable(public_key).has_value(); }
 
-}  // namespace assay::ed25519
+}  // namespace assay::ed25519::own

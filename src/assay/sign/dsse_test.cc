@@ -1,4 +1,4 @@
-#include "assay/merkle/dsse.h"
+#include "assay/sign/dsse.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 
 #include "assay/base/bytes.h"
 #include "assay/base/result.h"
-#include "assay/merkle/ed25519.h"
+#include "assay/sign/ed25519.h"
 
 namespace assay {
 

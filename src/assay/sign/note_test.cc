@@ -1,4 +1,4 @@
-#include "assay/merkle/note.h"
+#include "assay/sign/note.h"
 
 #include <gtest/gtest.h>
 

@@ -2,20 +2,13 @@
 // order, and the equation without cofactor. The rule leaves one answer for each signature on every machine; RFC 8032 leaves some
 // open.
 //
-// Written here and not taken from a library so that every build, also for other processors, has the same. Signing takes the same
-// path whatever the key is and wipes what it derived from it. Pure functions; thread safe.
+// libsodium, whose rule it is, signs and verifies where it is linked. Builds for other processors, and binaries that must run where
+// it is not installed, have our own (ed25519_own.h). Both are held to the same vectors. Pure functions; thread safe.
 #pragma once
 
-#include <array>
-#include <cstdint>
-
-#include "assay/base/bytes.h"
+#include "assay/sign/ed25519_types.h"
 
 namespace assay::ed25519 {
-
-using Seed = std::array<std::uint8_t, 32>;
-using PublicKey = std::array<std::uint8_t, 32>;
-using Signature = std::array<std::uint8_t, 64>;
 
 PublicKey DerivePublicKey(const Seed& seed);
 Signature Sign(const Seed& seed, const PublicKey& public_key, ByteSpan message);  // the public key must be the seed's

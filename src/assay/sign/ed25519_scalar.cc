@@ -1,4 +1,4 @@
-#include "assay/merkle/ed25519_scalar.h"
+#include "assay/sign/ed25519_scalar.h"
 
 #include <cstddef>
 

@@ -1,4 +1,4 @@
-#include "assay/merkle/sha512.h"
+#include "assay/sign/sha512.h"
 
 #include <string.h>
 

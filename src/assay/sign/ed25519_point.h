@@ -9,8 +9,8 @@
 #include <optional>
 #include <span>
 
-#include "assay/merkle/ed25519_field.h"
-#include "assay/merkle/ed25519_scalar.h"
+#include "assay/sign/ed25519_field.h"
+#include "assay/sign/ed25519_scalar.h"
 
 namespace assay::ed25519 {
 

@@ -1,4 +1,4 @@
-#include "assay/merkle/key.h"
+#include "assay/sign/key.h"
 
 #include <errno.h>
 #include <string.h>
