@@ -8,9 +8,9 @@
 #include <memory>
 #include <string>
 
+#include "assay/audit/audit.h"
 #include "assay/cli/backend.h"
 #include "assay/job/job.h"
-#include "assay/train/audit.h"
 
 namespace assay::attacks {
 

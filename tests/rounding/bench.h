@@ -8,10 +8,10 @@
 #include <memory>
 #include <string>
 
+#include "assay/audit/audit.h"
 #include "assay/backend/vendor/output.h"
 #include "assay/backend/vendor/vendor.h"
 #include "assay/ops/table.h"
-#include "assay/train/audit.h"
 #include "assay/train/trainer.h"
 
 namespace assay::roundtest {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "assay/audit/calibrate.h"
 #include "assay/exec/step_nodes.h"
 #include "assay/rounding/paper_log.h"
-#include "assay/train/calibrate.h"
 #include "bench.h"
 #include "cheat.h"
 #include "conduct.h"

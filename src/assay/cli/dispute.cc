@@ -6,6 +6,7 @@
 #include <deque>
 #include <filesystem>
 
+#include "assay/audit/audit.h"
 #include "assay/base/file.h"
 #include "assay/cli/asked_job.h"
 #include "assay/cli/command.h"
@@ -14,7 +15,6 @@
 #include "assay/cli/signer.h"
 #include "assay/cli/text.h"
 #include "assay/cli/verdict.h"
-#include "assay/train/audit.h"
 
 namespace assay::cli {
 namespace {

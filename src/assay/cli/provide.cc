@@ -1,7 +1,7 @@
+#include "assay/audit/claims.h"
 #include "assay/cli/command.h"
 #include "assay/cli/provide_http.h"
 #include "assay/cli/signer.h"
-#include "assay/train/claims.h"
 #include "assay/train/fit.h"
 
 namespace assay::cli {

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "assay/audit/claims.h"
+#include "assay/audit/segments.h"
 #include "assay/backend/kernel.h"
 #include "assay/base/thread_pool.h"
-#include "assay/train/claims.h"
-#include "assay/train/segments.h"
 #include "assay/train/stepper.h"
 
 namespace assay {

@@ -1,4 +1,4 @@
-#include "assay/train/replay.h"
+#include "assay/audit/replay.h"
 
 #include <bit>
 

@@ -1,4 +1,4 @@
-#include "assay/train/claims.h"
+#include "assay/audit/claims.h"
 
 #include <algorithm>
 #include <bit>

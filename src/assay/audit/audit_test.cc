@@ -1,4 +1,4 @@
-#include "assay/train/audit.h"
+#include "assay/audit/audit.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>

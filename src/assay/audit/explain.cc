@@ -1,11 +1,11 @@
-#include "assay/train/explain.h"
+#include "assay/audit/explain.h"
 
 #include <algorithm>
 #include <bit>
 
+#include "assay/audit/guesses.h"
+#include "assay/audit/state_difference.h"
 #include "assay/exec/step_nodes.h"
-#include "assay/train/guesses.h"
-#include "assay/train/state_difference.h"
 #include "assay/train/trace.h"
 
 namespace assay {

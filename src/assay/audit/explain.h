@@ -5,8 +5,8 @@
 // trainers do wrong, each tried out and compared with the root that was claimed.
 #pragma once
 
-#include "assay/train/claims.h"
-#include "assay/train/replay.h"
+#include "assay/audit/claims.h"
+#include "assay/audit/replay.h"
 
 namespace assay {
 

@@ -1,14 +1,14 @@
-#include "assay/train/audit.h"
+#include "assay/audit/audit.h"
 
 #include <bit>
 #include <new>
 #include <utility>
 
+#include "assay/audit/explain.h"
+#include "assay/audit/replay.h"
 #include "assay/base/check.h"
 #include "assay/exec/step_nodes.h"
 #include "assay/run/commit_schedule.h"
-#include "assay/train/explain.h"
-#include "assay/train/replay.h"
 
 namespace assay {
 namespace {

@@ -1,12 +1,12 @@
-#include "assay/train/calibrate.h"
+#include "assay/audit/calibrate.h"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 
+#include "assay/audit/audit.h"
 #include "assay/exec/step_nodes.h"
 #include "assay/rounding/paper_log.h"
-#include "assay/train/audit.h"
 
 namespace assay {
 namespace {

@@ -1,4 +1,4 @@
-#include "assay/train/guesses.h"
+#include "assay/audit/guesses.h"
 
 #include <algorithm>
 #include <bit>

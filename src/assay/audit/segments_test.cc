@@ -1,4 +1,4 @@
-#include "assay/train/segments.h"
+#include "assay/audit/segments.h"
 
 #include <gtest/gtest.h>
 

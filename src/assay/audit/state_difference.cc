@@ -1,4 +1,4 @@
-#include "assay/train/state_difference.h"
+#include "assay/audit/state_difference.h"
 
 #include <fmt/ranges.h>
 
