@@ -5,8 +5,8 @@
 #include <set>
 
 #include "assay/backend/ref/derivation.h"
-#include "assay/dispute/examination.h"
 #include "assay/dispute/limits.h"
+#include "assay/dispute/proceedings.h"
 #include "assay/merkle/tree.h"
 
 namespace assay::dispute {

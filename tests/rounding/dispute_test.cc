@@ -6,7 +6,7 @@
 
 #include "assay/backend/vendor/formula.h"
 #include "assay/base/file.h"
-#include "assay/dispute/examination.h"
+#include "assay/dispute/proceedings.h"
 #include "conduct.h"
 #include "disputes.h"
 #include "forger.h"

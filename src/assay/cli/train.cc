@@ -8,9 +8,9 @@
 #include "assay/cli/remote_run.h"
 #include "assay/cli/signer.h"
 #include "assay/cli/text.h"
-#include "assay/train/fit.h"
 #include "assay/train/followed_run.h"
 #include "assay/train/interrupt.h"
+#include "assay/train/memory_fit.h"
 #include "assay/train/trainer.h"
 
 namespace assay::cli {

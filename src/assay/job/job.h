@@ -15,7 +15,7 @@
 #include "assay/base/bytes.h"
 #include "assay/base/result.h"
 #include "assay/data/open.h"
-#include "assay/job/schedule.h"
+#include "assay/job/learning_rate.h"
 #include "assay/merkle/sha256.h"
 #include "assay/model/model.h"
 

@@ -1,4 +1,4 @@
-#include "assay/dispute/record.h"
+#include "assay/dispute/game_record.h"
 
 #include <set>
 

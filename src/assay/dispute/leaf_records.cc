@@ -1,4 +1,4 @@
-#include "assay/dispute/records.h"
+#include "assay/dispute/leaf_records.h"
 
 #include <algorithm>
 

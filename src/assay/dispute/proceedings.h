@@ -1,4 +1,4 @@
-// Examination: one run of Examine. It goes through the phases of docs/formats/dispute.md from the start, takes what has been said, and stops at the first
+// Proceedings: one run of Examine. It goes through the phases of docs/formats/dispute.md from the start, takes what has been said, and stops at the first
 // thing that has not: functions return what they found, or a Halt that ends the examination. Internal to dispute/.
 #pragma once
 
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "assay/dispute/examine.h"
+#include "assay/dispute/leaf_records.h"
 #include "assay/dispute/operands.h"
-#include "assay/dispute/records.h"
 #include "assay/dispute/scope.h"
 #include "assay/dispute/sparse.h"
 #include "assay/numerics/double_double.h"
@@ -51,9 +51,9 @@ struct DisputedStep {
   Both<std::uint32_t> loss_bits{};
 };
 
-class Examination {
+class Proceedings {
  public:
-  Examination(const Terms& terms, const Claim& a, const Claim& b, const Testimony& said_a, const Testimony& said_b)
+  Proceedings(const Terms& terms, const Claim& a, const Claim& b, const Testimony& said_a, const Testimony& said_b)
       : terms_(terms), claims_{&a, &b}, said_{&said_a, &said_b} {}
 
   // Never a value: an examination ends with a Halt.
@@ -157,7 +157,7 @@ std::string UnprovenReason(const Question& question, std::string_view why);
 bool LieInBlocks(const OpInstance& op, std::span<const InputRange> needs, std::size_t most);
 
 // An element of an op, or of its small form, and inputs of which all is there that it depends on: in a few blocks that were opened, or in words that were told.
-struct Examination::Gathered {
+struct Proceedings::Gathered {
   OpInstance op;
   std::int64_t element = 0;
   std::vector<const void*> inputs{};  // in one of the two below
@@ -174,7 +174,7 @@ std::vector<LeafSpan> SpansOf(std::span<const std::uint64_t> leaves);
 // ASSAY_ASSIGN and ASSAY_TRY work for Step as they do for Result.
 
 template <class Read>
-auto Examination::ReadBoth(const Question& question, const Read& read)
+auto Proceedings::ReadBoth(const Question& question, const Read& read)
     -> Step<Both<typename decltype(read(Party::kA, ByteSpan()))::value_type>> {
   ASSAY_ASSIGN(const Both<ByteSpan> bodies, AskBoth(question));
   auto a = read(Party::kA, bodies[0]);
@@ -186,7 +186,7 @@ auto Examination::ReadBoth(const Question& question, const Read& read)
 }
 
 template <class T>
-Halt Examination::Convict(const Both<T>& said, const T& right, Finding finding) const {
+Halt Proceedings::Convict(const Both<T>& said, const T& right, Finding finding) const {
   return Convict(said[0] != right, said[1] != right, std::move(finding));
 }
 

@@ -1,4 +1,4 @@
-#include "assay/train/fit.h"
+#include "assay/train/memory_fit.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "assay/exec/schedule.h"
+#include "assay/exec/launch_schedule.h"
 
 #include <gtest/gtest.h>
 

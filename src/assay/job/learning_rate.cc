@@ -1,4 +1,4 @@
-#include "assay/job/schedule.h"
+#include "assay/job/learning_rate.h"
 
 #include "assay/base/check.h"
 #include "assay/numerics/functions.h"
