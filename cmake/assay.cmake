@@ -47,7 +47,7 @@ if(NOT ASSAY_CCACHE)
 endif()
 set(ASSAY_COMMON_HEADERS <algorithm> <array> <atomic> <bit> <chrono> <cmath> <cstdint> <cstring> <filesystem> <functional> <limits> <map> <memory>
   <mutex> <optional> <set> <span> <string> <string_view> <thread> <unordered_map> <utility> <variant> <vector> <fmt/format.h> <fmt/ranges.h>
-  <tl/expected.hpp> ${PROJECT_SOURCE_DIR}/src/assay/backend/kernel.h ${PROJECT_SOURCE_DIR}/src/assay/graph/graph.h)
+  <tl/expected.hpp> ${PROJECT_SOURCE_DIR}/src/assay/backend/backend.h ${PROJECT_SOURCE_DIR}/src/assay/graph/graph.h)
 # Of light layers and of tests.
 set(ASSAY_LIGHT_HEADERS ${ASSAY_COMMON_HEADERS} <nlohmann/json.hpp> ${PROJECT_SOURCE_DIR}/src/assay/run/directory.h
   ${PROJECT_SOURCE_DIR}/src/assay/run/receipt.h ${PROJECT_SOURCE_DIR}/src/assay/train/stepper.h)

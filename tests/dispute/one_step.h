@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "assay/backend/kernel.h"
+#include "assay/backend/backend.h"
 #include "assay/dispute/account.h"
 #include "assay/dispute/leaf_records.h"
 #include "assay/dispute/terms.h"

@@ -9,7 +9,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "assay/backend/vendor/formula.h"
 #include "assay/cli/backend.h"
 #include "assay/dispute/evidence.h"
 #include "assay/dispute/operands.h"
@@ -17,6 +16,7 @@
 #include "assay/dispute/squares.h"
 #include "assay/job/rounded_bill.h"
 #include "assay/rounding/decision_log.h"
+#include "assay/semantics/rounded/formula.h"
 #include "counted_memory.h"
 #include "jobs_for_test.h"
 #include "large_jobs.h"
@@ -240,7 +240,7 @@ bool PlayJob(const std::string& name, const std::string& text) {
   const PreparedJob prepared =
       PreparedFrom("steps = 4096\nseed = 3\nprecision = \"fp64-rounded\"\n[commit]\nevery = 1\n" + text);
   ThreadPool pool(2);
-  const auto backend = cli::MakeVendorBackend("cpu", prepared.job, pool);
+  const auto backend = cli::MakeOpenBlasBackend("cpu", prepared.job, pool);
   if (!backend) {
     fmt::print(stderr, "dispute_bill: {}: skipped: {}\n", name, backend.error().message);
     return true;

@@ -1,4 +1,4 @@
-// What the tests of rounded training share: tiny jobs, machines of the vendor backend whose results can be perturbed, runs that are trained and audited.
+// What the tests of rounded training share: tiny jobs, machines of the OpenBLAS backend whose results can be perturbed, runs that are trained and audited.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <string>
 
 #include "assay/audit/audit.h"
-#include "assay/backend/vendor/output.h"
-#include "assay/backend/vendor/vendor.h"
+#include "assay/backend/openblas/openblas_backend.h"
+#include "assay/backend/openblas/output.h"
 #include "assay/ops/table.h"
 #include "assay/train/trainer.h"
 
@@ -42,7 +42,7 @@ class Scratch {
 
 inline bool HasBlas() {
   ThreadPool pool(1);
-  return vendor::MakeVendorBackend({}, pool).has_value();
+  return rounded::MakeOpenBlasBackend({}, pool).has_value();
 }
 
 // Somebody's machine. Its hooks may be changed between runs.
@@ -52,7 +52,7 @@ struct Machine {
     hooks.perturbation = perturbation;
     hooks.seed = seed;
     hooks.credulous = credulous;
-    vendor::Options options;
+    rounded::Options options;
     options.bits = static_cast<int>(bits);
     options.hooks = &hooks;
     Load(options);
@@ -61,19 +61,19 @@ struct Machine {
   Machine(const Job& job, int threads, double perturbation, std::uint32_t seed) : pool(threads) {
     hooks.perturbation = perturbation;
     hooks.seed = seed;
-    vendor::Options options;
+    rounded::Options options;
     options.bits = static_cast<int>(job.round_bits);
     options.rule = rounding::Rule::kPaper;
     for (const auto& [op, spacings] : job.round_tau) options.tau[Ops().FindName(op).value()] = double{spacings};
     options.hooks = &hooks;
     Load(options);
   }
-  void Load(const vendor::Options& options) { backend = vendor::MakeVendorBackend(options, pool).value(); }
+  void Load(const rounded::Options& options) { backend = rounded::MakeOpenBlasBackend(options, pool).value(); }
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
   ThreadPool pool;
-  vendor::TestHooks hooks{};
+  rounded::TestHooks hooks{};
   std::unique_ptr<Backend> backend;
 };
 

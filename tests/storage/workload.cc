@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "assay/backend/ref/ref.h"
+#include "assay/backend/ref/ref_backend.h"
 #include "assay/base/check.h"
 #include "assay/train/stepper.h"
 #include "assay/train/trace.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "assay/backend/kernel.h"
+#include "assay/backend/backend.h"
 #include "assay/run/fsck.h"
 #include "assay/train/trainer.h"
 

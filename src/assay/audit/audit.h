@@ -12,7 +12,7 @@
 
 #include "assay/audit/claims.h"
 #include "assay/audit/segments.h"
-#include "assay/backend/kernel.h"
+#include "assay/backend/backend.h"
 #include "assay/base/thread_pool.h"
 #include "assay/train/stepper.h"
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "assay/backend/ref/ref.h"
+#include "assay/backend/ref/ref_backend.h"
 #include "assay/run/fsck.h"
 #include "assay/run/weights_root.h"
 #include "assay/train/trainer.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "assay/backend/kernel.h"
+#include "assay/backend/backend.h"
 #include "assay/base/result.h"
 #include "assay/base/thread_pool.h"
 #include "assay/train/prepare.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "assay/backend/kernel.h"
+#include "assay/backend/backend.h"
 #include "assay/base/result.h"
 #include "assay/base/thread_pool.h"
 #include "assay/job/job.h"
@@ -20,6 +20,6 @@ std::vector<std::string> AvailableSimd();
 Result<std::unique_ptr<Backend>> MakeBackend(std::string_view device, std::string_view simd, ThreadPool& pool);
 
 // The backend of a job that computes with the vendor's kernels (docs/ROUNDING.md).
-Result<std::unique_ptr<Backend>> MakeVendorBackend(std::string_view device, const Job& job, ThreadPool& pool);
+Result<std::unique_ptr<Backend>> MakeOpenBlasBackend(std::string_view device, const Job& job, ThreadPool& pool);
 
 }  // namespace assay::cli

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "assay/backend/kernel.h"
+#include "assay/backend/backend.h"
 #include "assay/base/result.h"
 #include "assay/base/thread_pool.h"
 #include "assay/cli/arguments.h"

@@ -5,10 +5,10 @@
 #include <map>
 #include <set>
 
-#include "assay/backend/ref/ref.h"
 #include "assay/base/check.h"
 #include "assay/dispute/proceedings.h"
 #include "assay/merkle/tree.h"
+#include "assay/semantics/ref/ref.h"
 
 namespace assay::dispute {
 namespace {

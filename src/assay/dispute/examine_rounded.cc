@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "assay/backend/vendor/formula.h"
 #include "assay/base/check.h"
 #include "assay/dispute/limits.h"
 #include "assay/dispute/proceedings.h"
@@ -13,6 +12,7 @@
 #include "assay/rounding/by_log.h"
 #include "assay/rounding/decision.h"
 #include "assay/rounding/find_decision.h"
+#include "assay/semantics/rounded/formula.h"
 
 namespace assay::dispute {
 namespace {
@@ -56,7 +56,7 @@ std::uint64_t ElementsOf(const StepNodes& nodes) { return PositionOf(nodes, stat
 struct Proceedings::Truth {
   bool exact = false;
   double value = 0;
-  vendor::True truth{};
+  rounded::True truth{};
 };
 
 Step<Proceedings::Truth> Proceedings::TruthOf(const DisputedStep& step, const NodeRecord& record, std::size_t output,
@@ -76,9 +76,9 @@ Step<Proceedings::Truth> Proceedings::TruthOf(const DisputedStep& step, const No
   const KernelArgs args{&gathered.op, gathered.inputs, out};
   const Range range{gathered.element, gathered.element + 1};
   if (truth.exact) {
-    vendor::FormulaOf<double>(gathered.op.def->index)(args, static_cast<int>(output), range, &truth.value);
+    rounded::FormulaOf<double>(gathered.op.def->index)(args, static_cast<int>(output), range, &truth.value);
   } else {
-    vendor::FormulaOf<vendor::True>(gathered.op.def->index)(args, static_cast<int>(output), range, &truth.truth);
+    rounded::FormulaOf<rounded::True>(gathered.op.def->index)(args, static_cast<int>(output), range, &truth.truth);
     truth.value = numerics::ToDouble(truth.truth.v) + 0.0;
   }
   return truth;
@@ -88,7 +88,7 @@ struct Proceedings::RoundedElement {
   std::uint64_t position = 0;
   std::uint64_t elements = 0;  // of the step
   numerics::Grid grid;
-  vendor::True truth;
+  rounded::True truth;
   double tau = 0;  // by the published rule: its threshold
   Both<float> said{};
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "assay/backend/ref/ref.h"
+#include "assay/backend/ref/ref_backend.h"
 #include "assay/dispute/run_account.h"
 #include "assay/train/trainer.h"
 

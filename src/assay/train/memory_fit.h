@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-#include "assay/backend/kernel.h"
+#include "assay/backend/backend.h"
 #include "assay/train/prepare.h"
 
 namespace assay {

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "assay/backend/ref/ref.h"
+#include "assay/backend/ref/ref_backend.h"
 #include "assay/train/batch.h"
 #include "assay/train/evaluate.h"
 

@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "assay/backend/kernel.h"
+#include "assay/backend/backend.h"
 #include "assay/numerics/simd-inl.h"
 #include "hwy/highway.h"
 

@@ -12,7 +12,7 @@
 #include <memory>
 #include <vector>
 
-#include "assay/backend/kernel.h"
+#include "assay/backend/backend.h"
 #include "assay/base/thread_pool.h"
 #include "assay/tensor/tensor.h"
 

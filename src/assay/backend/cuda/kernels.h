@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "assay/backend/kernel.h"
+#include "assay/backend/backend.h"
 
 namespace assay::cuda {
 
