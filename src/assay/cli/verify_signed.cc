@@ -2,9 +2,9 @@
 #include <bit>
 
 #include "assay/cli/verification.h"
-#include "assay/sign/note.h"
 #include "assay/run/entry_proof.h"
 #include "assay/run/identity.h"
+#include "assay/sign/note.h"
 
 namespace assay::cli {
 namespace {

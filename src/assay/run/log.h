@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "assay/base/result.h"
+#include "assay/run/entry.h"
 #include "assay/sign/key.h"
 #include "assay/sign/note.h"
-#include "assay/run/entry.h"
 
 namespace assay {
 
