@@ -107,21 +107,4 @@ void RunElements(const KernelArgs& args, const Sink& sink, Context& context, con
   cuda::CheckLaunch("Elements");
 }
 
-// The launcher of NAME, an op without attributes: `expression` of T and operands x[0], x[1], ...
-#define ASSAY_ELEMENTS(name, inputs, bounds, expression)                                   \
-  namespace {                                                                              \
-  struct Op_##name {                                                                       \
-    static constexpr int kInputs = inputs;                                                 \
-    static constexpr Bounds kBounds = bounds;                                              \
-    template <class T>                                                                     \
-    __device__ T Value(const float* x) const {                                             \
-      return expression;                                                                   \
-    }                                                                                      \
-  };                                                                                       \
-  }                                                                                        \
-  void Run_##name(const KernelArgs& args, std::span<const Sink> sinks, Context& context) { \
-    RunElements(args, sinks[0], context, Op_##name{});                                     \
-  }                                                                                        \
-  static_assert(true)
-
 }  // namespace assay::cublas

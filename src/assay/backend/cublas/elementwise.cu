@@ -1,21 +1,7 @@
-// Arithmetic and the elementary functions.
+// Elementwise ops with an attribute.
 #include "assay/backend/cublas/elements-inl.h"
 
 namespace assay::cublas {
-
-ASSAY_ELEMENTS(add, 2, Bounds::kNone, T(x[0]) + T(x[1]));
-ASSAY_ELEMENTS(sub, 2, Bounds::kNone, T(x[0]) - T(x[1]));
-ASSAY_ELEMENTS(mul, 2, Bounds::kNone, T(x[0]) * T(x[1]));
-ASSAY_ELEMENTS(div, 2, Bounds::kNone, T(x[0]) / T(x[1]));
-ASSAY_ELEMENTS(sqrt, 1, Bounds::kNone, numerics::Sqrt(T(x[0])));
-ASSAY_ELEMENTS(exp, 1, Bounds::kNear, numerics::Exp(T(x[0])));
-ASSAY_ELEMENTS(log, 1, Bounds::kNear, numerics::Log(T(x[0])));
-ASSAY_ELEMENTS(rsqrt, 1, Bounds::kNear, numerics::Rsqrt(T(x[0])));
-ASSAY_ELEMENTS(tanh, 1, Bounds::kNear, numerics::Tanh(T(x[0])));
-ASSAY_ELEMENTS(erf, 1, Bounds::kNear, numerics::Erf(T(x[0])));
-ASSAY_ELEMENTS(sin, 1, Bounds::kNear, numerics::Sin(T(x[0])));
-ASSAY_ELEMENTS(cos, 1, Bounds::kNear, numerics::Cos(T(x[0])));
-
 namespace {
 
 struct Scale {

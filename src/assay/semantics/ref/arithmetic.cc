@@ -1,5 +1,4 @@
-// The definition of fill add sub mul div neg scale add_scalar maximum broadcast_to and reshape.
-#include "assay/numerics/scalar.h"
+// The definition of fill, scale, add_scalar, broadcast_to and reshape.
 #include "assay/semantics/ref/elementwise.h"
 #include "assay/semantics/ref/ref.h"
 
@@ -8,28 +7,6 @@ namespace assay::ref {
 void Ref_fill(const KernelArgs& args, int, Range range) {
   float* y = args.Out<float>(0);
   for (std::int64_t i = range.begin; i < range.end; ++i) y[i] = args.attrs().Float(1);
-}
-
-void Ref_add(const KernelArgs& args, int, Range range) {
-  Binary(args, range, [](float a, float b) { return a + b; });
-}
-
-void Ref_sub(const KernelArgs& args, int, Range range) {
-  Binary(args, range, [](float a, float b) { return a - b; });
-}
-
-void Ref_mul(const KernelArgs& args, int, Range range) {
-  Binary(args, range, [](float a, float b) { return a * b; });
-}
-
-void Ref_div(const KernelArgs& args, int, Range range) {
-  Binary(args, range, [](float a, float b) { return a / b; });
-}
-
-void Ref_maximum(const KernelArgs& args, int, Range range) { Binary(args, range, numerics::Scalar::Max); }
-
-void Ref_neg(const KernelArgs& args, int, Range range) {
-  Unary(args, range, [](float x) { return -x; });
 }
 
 void Ref_scale(const KernelArgs& args, int, Range range) {

@@ -1,6 +1,5 @@
-// Arithmetic, the elementary functions and dropout.
+// Elementwise ops with attributes, and dropout.
 #include "assay/numerics/random.h"
-#include "assay/numerics/scalar.h"
 #include "assay/semantics/rounded/formula_loops.h"
 
 namespace assay::rounded {
@@ -11,36 +10,6 @@ void Formula_fill(const KernelArgs& args, int, Range range, T* out) {
 }
 
 template <class T>
-void Formula_add(const KernelArgs& args, int, Range range, T* out) {
-  Binary(args, range, out, [](float a, float b) { return T(a) + T(b); });
-}
-
-template <class T>
-void Formula_sub(const KernelArgs& args, int, Range range, T* out) {
-  Binary(args, range, out, [](float a, float b) { return T(a) - T(b); });
-}
-
-template <class T>
-void Formula_mul(const KernelArgs& args, int, Range range, T* out) {
-  Binary(args, range, out, [](float a, float b) { return T(a) * T(b); });
-}
-
-template <class T>
-void Formula_div(const KernelArgs& args, int, Range range, T* out) {
-  Binary(args, range, out, [](float a, float b) { return T(a) / T(b); });
-}
-
-template <class T>
-void Formula_maximum(const KernelArgs& args, int, Range range, T* out) {
-  Binary(args, range, out, [](float a, float b) { return T(numerics::Scalar::Max(a, b)); });
-}
-
-template <class T>
-void Formula_neg(const KernelArgs& args, int, Range range, T* out) {
-  Unary(args, range, out, [](float x) { return T(-x); });
-}
-
-template <class T>
 void Formula_scale(const KernelArgs& args, int, Range range, T* out) {
   Unary(args, range, out, [factor = T(args.attrs().Float(0))](float x) { return T(x) * factor; });
 }
@@ -48,46 +17,6 @@ void Formula_scale(const KernelArgs& args, int, Range range, T* out) {
 template <class T>
 void Formula_add_scalar(const KernelArgs& args, int, Range range, T* out) {
   Unary(args, range, out, [term = T(args.attrs().Float(0))](float x) { return T(x) + term; });
-}
-
-template <class T>
-void Formula_exp(const KernelArgs& args, int, Range range, T* out) {
-  Unary(args, range, out, [](float x) { return Exp(T(x)); });
-}
-
-template <class T>
-void Formula_log(const KernelArgs& args, int, Range range, T* out) {
-  Unary(args, range, out, [](float x) { return Log(T(x)); });
-}
-
-template <class T>
-void Formula_sqrt(const KernelArgs& args, int, Range range, T* out) {
-  Unary(args, range, out, [](float x) { return Sqrt(T(x)); });
-}
-
-template <class T>
-void Formula_rsqrt(const KernelArgs& args, int, Range range, T* out) {
-  Unary(args, range, out, [](float x) { return Rsqrt(T(x)); });
-}
-
-template <class T>
-void Formula_tanh(const KernelArgs& args, int, Range range, T* out) {
-  Unary(args, range, out, [](float x) { return Tanh(T(x)); });
-}
-
-template <class T>
-void Formula_erf(const KernelArgs& args, int, Range range, T* out) {
-  Unary(args, range, out, [](float x) { return Erf(T(x)); });
-}
-
-template <class T>
-void Formula_sin(const KernelArgs& args, int, Range range, T* out) {
-  Unary(args, range, out, [](float x) { return Sin(T(x)); });
-}
-
-template <class T>
-void Formula_cos(const KernelArgs& args, int, Range range, T* out) {
-  Unary(args, range, out, [](float x) { return Cos(T(x)); });
 }
 
 template <class T>
@@ -112,22 +41,8 @@ void Formula_dropout(const KernelArgs& args, int, Range range, T* out) {
 }
 
 ASSAY_FORMULA(fill);
-ASSAY_FORMULA(add);
-ASSAY_FORMULA(sub);
-ASSAY_FORMULA(mul);
-ASSAY_FORMULA(div);
-ASSAY_FORMULA(maximum);
-ASSAY_FORMULA(neg);
 ASSAY_FORMULA(scale);
 ASSAY_FORMULA(add_scalar);
-ASSAY_FORMULA(exp);
-ASSAY_FORMULA(log);
-ASSAY_FORMULA(sqrt);
-ASSAY_FORMULA(rsqrt);
-ASSAY_FORMULA(tanh);
-ASSAY_FORMULA(erf);
-ASSAY_FORMULA(sin);
-ASSAY_FORMULA(cos);
 ASSAY_FORMULA(pow);
 ASSAY_FORMULA(dropout);
 

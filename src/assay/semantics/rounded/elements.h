@@ -1,4 +1,4 @@
-// The activations and their gradients, an element at a time, for the host and for devices.
+// The activations and their gradients, an element at a time, for the host and for devices: what lines of assay/ops/plain_ops.inc call.
 //
 // Where the contract's formula cancels (1 + tanh(u) for u far below 0), an equal one that does not is evaluated: (1 + tanh(u)) / 2 is the logistic function of 2u,
 // and 1 - tanh(u)^2 is four times its product with that of -2u (docs/ROUNDING.md, section 2). T is one of the number types of formula.h. Pure.
