@@ -27,12 +27,12 @@ GoldenFile::GoldenFile(std::string path) : path_(std::move(path)) {
 }
 
 std::string GoldenFile::Check(const CaseRun& run) {
-  const std::string name = fmt::format("{}/{}", run.def.name, run.c.name);
+  const std::string name = fmt::format("{}@{}/{}", run.def.name, run.def.version, run.c.name);
   const std::string digest = DigestOf(run);
   seen_.emplace_back(name, digest);
-  if (writing_) return {};
   const auto it = stored_.find(name);
-  if (it == stored_.end()) return fmt::format("{} has no golden digest: run with ASSAY_GOLDEN=write", name);
+  if (it == stored_.end())
+    return writing_ ? std::string() : fmt::format("{} has no golden digest: run with ASSAY_GOLDEN=write", name);
   if (it->second == digest) return {};
   return fmt::format(
       "the bits of {} have changed: {} instead of {}. If that is meant, give the op a new semantics version in op_table.inc "
