@@ -179,8 +179,11 @@ def main():
         for part in options.parts.split(","):
             if part in ("ops", "memcheck", "racecheck"):
                 wrap = () if part == "ops" else ("compute-sanitizer", "--tool", part, "--error-exitcode", "9")
-                report[part] = attempt(part, lambda: test(machine, wrap))
-                say(report[part]["tail"] if not report[part]["ok"] else f"{part}: ok")
+                result = attempt(part, lambda: test(machine, wrap))
+                if result is None:
+                    continue
+                report[part] = result
+                say(f"{part}: ok" if result["ok"] else result["tail"])
             elif part in ("small", "large"):
                 for job, path in (SMALL if part == "small" else LARGE).items():
                     steps = options.small_steps if part == "small" else options.steps

@@ -118,9 +118,9 @@ def check_names(root):
 def check_format(root):
     tool = shutil.which("clang-format-19")
     if tool is None:
-        print("clang-format-19 is not installed: layout not checked")
+        yield root / ".clang-format", 1, "clang-format-19 is not installed: layout cannot be checked"
         return
-    files = [str(path) for path in sources(root) if path.suffix in {".h", ".cc"}]
+    files = [str(path) for path in sources(root) if path.suffix in {".h", ".cc", ".cu"}]
     result = subprocess.run([tool, "--dry-run", "--Werror", *files], capture_output=True, text=True, cwd=root)
     for match in re.finditer(r"^(.+?):(\d+):\d+: error: code should be clang-formatted", result.stderr, re.MULTILINE):
         yield pathlib.Path(match.group(1)), int(match.group(2)), "run make format"

@@ -4,10 +4,10 @@
 #include <array>
 #include <limits>
 
-#include "assay/backend/cuda/launch-inl.h"
-#include "assay/semantics/rounded/attention_bounds.h"
 #include "assay/backend/cublas/attention-inl.h"
 #include "assay/backend/cublas/attention_formula.h"
+#include "assay/backend/cuda/launch-inl.h"
+#include "assay/semantics/rounded/attention_bounds.h"
 
 namespace assay::cublas {
 namespace attention {

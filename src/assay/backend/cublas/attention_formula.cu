@@ -2,9 +2,9 @@
 
 #include <limits>
 
+#include "assay/backend/cublas/attention-inl.h"
 #include "assay/backend/cuda/launch-inl.h"
 #include "assay/semantics/rounded/kept_difference.h"
-#include "assay/backend/cublas/attention-inl.h"
 
 namespace assay::cublas::attention {
 namespace {

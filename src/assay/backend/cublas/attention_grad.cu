@@ -5,11 +5,11 @@
 // of ContractionBlock, one after the other.
 #include <array>
 
+#include "assay/backend/cublas/attention-inl.h"
+#include "assay/backend/cublas/attention_formula.h"
 #include "assay/backend/cuda/launch-inl.h"
 #include "assay/semantics/rounded/attention_bounds.h"
 #include "assay/semantics/rounded/kept_difference.h"
-#include "assay/backend/cublas/attention-inl.h"
-#include "assay/backend/cublas/attention_formula.h"
 
 namespace assay::cublas {
 namespace attention {

@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "assay/backend/cuda/launch-inl.h"
 #include "assay/backend/cublas/attention-inl.h"
+#include "assay/backend/cuda/launch-inl.h"
 #include "assay/base/check.h"
 
 namespace assay::cublas::attention {

@@ -1,8 +1,8 @@
 // conv2d and its gradients as products, one per group, of an image that is unfolded in scratch memory. A tap outside an image takes part with zero.
 #include <algorithm>
 
-#include "assay/backend/cuda/launch-inl.h"
 #include "assay/backend/cublas/contraction.h"
+#include "assay/backend/cuda/launch-inl.h"
 #include "assay/ops/conv2d_geometry.h"
 
 namespace assay::cublas {

@@ -1,9 +1,9 @@
 // embedding_grad: positions sorted by their ids; every row of the table adds up the gradients of its own, ascending.
 #include <tuple>
 
-#include "assay/backend/cuda/sort_positions-inl.h"
 #include "assay/backend/cublas/kernels.h"
 #include "assay/backend/cublas/running_sum.h"
+#include "assay/backend/cuda/sort_positions-inl.h"
 
 namespace assay::cublas {
 namespace {

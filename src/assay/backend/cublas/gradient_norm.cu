@@ -1,8 +1,8 @@
 // sum_squares and clip_scale.
-#include "assay/backend/cuda/launch-inl.h"
-#include "assay/semantics/rounded/clip_scale.h"
 #include "assay/backend/cublas/kernels.h"
+#include "assay/backend/cuda/launch-inl.h"
 #include "assay/numerics/sums.h"
+#include "assay/semantics/rounded/clip_scale.h"
 
 namespace assay::cublas {
 namespace {

@@ -1,9 +1,9 @@
 // sgd, adam and adamw: all outputs of an element from one reading of its operands.
 //
 // Elements are computed plainly; the rough bounds of semantics/rounded/rough_elements.h say for which few the bounded formula is needed. What all elements share is computed by each block.
+#include "assay/backend/cublas/elements-inl.h"
 #include "assay/semantics/rounded/optimizers.h"
 #include "assay/semantics/rounded/rough_elements.h"
-#include "assay/backend/cublas/elements-inl.h"
 
 namespace assay::cublas {
 namespace {

@@ -38,7 +38,9 @@ struct RoughOf<op::gelu_tanh_grad> {
 template <OpIndex op, class Element>
 struct Plain {
   static constexpr int kInputs = Element::kInputs;
-  static constexpr Bounds kBounds = kResults[op] != Results::kBounded ? Bounds::kNone : RoughOf<op>::kKnown ? Bounds::kRough : Bounds::kNear;
+  static constexpr Bounds kBounds = kResults[op] != Results::kBounded ? Bounds::kNone
+                                    : RoughOf<op>::kKnown             ? Bounds::kRough
+                                                                      : Bounds::kNear;
   template <class T>
   __device__ T Value(const float* x) const {
     return Element::template Value<T>(x);
@@ -60,14 +62,14 @@ void Run(const KernelArgs& args, std::span<const Sink> sinks, Context& context) 
       return formula;                                 \
     }                                                 \
   };
-#define ASSAY_BINARY(name, bits, formula)                \
-  struct Element_##name {                                \
-    static constexpr int kInputs = 2;                    \
-    template <class T>                                   \
-    static __device__ T Value(const float* operand) {    \
-      const float x = operand[0], y = operand[1];        \
-      return formula;                                    \
-    }                                                    \
+#define ASSAY_BINARY(name, bits, formula)             \
+  struct Element_##name {                             \
+    static constexpr int kInputs = 2;                 \
+    template <class T>                                \
+    static __device__ T Value(const float* operand) { \
+      const float x = operand[0], y = operand[1];     \
+      return formula;                                 \
+    }                                                 \
   };
 #include "assay/ops/plain_ops.inc"
 #undef ASSAY_UNARY

@@ -1,7 +1,7 @@
 // The poolings that compute, and their gradients: a thread for each element of the output, neighbouring threads on neighbouring channels.
-#include "assay/backend/cuda/pool-inl.h"
 #include "assay/backend/cublas/kernels.h"
 #include "assay/backend/cublas/running_sum.h"
+#include "assay/backend/cuda/pool-inl.h"
 
 namespace assay::cublas {
 namespace {

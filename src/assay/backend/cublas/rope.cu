@@ -1,6 +1,6 @@
 // rope: a table of the sines and cosines of every position and pair first, then the rotations.
-#include "assay/backend/cuda/launch-inl.h"
 #include "assay/backend/cublas/kernels.h"
+#include "assay/backend/cuda/launch-inl.h"
 
 namespace assay::cublas {
 namespace {
