@@ -3,33 +3,17 @@
 
 #include "assay/backend/cublas/contraction.h"
 #include "assay/backend/cuda/launch-inl.h"
-#include "assay/ops/conv2d_geometry.h"
+#include "assay/ops/conv2d_windows.h"
 
 namespace assay::cublas {
 namespace {
 
 using Geometry = ops::Conv2dGeometry;
+using ops::ForwardWindows;
+using ops::ResidueClass;
+using ops::Windows;
 
 constexpr int kThreads = 256;
-
-// Taps along one axis: tap t of the window at position r is pixel r * step + first + t * direction.
-struct Taps {
-  std::int64_t count = 0, first = 0, direction = 1;
-};
-
-// A batch of images, of which a group's channels are used, and the windows that lie on it.
-struct Windows {
-  const float* image = nullptr;  // first channel of the group in pixel (0, 0, 0)
-  std::int64_t height = 0, width = 0;
-  std::int64_t pixel = 0;                          // floats from a pixel to the next
-  std::int64_t channels = 0;                       // of the group
-  std::int64_t images = 0, rows = 0, columns = 0;  // of windows, per image
-  std::int64_t step = 1;
-  Taps h, w;
-
-  std::int64_t count() const { return images * rows * columns; }
-  std::int64_t size() const { return h.count * w.count * channels; }
-};
 
 // to[window][tap h, tap w, channel]
 template <class T>
@@ -40,8 +24,8 @@ __global__ void Unfold(Windows windows, std::int64_t n, std::int64_t size, T* to
     const std::int64_t tap = place / windows.channels, channel = place - tap * windows.channels;
     const std::int64_t column = window % windows.columns, row = window / windows.columns % windows.rows;
     const std::int64_t image = window / windows.columns / windows.rows;
-    const std::int64_t h = row * windows.step + windows.h.first + tap / windows.w.count * windows.h.direction;
-    const std::int64_t w = column * windows.step + windows.w.first + tap % windows.w.count * windows.w.direction;
+    const std::int64_t h = row * windows.step + windows.h.at(tap / windows.w.count);
+    const std::int64_t w = column * windows.step + windows.w.at(tap % windows.w.count);
     const bool inside = h >= 0 && h < windows.height && w >= 0 && w < windows.width;
     to[i] = inside ? T{windows.image[((image * windows.height + h) * windows.width + w) * windows.pixel + channel]} : T{0};
   }
@@ -68,10 +52,10 @@ __global__ void WindowNorms(Windows windows, std::int64_t count, const double* s
   const std::int64_t image = window / windows.columns / windows.rows;
   double sum = 0;
   for (std::int64_t t = 0; t < windows.h.count; ++t) {
-    const std::int64_t h = row * windows.step + windows.h.first + t * windows.h.direction;
+    const std::int64_t h = row * windows.step + windows.h.at(t);
     if (h < 0 || h >= windows.height) continue;
     for (std::int64_t u = 0; u < windows.w.count; ++u) {
-      const std::int64_t w = column * windows.step + windows.w.first + u * windows.w.direction;
+      const std::int64_t w = column * windows.step + windows.w.at(u);
       if (w >= 0 && w < windows.width) sum += squares[(image * windows.height + h) * windows.width + w];
     }
   }
@@ -83,8 +67,8 @@ __global__ void TapSquares(Windows windows, std::int64_t rows, std::int64_t shar
   __shared__ double sums[32][33];
   const std::int64_t tiles = (windows.channels + 31) / 32, tap = blockIdx.x / tiles, tile = blockIdx.x % tiles * 32;
   const std::int64_t channel = tile + threadIdx.x, end = min((blockIdx.y + 1) * share, rows);
-  const std::int64_t of_h = windows.h.first + tap / windows.w.count * windows.h.direction;
-  const std::int64_t of_w = windows.w.first + tap % windows.w.count * windows.w.direction;
+  const std::int64_t of_h = windows.h.at(tap / windows.w.count);
+  const std::int64_t of_w = windows.w.at(tap % windows.w.count);
   double sum = 0;
   if (channel < windows.channels) {
     for (std::int64_t row = blockIdx.y * share + threadIdx.y; row < end; row += 32) {
@@ -142,33 +126,6 @@ __global__ void PixelRows(Geometry g, std::int64_t residue_h, std::int64_t resid
   const std::int64_t w = residue_w + i % columns * g.stride, h = residue_h + i / columns % rows * g.stride;
   to[i] = ((i / columns / rows * g.h + h) * g.w + w) * g.c;
 }
-
-// The windows are the pixels themselves: the image is a plain matrix.
-bool IsPlain(const Geometry& g) { return g.kh == 1 && g.kw == 1 && g.stride == 1 && g.pad == 0; }
-
-Windows ForwardWindows(const Geometry& g, const float* x) {
-  return {.image = x,
-          .height = g.h,
-          .width = g.w,
-          .pixel = g.c,
-          .channels = g.group_c(),
-          .images = g.n,
-          .rows = g.oh,
-          .columns = g.ow,
-          .step = g.stride,
-          .h = {g.kh, -g.pad, 1},
-          .w = {g.kw, -g.pad, 1}};
-}
-
-// The pixels of one axis of dx that are `residue` modulo the stride, and the taps that reach them: tap first + t * stride reaches pixel residue + i * stride from position i + offset - t of dy.
-struct ResidueClass {
-  ResidueClass(std::int64_t residue, std::int64_t extent, std::int64_t kernel, std::int64_t stride, std::int64_t pad)
-      : pixels((extent - residue + stride - 1) / stride), first((residue + pad) % stride) {
-    count = first < kernel ? (kernel - first + stride - 1) / stride : 0;
-    offset = (residue + pad - first) / stride;
-  }
-  std::int64_t pixels, first, count = 0, offset = 0;
-};
 
 // Scratch that holds operands as T: those that are floats in memory already need none of it.
 template <class T>
@@ -321,17 +278,7 @@ void GradX(const KernelArgs& args, const Sink& sink, Context& context) {
       for (std::int64_t residue_h = 0; residue_h < std::min(g.stride, g.h); ++residue_h) {
         for (std::int64_t residue_w = 0; residue_w < std::min(g.stride, g.w); ++residue_w) {
           const ResidueClass h(residue_h, g.h, g.kh, g.stride, g.pad), w(residue_w, g.w, g.kw, g.stride, g.pad);
-          const Windows windows{.image = args.In<float>(0) + channel,
-                                .height = g.oh,
-                                .width = g.ow,
-                                .pixel = g.o,
-                                .channels = g.group_o(),
-                                .images = g.n,
-                                .rows = h.pixels,
-                                .columns = w.pixels,
-                                .step = 1,
-                                .h = {h.count, h.offset, -1},
-                                .w = {w.count, w.offset, -1}};
+          const Windows windows = ops::GradXWindows(g, h, w, args.In<float>(0) + channel);
           const WeightTaps taps{.weights = args.In<float>(1) + channel * g.kh * g.kw * g.group_c(),
                                 .outputs = g.group_o(),
                                 .kw = g.kw,

@@ -5,6 +5,7 @@
 
 #include "assay/backend/cublas/device_rounder.h"
 #include "assay/backend/cuda/cuda.h"
+#include "assay/backend/node_by_node.h"
 #include "assay/ops/table.h"
 
 namespace assay::cublas {
@@ -47,28 +48,9 @@ class CublasBackend final : public Backend {
     KernelOf(args.op->def->index)(args, sinks, context_);
   }
 
-  // Node by node, as results are numbered. What others keep in slots is kept whole here.
+  // Each result has its number, in the order of the nodes.
   void RunGroup(const Group& group) override {
-    const std::size_t slot_bytes = (static_cast<std::size_t>(group.elements) * sizeof(float) + 255) / 256 * 256;
-    if (slots_.bytes() < group.slots * slot_bytes) {
-      slots_ = {};
-      slots_ = Allocation(memory(), group.slots * slot_bytes);
-    }
-    char* slots = static_cast<char*>(slots_.data());
-    const auto at = [&](const GroupArgument& argument) {
-      return argument.slot == GroupArgument::kInMemory ? argument.base : slots + argument.slot * slot_bytes;
-    };
-    for (const GroupNode& node : group.nodes) {
-      std::vector<const void*> in;
-      std::vector<void*> out;
-      for (const GroupArgument& argument : node.in) in.push_back(at(argument));
-      for (const GroupArgument& argument : node.out) out.push_back(at(argument));
-      Run({node.op, in, out});
-    }
-    for (const GroupFlush& flush : group.flushes) {
-      memory().CopyInside(flush.to, slots + flush.slot * slot_bytes,
-                          static_cast<std::size_t>(group.elements) * flush.element_bytes);
-    }
+    RunNodeByNode(group, memory(), slots_, [&](const KernelArgs& args) { Run(args); });
   }
   bool in_place() const override { return true; }
 

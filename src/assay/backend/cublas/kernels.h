@@ -11,6 +11,7 @@
 #include "assay/backend/cublas/cublas.h"
 #include "assay/backend/cublas/sink.h"
 #include "assay/backend/cuda/kernels.h"
+#include "assay/backend/cutter.h"
 
 namespace assay::cublas {
 
@@ -32,24 +33,6 @@ class Context {
   cuda::Context& device_;
   Cublas blas_;
   bool single_;
-};
-
-// Cuts scratch memory into arrays that begin at multiples of 256 bytes. Without memory it only counts.
-class Cutter {
- public:
-  explicit Cutter(void* memory = nullptr) : memory_(static_cast<char*>(memory)) {}
-
-  template <class T>
-  T* Take(std::int64_t n) {
-    char* at = memory_ == nullptr ? nullptr : memory_ + used_;
-    used_ += (static_cast<std::size_t>(n) * sizeof(T) + 255) / 256 * 256;
-    return reinterpret_cast<T*>(at);
-  }
-  std::size_t used() const { return used_; }
-
- private:
-  char* memory_;
-  std::size_t used_ = 0;
 };
 
 using Kernel = void (*)(const KernelArgs& args, std::span<const Sink> sinks, Context& context);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "assay/backend/backend.h"
+#include "assay/backend/cutter.h"
 #include "assay/backend/openblas/blas.h"
 #include "assay/backend/openblas/output.h"
 #include "assay/base/thread_pool.h"
@@ -38,25 +39,6 @@ class Context {
   Blas blas_;
   bool single_;
   std::vector<Allocation> scratch_;
-};
-
-// Cuts a piece of scratch memory into arrays that begin on cache lines.
-class Cutter {
- public:
-  // Without memory it only counts.
-  explicit Cutter(void* memory = nullptr) : memory_(static_cast<char*>(memory)) {}
-
-  template <class T>
-  T* Take(std::int64_t n) {
-    char* at = memory_ == nullptr ? nullptr : memory_ + used_;
-    used_ += (static_cast<std::size_t>(n) * sizeof(T) + 63) / 64 * 64;
-    return reinterpret_cast<T*>(at);
-  }
-  std::size_t used() const { return used_; }
-
- private:
-  char* memory_;
-  std::size_t used_ = 0;
 };
 
 // The whole op by its formula, range by range; what every op can do and the kernels below do faster.

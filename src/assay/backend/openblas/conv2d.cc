@@ -6,35 +6,21 @@
 
 #include "assay/backend/openblas/contraction.h"
 #include "assay/backend/openblas/widen.h"
-#include "assay/ops/conv2d_geometry.h"
+#include "assay/ops/conv2d_windows.h"
 
 namespace assay::rounded {
 namespace {
 
 using Geometry = ops::Conv2dGeometry;
+using ops::Windows;
 
-// A batch of images, of which a group's channels are used, and the windows that lie on it: window (n, r, q) has, for each tap (t, u), the
-// pixel (n, r * step + taps_h[t], q * step + taps_w[u]).
-struct Windows {
-  const float* image = nullptr;  // first channel of the group in pixel (0, 0, 0)
-  std::int64_t height = 0, width = 0;
-  std::int64_t pixel = 0;              // floats from a pixel to the next
-  std::int64_t channels = 0;           // of the group
-  std::int64_t rows = 0, columns = 0;  // of windows, per image
-  std::int64_t step = 1;
-  std::vector<std::int64_t> taps_h, taps_w;
-
-  std::int64_t size() const { return static_cast<std::int64_t>(taps_h.size() * taps_w.size()) * channels; }
-
-  // The first channel of a tap of a window; null outside the image.
-  const float* Tap(std::int64_t window, std::int64_t tap) const {
-    const auto across = static_cast<std::int64_t>(taps_w.size());
-    const std::int64_t h = window / columns % rows * step + taps_h[static_cast<std::size_t>(tap / across)];
-    const std::int64_t w = window % columns * step + taps_w[static_cast<std::size_t>(tap % across)];
-    if (h < 0 || h >= height || w < 0 || w >= width) return nullptr;
-    return image + ((window / (columns * rows) * height + h) * width + w) * pixel;
-  }
-};
+// The first channel of a tap of a window; null outside the image.
+const float* TapOf(const Windows& windows, std::int64_t window, std::int64_t tap) {
+  const std::int64_t h = window / windows.columns % windows.rows * windows.step + windows.h.at(tap / windows.w.count);
+  const std::int64_t w = window % windows.columns * windows.step + windows.w.at(tap % windows.w.count);
+  if (h < 0 || h >= windows.height || w < 0 || w >= windows.width) return nullptr;
+  return windows.image + ((window / (windows.columns * windows.rows) * windows.height + h) * windows.width + w) * windows.pixel;
+}
 
 // Line = window, k = (tap h, tap w, channel).
 class WindowLines final : public OperandOf<WindowLines> {
@@ -49,7 +35,7 @@ class WindowLines final : public OperandOf<WindowLines> {
         const std::int64_t channel = k % windows_.channels;
         const std::int64_t run = std::min(windows_.channels - channel, k0 + depth - k);
         T* at = to + l * step + (k - k0);
-        if (const float* tap = windows_.Tap(first + l, k / windows_.channels); tap == nullptr) {
+        if (const float* tap = TapOf(windows_, first + l, k / windows_.channels); tap == nullptr) {
           std::fill_n(at, run, T{0});
         } else if (squares != nullptr) {
           squares[l] += WidenRow(tap + channel, run, at);
@@ -78,7 +64,7 @@ class WindowTaps final : public OperandOf<WindowTaps> {
         const std::int64_t channel = (first + l) % windows_.channels;
         const std::int64_t run = std::min(windows_.channels - channel, count - l);
         T* at = to + k * step + l;
-        if (const float* tap = windows_.Tap(k0 + k, (first + l) / windows_.channels); tap == nullptr) {
+        if (const float* tap = TapOf(windows_, k0 + k, (first + l) / windows_.channels); tap == nullptr) {
           std::fill_n(at, run, T{0});
         } else if (squares != nullptr) {
           WidenColumns(tap + channel, 0, 1, run, at, 0, squares + l);
@@ -128,43 +114,6 @@ class WeightTaps final : public OperandOf<WeightTaps> {
   std::vector<std::int64_t> taps_;
 };
 
-// The windows are the pixels themselves: the image is a plain matrix.
-bool IsPlain(const Geometry& g) { return g.kh == 1 && g.kw == 1 && g.stride == 1 && g.pad == 0; }
-
-std::vector<std::int64_t> ForwardTaps(std::int64_t kernel, std::int64_t pad) {
-  std::vector<std::int64_t> taps;
-  for (std::int64_t k = 0; k < kernel; ++k) taps.push_back(k - pad);
-  return taps;
-}
-
-Windows ForwardWindows(const Geometry& g, const float* x) {
-  return {.image = x,
-          .height = g.h,
-          .width = g.w,
-          .pixel = g.c,
-          .channels = g.group_c(),
-          .rows = g.oh,
-          .columns = g.ow,
-          .step = g.stride,
-          .taps_h = ForwardTaps(g.kh, g.pad),
-          .taps_w = ForwardTaps(g.kw, g.pad)};
-}
-
-// The pixels of one axis of dx that are `residue` modulo the stride, and the taps that reach them: tap k reaches pixel
-// residue + i * stride from position i + offsets[k] of dy.
-struct ResidueClass {
-  ResidueClass(std::int64_t residue, std::int64_t extent, std::int64_t kernel, std::int64_t stride, std::int64_t pad)
-      : pixels((extent - residue + stride - 1) / stride) {
-    for (std::int64_t k = 0; k < kernel; ++k) {
-      if ((residue + pad - k) % stride != 0) continue;
-      taps.push_back(k);
-      offsets.push_back((residue + pad - k) / stride);
-    }
-  }
-  std::int64_t pixels;
-  std::vector<std::int64_t> taps, offsets;
-};
-
 // Contractions together with what they point at.
 struct Tasks {
   std::vector<Contraction> all;
@@ -178,41 +127,17 @@ struct Tasks {
   }
 };
 
-// Where the pixels of one residue class per axis lie in dx, from `origin`.
-std::vector<std::int64_t> PixelsOf(const Geometry& g, std::int64_t residue_h, std::int64_t residue_w, std::int64_t origin) {
-  std::vector<std::int64_t> rows;
-  for (std::int64_t image = 0; image < g.n; ++image) {
-    for (std::int64_t h = residue_h; h < g.h; h += g.stride) {
-      for (std::int64_t w = residue_w; w < g.w; w += g.stride) rows.push_back(origin + ((image * g.h + h) * g.w + w) * g.c);
-    }
-  }
-  return rows;
-}
-
-// dx at the pixels of one residue class per axis: a contraction over the taps that reach them.
+// dx at the pixels of one residue class per axis.
 void AddGradXClass(const Geometry& g, std::int64_t group, std::int64_t residue_h, std::int64_t residue_w, const float* dy,
                    const float* weights, Tasks& tasks) {
-  const ResidueClass h(residue_h, g.h, g.kh, g.stride, g.pad), w(residue_w, g.w, g.kw, g.stride, g.pad);
-  std::vector<std::int64_t> taps;
-  for (std::int64_t kh : h.taps) {
-    for (std::int64_t kw : w.taps) taps.push_back(kh * g.kw + kw);
-  }
-  const Windows windows{.image = dy,
-                        .height = g.oh,
-                        .width = g.ow,
-                        .pixel = g.o,
-                        .channels = g.group_o(),
-                        .rows = h.pixels,
-                        .columns = w.pixels,
-                        .step = 1,
-                        .taps_h = h.offsets,
-                        .taps_w = w.offsets};
-  tasks.rows.push_back(PixelsOf(g, residue_h, residue_w, group * g.group_c()));
-  tasks.all.push_back({.m = g.n * h.pixels * w.pixels,
+  const ops::ResidueClass h(residue_h, g.h, g.kh, g.stride, g.pad), w(residue_w, g.w, g.kw, g.stride, g.pad);
+  const Windows windows = ops::GradXWindows(g, h, w, dy);
+  tasks.rows.push_back(ops::PixelsOf(g, h, w, group * g.group_c()));
+  tasks.all.push_back({.m = windows.count(),
                        .n = g.group_c(),
                        .k = windows.size(),
                        .a = IsPlain(g) ? tasks.Make<RowLines>(dy, g.o) : tasks.Make<WindowLines>(windows),
-                       .b = tasks.Make<WeightTaps>(weights, g.group_o(), g.kh * g.kw, g.group_c(), taps),
+                       .b = tasks.Make<WeightTaps>(weights, g.group_o(), g.kh * g.kw, g.group_c(), ops::KernelTaps(g, h, w)),
                        .rows = tasks.rows.back().data()});
 }
 
@@ -227,7 +152,7 @@ void Run_conv2d(const KernelArgs& args, std::span<const Output> outputs, Context
     tasks.all.push_back({.m = g.n * g.oh * g.ow,
                          .n = g.group_o(),
                          .k = depth,
-                         .a = IsPlain(g) ? tasks.Make<RowLines>(x, g.c) : tasks.Make<WindowLines>(ForwardWindows(g, x)),
+                         .a = IsPlain(g) ? tasks.Make<RowLines>(x, g.c) : tasks.Make<WindowLines>(ops::ForwardWindows(g, x)),
                          .b = tasks.Make<RowLines>(args.In<float>(1) + group * g.group_o() * depth, depth),
                          .origin = group * g.group_o(),
                          .row_stride = g.o});
@@ -258,7 +183,7 @@ void Run_conv2d_grad_w(const KernelArgs& args, std::span<const Output> outputs, 
                          .n = window,
                          .k = g.n * g.oh * g.ow,
                          .a = tasks.Make<ColumnLines>(args.In<float>(1) + group * g.group_o(), g.o),
-                         .b = IsPlain(g) ? tasks.Make<ColumnLines>(x, g.c) : tasks.Make<WindowTaps>(ForwardWindows(g, x)),
+                         .b = IsPlain(g) ? tasks.Make<ColumnLines>(x, g.c) : tasks.Make<WindowTaps>(ops::ForwardWindows(g, x)),
                          .origin = group * g.group_o() * window,
                          .row_stride = window});
   }

@@ -1,9 +1,9 @@
 #include "assay/backend/openblas/openblas_backend.h"
 
 #include <cmath>
-#include <cstring>
 #include <vector>
 
+#include "assay/backend/node_by_node.h"
 #include "assay/backend/openblas/context.h"
 #include "assay/backend/openblas/second_look.h"
 #include "assay/ops/table.h"
@@ -70,27 +70,9 @@ class OpenBlasBackend final : public HostBackend {
     if (look) look->Settle(rounder_, firsts, context_.pool());
   }
 
-  // Node by node: results are numbered in the order of the nodes, all elements of one before the next. What others keep in slots is kept whole here.
+  // Each result has its number, in the order of the nodes.
   void RunGroup(const Group& group) override {
-    const std::size_t slot_bytes = (static_cast<std::size_t>(group.elements) * sizeof(float) + 63) / 64 * 64;
-    if (slots_.bytes() < group.slots * slot_bytes) {
-      slots_ = {};
-      slots_ = Allocation(HostMemory(), group.slots * slot_bytes);
-    }
-    char* slots = static_cast<char*>(slots_.data());
-    const auto at = [&](const GroupArgument& argument) {
-      return argument.slot == GroupArgument::kInMemory ? argument.base : slots + argument.slot * slot_bytes;
-    };
-    for (const GroupNode& node : group.nodes) {
-      std::vector<const void*> in;
-      std::vector<void*> out;
-      for (const GroupArgument& argument : node.in) in.push_back(at(argument));
-      for (const GroupArgument& argument : node.out) out.push_back(at(argument));
-      Run({node.op, in, out});
-    }
-    for (const GroupFlush& flush : group.flushes) {
-      std::memcpy(flush.to, slots + flush.slot * slot_bytes, static_cast<std::size_t>(group.elements) * flush.element_bytes);
-    }
+    RunNodeByNode(group, memory(), slots_, [&](const KernelArgs& args) { Run(args); });
   }
 
   // A piece of an op has no place in the order of results: it is rounded and nothing is noted.
