@@ -201,7 +201,7 @@ int main(int argc, char** argv) {
   for (const auto& named : suite.backends) std::printf(" %s", named.name.c_str());
   std::printf("\nconformance: %lld hostile uses of ops, %lld of them accepted and run\n",
               static_cast<long long>(suite.hostile.tried), static_cast<long long>(suite.hostile.accepted));
-  if (suite.golden.writing() && !suite.golden.Save()) {
+  if (suite.golden.writing() && !suite.golden.Save(::testing::GTEST_FLAG(filter) != "*")) {
     std::fprintf(stderr, "conformance: cannot write %s\n", ASSAY_GOLDEN_FILE);
     return 1;
   }

@@ -49,9 +49,10 @@ std::vector<std::string> GoldenFile::Unused() const {
   return unused;
 }
 
-bool GoldenFile::Save() const {
+bool GoldenFile::Save(bool keep_others) const {
   std::ofstream out(path_, std::ios::trunc);
   for (const auto& [name, digest] : seen_) out << name << ' ' << digest << '\n';
+  for (const std::string& name : keep_others ? Unused() : std::vector<std::string>{}) out << name << ' ' << stored_.at(name) << '\n';
   return static_cast<bool>(out.flush());
 }
 

@@ -18,8 +18,8 @@ class GoldenFile {
   bool writing() const { return writing_; }
   // Entries of the file that no case asked for.
   std::vector<std::string> Unused() const;
-  // While writing: replaces the file. Returns false if it cannot.
-  bool Save() const;
+  // While writing: replaces the file, with or without the entries that no case asked for. Returns false if it cannot.
+  bool Save(bool keep_others) const;
 
  private:
   std::string path_;

@@ -91,7 +91,6 @@ class OpBuilder {
   // max_pool2d  attrs: int kernel_h, int kernel_w, int stride, int pad. outputs y, argmax i32 (h * W + w inside the image)
   // max_pool2d_grad(dy, argmax) attrs: kernel_h, kernel_w, stride, pad, int height, int width
   std::vector<ValueId> MaxPool2d(ValueId x, Window2d window);
-  // avg_pool2d  same attrs; divides by kernel_h * kernel_w always (padding counts as zeros). avg_pool2d_grad(dy): attrs as above
   ValueId GlobalAvgPool(ValueId x);  // [N,H,W,C] -> [N,C]. global_avg_pool_grad(dy) attrs: int height, int width
 
   // --- sequence models --------------------------------------------------------------------------------------------------------------------
