@@ -240,7 +240,7 @@ bool PlayJob(const std::string& name, const std::string& text) {
   const PreparedJob prepared =
       PreparedFrom("steps = 4096\nseed = 3\nprecision = \"fp64-rounded\"\n[commit]\nevery = 1\n" + text);
   ThreadPool pool(2);
-  const auto backend = cli::MakeOpenBlasBackend("cpu", prepared.job, pool);
+  const auto backend = cli::MakeVendorBackend("cpu", prepared.job, pool);
   if (!backend) {
     fmt::print(stderr, "dispute_bill: {}: skipped: {}\n", name, backend.error().message);
     return true;

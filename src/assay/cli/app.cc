@@ -70,7 +70,7 @@ Result<Compute> MakeCompute(const ComputeOptions& options) {
 
 Status ComputeFor(const Job& job, Compute& compute) {
   if (job.precision == Precision::kFp32) return {};
-  ASSAY_ASSIGN(compute.backend, MakeOpenBlasBackend(compute.device, job, *compute.pool));
+  ASSAY_ASSIGN(compute.backend, MakeVendorBackend(compute.device, job, *compute.pool));
   compute.kernels = compute.backend->name();
   return {};
 }

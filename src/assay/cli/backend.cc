@@ -60,7 +60,7 @@ Result<std::unique_ptr<Backend>> MakeBackend(std::string_view device, std::strin
   return ref::MakeRefBackend(pool);
 }
 
-Result<std::unique_ptr<Backend>> MakeOpenBlasBackend(std::string_view device, const Job& job, ThreadPool& pool) {
+Result<std::unique_ptr<Backend>> MakeVendorBackend(std::string_view device, const Job& job, ThreadPool& pool) {
   std::map<OpIndex, double> tau;
   for (const auto& [name, spacings] : job.round_tau) tau[Ops().FindName(name).value()] = double{spacings};
   const rounded::Options options{

@@ -20,6 +20,6 @@ std::vector<std::string> AvailableSimd();
 Result<std::unique_ptr<Backend>> MakeBackend(std::string_view device, std::string_view simd, ThreadPool& pool);
 
 // The backend of a job that computes with the vendor's kernels (docs/ROUNDING.md).
-Result<std::unique_ptr<Backend>> MakeOpenBlasBackend(std::string_view device, const Job& job, ThreadPool& pool);
+Result<std::unique_ptr<Backend>> MakeVendorBackend(std::string_view device, const Job& job, ThreadPool& pool);
 
 }  // namespace assay::cli
