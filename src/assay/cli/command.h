@@ -28,6 +28,7 @@ void AddTrace(Arguments& app, Command& command);
 void AddEval(Arguments& app, Command& command);
 void AddSample(Arguments& app, Command& command);
 void AddShow(Arguments& app, Command& command);
+void AddDiff(Arguments& app, Command& command);
 void AddVerify(Arguments& app, Command& command);
 void AddBench(Arguments& app, Command& command);
 void AddLog(Arguments& app, Command& command);
