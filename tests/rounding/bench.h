@@ -13,32 +13,11 @@
 #include "assay/backend/openblas/output.h"
 #include "assay/ops/table.h"
 #include "assay/train/trainer.h"
+#include "support/scratch.h"
 
 namespace assay::roundtest {
 
-// In memory where there is such a place: a run syncs its files many times.
-class Scratch {
- public:
-  Scratch() {
-    for (const std::filesystem::path& place : {std::filesystem::path("/dev/shm"), std::filesystem::temp_directory_path()}) {
-      std::string name = (place / "assay-rounding.XXXXXX").string();
-      if (::mkdtemp(name.data()) == nullptr) continue;
-      path_ = name;
-      return;
-    }
-    ADD_FAILURE() << "no place for temporary files";
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
+using testkit::Scratch;
 
 inline bool HasBlas() {
   ThreadPool pool(1);

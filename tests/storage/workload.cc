@@ -92,18 +92,6 @@ Settings& TheSettings() {
   return settings;
 }
 
-Scratch::Scratch() {
-  const char* named = ::getenv("TMPDIR");
-  const std::string parent = named != nullptr ? named : ::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
-  path_ = JoinPath(parent, "assay-storage.XXXXXX");
-  ASSAY_CHECK(::mkdtemp(path_.data()) != nullptr);
-}
-
-Scratch::~Scratch() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 Files ReadFiles(const std::string& directory) {
   Files files;
   const auto names = ListTree(directory);

@@ -11,6 +11,7 @@
 #include "assay/run/weights_root.h"
 #include "assay/train/trainer.h"
 #include "assay/train/weights.h"
+#include "support/scratch.h"
 
 namespace assay {
 namespace {
@@ -38,14 +39,11 @@ every = 6
 class AuditTest : public testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = testing::TempDir() + "/assay_audit_XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    path_ = pattern + std::string("/run");
+    path_ = scratch_ / "run";
     auto job = ParseJob(kJob, "test.toml");
     ASSERT_TRUE(job) << job.error().message;
     prepared_ = std::move(*Prepare(*job));
   }
-  void TearDown() override { std::filesystem::remove_all(std::filesystem::path(path_).parent_path()); }
 
   Result<TrainOutcome> Train(std::int64_t until = 12) {
     ASSAY_ASSIGN(RunDirectory run, RunDirectory::OpenForTraining(path_, ContentOf(prepared_), key_.verify_key()));
@@ -75,6 +73,7 @@ class AuditTest : public testing::Test {
     });
   }
 
+  testkit::Scratch scratch_;
   std::string path_;
   PreparedJob prepared_;
   SigningKey key_ = SigningKey::Generate("test");

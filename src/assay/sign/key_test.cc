@@ -12,6 +12,7 @@
 #include <set>
 
 #include "assay/base/file.h"
+#include "support/scratch.h"
 
 namespace assay {
 namespace {
@@ -129,16 +130,14 @@ TEST(Key, SeedsAreWiped) {
 class KeyFileTest : public testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = testing::TempDir() + "/assay_key_XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
+    directory_ = scratch_.path();
     path_ = JoinPath(directory_, "key");
   }
-  void TearDown() override { std::filesystem::remove_all(directory_); }
   static unsigned Mode(const std::string& path) {
     struct stat info{};
     return ::stat(path.c_str(), &info) == 0 ? info.st_mode & 07777u : ~0u;
   }
+  testkit::Scratch scratch_;
   std::string directory_, path_;
 };
 
