@@ -15,7 +15,7 @@ STEPS = {
     1: [("docs/NUMERICS.md", r"^- `relu`:.*$", "- `square`: `x * x`."),
         ("docs/formats/ops.md", r"^\| `relu` `gelu_tanh`.*$", "| `square` | x | as x | one product |")],
     2: [("src/assay/ops/op_table.inc", r"^ASSAY_OP\(silu_grad,.*$", "ASSAY_OP(square, 60, 1, Elementwise, Exact)")],
-    3: [("src/assay/ops/plain_ops.inc", r"^ASSAY_BINARY\(silu_grad,.*$", "ASSAY_UNARY(square, P::Mul(x, x), T(x) * T(x))")],
+    3: [("src/assay/ops/plain_ops.inc", r"^ASSAY_BINARY_OP\(silu_grad,.*$", "ASSAY_UNARY_OP(square, P::Mul(x, x), T(x) * T(x))")],
     4: [("src/assay/ops/activation.cc", r"^OpDef Define_silu_grad.*$", """OpDef Define_square() {
   return Activation([](GradientBuilder& g) {
     OpBuilder b(g.builder());
@@ -93,7 +93,7 @@ def main():
 
     # A piece that is missing is an error of the build.
     table = tree / "src/assay/ops/plain_ops.inc"
-    table.write_text(table.read_text().replace("ASSAY_UNARY(square,", "// ASSAY_UNARY(square,"))
+    table.write_text(table.read_text().replace("ASSAY_UNARY_OP(square,", "// ASSAY_UNARY_OP(square,"))
     broken = subprocess.run([str(word) for word in make("conformance_test")], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if broken.returncode == 0 or "square" not in broken.stdout:
         fail("an op without kernels was built")

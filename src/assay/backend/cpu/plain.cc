@@ -12,17 +12,17 @@ namespace assay::cpu::HWY_NAMESPACE {
 
 using namespace nm;  // where the table finds its functions
 
-#define ASSAY_UNARY(name, bits, formula)                                                             \
+#define ASSAY_UNARY_OP(name, bits, formula)                                                          \
   void Elements_##name(const KernelArgs& args, std::int64_t begin, std::int64_t end) {               \
     MapUnary(args.In<float>(0), args.Out<float>(0), end - begin, [](F x) HWY_ATTR { return bits; }); \
   }
-#define ASSAY_BINARY(name, bits, formula)                                                                                     \
+#define ASSAY_BINARY_OP(name, bits, formula)                                                                                  \
   void Elements_##name(const KernelArgs& args, std::int64_t begin, std::int64_t end) {                                        \
     MapBinary(args.In<float>(0), args.In<float>(1), args.Out<float>(0), end - begin, [](F x, F y) HWY_ATTR { return bits; }); \
   }
 #include "assay/ops/plain_ops.inc"
-#undef ASSAY_UNARY
-#undef ASSAY_BINARY
+#undef ASSAY_UNARY_OP
+#undef ASSAY_BINARY_OP
 
 void Elements_pow(const KernelArgs& args, std::int64_t begin, std::int64_t end) {
   const float exponent = args.attrs().Float(0);

@@ -53,7 +53,7 @@ void Run(const KernelArgs& args, std::span<const Sink> sinks, Context& context) 
   if constexpr (kResults[op] != Results::kMoved) RunElements(args, sinks[0], context, Plain<op, Element>{});
 }
 
-#define ASSAY_UNARY(name, bits, formula)              \
+#define ASSAY_UNARY_OP(name, bits, formula)           \
   struct Element_##name {                             \
     static constexpr int kInputs = 1;                 \
     template <class T>                                \
@@ -62,7 +62,7 @@ void Run(const KernelArgs& args, std::span<const Sink> sinks, Context& context) 
       return formula;                                 \
     }                                                 \
   };
-#define ASSAY_BINARY(name, bits, formula)             \
+#define ASSAY_BINARY_OP(name, bits, formula)          \
   struct Element_##name {                             \
     static constexpr int kInputs = 2;                 \
     template <class T>                                \
@@ -72,18 +72,18 @@ void Run(const KernelArgs& args, std::span<const Sink> sinks, Context& context) 
     }                                                 \
   };
 #include "assay/ops/plain_ops.inc"
-#undef ASSAY_UNARY
-#undef ASSAY_BINARY
+#undef ASSAY_UNARY_OP
+#undef ASSAY_BINARY_OP
 
 }  // namespace
 
-#define ASSAY_UNARY(name, bits, formula)                                                   \
+#define ASSAY_UNARY_OP(name, bits, formula)                                                \
   void Run_##name(const KernelArgs& args, std::span<const Sink> sinks, Context& context) { \
     Run<op::name, Element_##name>(args, sinks, context);                                   \
   }
-#define ASSAY_BINARY ASSAY_UNARY
+#define ASSAY_BINARY_OP ASSAY_UNARY_OP
 #include "assay/ops/plain_ops.inc"
-#undef ASSAY_UNARY
-#undef ASSAY_BINARY
+#undef ASSAY_UNARY_OP
+#undef ASSAY_BINARY_OP
 
 }  // namespace assay::cublas

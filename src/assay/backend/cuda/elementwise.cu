@@ -132,21 +132,21 @@ struct Shared {
 using namespace nd;
 using P = Device;
 
-#define ASSAY_UNARY(name, bits, formula)                                                      \
+#define ASSAY_UNARY_OP(name, bits, formula)                                                   \
   __device__ void Element_##name(const Instruction& i, int, const Thread& t, const Shared&) { \
     t.Unary(i, [&](float x) { return bits; });                                                \
   }
-#define ASSAY_BINARY(name, bits, formula)                                                     \
+#define ASSAY_BINARY_OP(name, bits, formula)                                                  \
   __device__ void Element_##name(const Instruction& i, int, const Thread& t, const Shared&) { \
     t.Binary(i, [&](float x, float y) { return bits; });                                      \
   }
 #include "assay/ops/plain_ops.inc"
-ASSAY_UNARY(scale, P::Mul(x, i.number[0]), )
-ASSAY_UNARY(add_scalar, P::Add(x, i.number[0]), )
-ASSAY_UNARY(pow, Pow<P>(x, i.number[0]), )
-ASSAY_UNARY(reshape, x, )
-#undef ASSAY_UNARY
-#undef ASSAY_BINARY
+ASSAY_UNARY_OP(scale, P::Mul(x, i.number[0]), )
+ASSAY_UNARY_OP(add_scalar, P::Add(x, i.number[0]), )
+ASSAY_UNARY_OP(pow, Pow<P>(x, i.number[0]), )
+ASSAY_UNARY_OP(reshape, x, )
+#undef ASSAY_UNARY_OP
+#undef ASSAY_BINARY_OP
 
 __device__ void Element_fill(const Instruction& i, int, const Thread& t, const Shared&) {
   const float value = Device::Canonical(i.number[0]);
