@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "assay/backend/cpu/cpu.h"
-#include "assay/backend/ref/ref.h"
+#include "assay/backend/ref/ref_backend.h"
 #include "assay/base/check.h"
 #include "assay/base/thread_pool.h"
 #include "assay/exec/step.h"

@@ -37,7 +37,7 @@ endif()
 # Layers in which no time is spent, and tests, are compiled with less effort, which shortens builds by about a fifth there.
 add_library(assay_light INTERFACE)
 target_compile_options(assay_light INTERFACE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
-set(ASSAY_LIGHT_LAYERS graph ops model job net run train dispute cli)
+set(ASSAY_LIGHT_LAYERS graph ops model job net run train audit dispute cli)
 
 # A good part of what a file costs to compile is the same few headers. Without a compiler cache, which does not go well with it, they are compiled
 # once; targets that are compiled in the same way share them.
@@ -47,7 +47,7 @@ if(NOT ASSAY_CCACHE)
 endif()
 set(ASSAY_COMMON_HEADERS <algorithm> <array> <atomic> <bit> <chrono> <cmath> <cstdint> <cstring> <filesystem> <functional> <limits> <map> <memory>
   <mutex> <optional> <set> <span> <string> <string_view> <thread> <unordered_map> <utility> <variant> <vector> <fmt/format.h> <fmt/ranges.h>
-  <tl/expected.hpp> ${PROJECT_SOURCE_DIR}/src/assay/backend/kernel.h ${PROJECT_SOURCE_DIR}/src/assay/graph/graph.h)
+  <tl/expected.hpp> ${PROJECT_SOURCE_DIR}/src/assay/backend/backend.h ${PROJECT_SOURCE_DIR}/src/assay/graph/graph.h)
 # Of light layers and of tests.
 set(ASSAY_LIGHT_HEADERS ${ASSAY_COMMON_HEADERS} <nlohmann/json.hpp> ${PROJECT_SOURCE_DIR}/src/assay/run/directory.h
   ${PROJECT_SOURCE_DIR}/src/assay/run/receipt.h ${PROJECT_SOURCE_DIR}/src/assay/train/stepper.h)

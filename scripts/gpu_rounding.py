@@ -2,7 +2,7 @@
 """Rounded FP64 training on a machine with a GPU (docs/ROUNDING.md): cuBLAS against OpenBLAS in both directions, the cost of the log, PyTorch beside it.
 
 Usage: gpu_rounding.py BINARIES OUT [--parts ops,cost,torch,large,small,memcheck,racecheck] [--steps N] [--commit NAME]
-BINARIES holds assay and backend_vendor_cuda_test (the preset `device`). Writes OUT.md and OUT.json after every part. Exit status 1 if anything differs; speeds are only reported.
+BINARIES holds assay and backend_cublas_test (the preset `device`). Writes OUT.md and OUT.json after every part. Exit status 1 if anything differs; speeds are only reported.
 """
 import argparse
 import json
@@ -64,7 +64,7 @@ def first_difference(a, b):
 
 def test(machine, wrap=()):
     """Every op and case: each of host and device follows what the other recorded."""
-    command = [*wrap, str(machine.binaries / "backend_vendor_cuda_test"), "--gtest_brief=1", *(["--gtest_filter=*_32"] if wrap else [])]
+    command = [*wrap, str(machine.binaries / "backend_cublas_test"), "--gtest_brief=1", *(["--gtest_filter=*_32"] if wrap else [])]
     result = subprocess.run(command, capture_output=True, text=True)
     lines = re.findall(r"^(\w+) at (\d+) bits: (\d+) decisions, (\d+) corrections", result.stdout, flags=re.MULTILINE)
     return {"ok": result.returncode == 0 and "SKIPPED" not in result.stdout, "ops": len({line[0] for line in lines}),
@@ -179,8 +179,11 @@ def main():
         for part in options.parts.split(","):
             if part in ("ops", "memcheck", "racecheck"):
                 wrap = () if part == "ops" else ("compute-sanitizer", "--tool", part, "--error-exitcode", "9")
-                report[part] = attempt(part, lambda: test(machine, wrap))
-                say(report[part]["tail"] if not report[part]["ok"] else f"{part}: ok")
+                result = attempt(part, lambda: test(machine, wrap))
+                if result is None:
+                    continue
+                report[part] = result
+                say(f"{part}: ok" if result["ok"] else result["tail"])
             elif part in ("small", "large"):
                 for job, path in (SMALL if part == "small" else LARGE).items():
                     steps = options.small_steps if part == "small" else options.steps

@@ -19,7 +19,7 @@ build() {  # PRESET [CMAKE-OPTION... --] [TARGET...]
 # The main build runs every label. Its CUDA kernels are compiled for the oldest architecture alone, and where there is no GPU only to see that they compile;
 # scripts/gpu-check.sh compiles and runs them for the GPU at hand.
 part_release() {
-  local cuda=(-DCMAKE_CUDA_ARCHITECTURES=80)
+  local cuda=(-DASSAY_CUDA_BUILD=AUTO -DCMAKE_CUDA_ARCHITECTURES=80)
   nvidia-smi >/dev/null 2>&1 || cuda+=("-DCMAKE_CUDA_FLAGS=-Xcicc -O1 -Xptxas -O0")
   build release "${cuda[@]}" -- && ctest --test-dir build/release --parallel "$JOBS" --output-on-failure --no-tests=error -LE exhaustive
 }
@@ -27,7 +27,7 @@ part_release() {
 # Another compiler, with the address and undefined-behaviour sanitizers: the layers that read bytes from outside, and the trainings whose state roots are
 # checked in.
 part_clang() {
-  local layers=(base tensor merkle net graph data job run rounding dispute) tests=
+  local layers=(base tensor merkle sign net graph data job run rounding dispute) tests=
   tests=$(IFS='|'; echo "^unit\.(${layers[*]})$|^fuzz")
   build asan -- assay fuzz_test "${layers[@]/%/_test}" &&
     ctest --test-dir build/asan --parallel "$JOBS" --output-on-failure --no-tests=error -R "$tests" &&

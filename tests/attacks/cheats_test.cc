@@ -137,7 +137,7 @@ class CheatTest : public testing::TestWithParam<Trial> {
     EXPECT_FALSE(right->has_value());
   }
 
-  ScratchDirectory scratch_;
+  testkit::Scratch scratch_;
   Job job_;
   Lie lie_;
   AuditReport report_;
@@ -161,7 +161,7 @@ std::string Receipt(const std::string& run) { return ReadText(run + "/receipt.js
 // What is caught above is the cheating, not the machinery: without hooks it leaves the very receipt that the honest trainer does.
 TEST(Machinery, WithoutACheatIsHonest) {
   for (const char* text : {kLanguageJob, kVectorJob}) {
-    const ScratchDirectory scratch;
+    const testkit::Scratch scratch;
     Machine machine(2, "auto");
     const SigningKey key = TestKey();
     const PreparedJob prepared = Prepare(MakeJob(text, 1)).value();
@@ -188,7 +188,7 @@ TEST(Cheats, HaveNamesOfTheirOwn) {
 }
 
 TEST(Cheats, RefuseWhatTheyCannotDo) {
-  const ScratchDirectory scratch;
+  const testkit::Scratch scratch;
   Machine machine(1, "auto");
   const SigningKey key = TestKey();
   const Job job = MakeJob(kVectorJob, 1);

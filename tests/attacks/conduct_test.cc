@@ -27,7 +27,7 @@ class ProviderTest : public testing::TestWithParam<std::tuple<std::size_t, std::
 
 TEST_P(ProviderTest, SaysWhatItsRunCommitsTo) {
   const Cheat& cheat = Cheats()[std::get<0>(GetParam())];
-  ScratchDirectory scratch;
+  testkit::Scratch scratch;
   Machine machine(1, "auto");
   const SigningKey key = TestKey();
   const Job job = MakeJob(kVectorJob, std::get<1>(GetParam()));

@@ -8,35 +8,12 @@
 #include <memory>
 #include <string>
 
+#include "assay/audit/audit.h"
 #include "assay/cli/backend.h"
 #include "assay/job/job.h"
-#include "assay/train/audit.h"
+#include "support/scratch.h"
 
 namespace assay::attacks {
-
-class ScratchDirectory {
- public:
-  // In memory where there is such a place: a run syncs its files many times, and no test here is about that.
-  ScratchDirectory() {
-    for (const std::filesystem::path& place : {std::filesystem::path("/dev/shm"), std::filesystem::temp_directory_path()}) {
-      std::string name = (place / "assay-attacks.XXXXXX").string();
-      if (::mkdtemp(name.data()) == nullptr) continue;
-      path_ = name;
-      return;
-    }
-    ADD_FAILURE() << "no place for temporary files";
-  }
-  ~ScratchDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  ScratchDirectory(const ScratchDirectory&) = delete;
-  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
 
 struct Machine {
   Machine(int threads, const std::string& simd) : pool(threads), backend(cli::MakeBackend("cpu", simd, pool).value()) {}

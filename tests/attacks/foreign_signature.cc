@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "assay/base/base64.h"
-#include "assay/merkle/note.h"
+#include "assay/sign/note.h"
 #include "cheats.h"
 #include "tools.h"
 

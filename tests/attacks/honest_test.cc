@@ -120,7 +120,7 @@ TEST(Honest, RunsAreNeverRefuted) {
   for (int i = 0; i < runs && !testing::Test::HasFailure(); ++i) {
     SCOPED_TRACE(fmt::format("run {}", i));
     Dice dice(static_cast<std::uint64_t>(i));
-    const ScratchDirectory scratch;
+    const testkit::Scratch scratch;
     const Job job = AnyJob(dice);
     TrainSomehow(job, scratch / "run", key, dice);
     AuditOptions options;

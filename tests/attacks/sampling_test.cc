@@ -77,7 +77,7 @@ class SamplingTest : public testing::TestWithParam<Sampling> {};
 
 TEST_P(SamplingTest, CatchesAtThePredictedRate) {
   const auto& [bad, percent, count] = GetParam();
-  const ScratchDirectory scratch;
+  const testkit::Scratch scratch;
   Machine machine(1, "auto");
   const SigningKey key = TestKey();
   TrainWithBadSteps(bad, scratch / "run", key, machine);

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "assay/backend/ref/ref.h"
+#include "assay/backend/ref/ref_backend.h"
 #include "assay/base/check.h"
 #ifdef ASSAY_HAVE_CPU_BACKEND
 #include "assay/backend/cpu/cpu.h"

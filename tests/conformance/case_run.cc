@@ -5,8 +5,8 @@
 #include <cstring>
 #include <numeric>
 
-#include "assay/backend/ref/ref.h"
 #include "assay/base/check.h"
+#include "assay/semantics/ref/ref.h"
 #include "support/guarded.h"
 #include "support/op_inputs.h"
 

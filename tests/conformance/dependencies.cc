@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#include "assay/backend/ref/ref.h"
+#include "assay/semantics/ref/ref.h"
 #include "conformance/case_run.h"
 #include "support/guarded.h"
 #include "support/op_inputs.h"

@@ -1,4 +1,4 @@
-// Derivations (assay/backend/ref/derivation.h): every value from what it names alone, the root with the reference's bits; few parts and few leaves
+// Derivations (assay/semantics/ref/derivation.h): every value from what it names alone, the root with the reference's bits; few parts and few leaves
 // whatever the shapes; any bits from outside survived.
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <chrono>
 #include <cstdio>
 
-#include "assay/backend/ref/ref.h"
 #include "assay/ops/table.h"
+#include "assay/semantics/ref/ref.h"
 #include "conformance/derivation_cases.h"
 #include "conformance/derivation_walk.h"
 #include "conformance/mutants.h"

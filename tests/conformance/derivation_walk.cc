@@ -7,9 +7,9 @@
 #include <bit>
 #include <cstring>
 
-#include "assay/backend/ref/ref.h"
 #include "assay/merkle/tree.h"
 #include "assay/ops/table.h"
+#include "assay/semantics/ref/ref.h"
 
 namespace assay::testkit {
 namespace {

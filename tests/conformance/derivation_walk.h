@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "assay/backend/ref/derivation.h"
+#include "assay/semantics/ref/derivation.h"
 #include "assay/tensor/tensor.h"
 #include "support/random_graph.h"
 

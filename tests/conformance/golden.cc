@@ -27,12 +27,12 @@ GoldenFile::GoldenFile(std::string path) : path_(std::move(path)) {
 }
 
 std::string GoldenFile::Check(const CaseRun& run) {
-  const std::string name = fmt::format("{}/{}", run.def.name, run.c.name);
+  const std::string name = fmt::format("{}@{}/{}", run.def.name, run.def.version, run.c.name);
   const std::string digest = DigestOf(run);
   seen_.emplace_back(name, digest);
-  if (writing_) return {};
   const auto it = stored_.find(name);
-  if (it == stored_.end()) return fmt::format("{} has no golden digest: run with ASSAY_GOLDEN=write", name);
+  if (it == stored_.end())
+    return writing_ ? std::string() : fmt::format("{} has no golden digest: run with ASSAY_GOLDEN=write", name);
   if (it->second == digest) return {};
   return fmt::format(
       "the bits of {} have changed: {} instead of {}. If that is meant, give the op a new semantics version in op_table.inc "
@@ -49,9 +49,11 @@ std::vector<std::string> GoldenFile::Unused() const {
   return unused;
 }
 
-bool GoldenFile::Save() const {
+bool GoldenFile::Save(bool keep_others) const {
   std::ofstream out(path_, std::ios::trunc);
   for (const auto& [name, digest] : seen_) out << name << ' ' << digest << '\n';
+  for (const std::string& name : keep_others ? Unused() : std::vector<std::string>{})
+    out << name << ' ' << stored_.at(name) << '\n';
   return static_cast<bool>(out.flush());
 }
 

@@ -4,10 +4,10 @@
 #include <map>
 #include <set>
 
-#include "assay/backend/ref/derivation.h"
-#include "assay/dispute/examination.h"
 #include "assay/dispute/limits.h"
+#include "assay/dispute/proceedings.h"
 #include "assay/merkle/tree.h"
+#include "assay/semantics/ref/derivation.h"
 
 namespace assay::dispute {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "assay/base/check.h"
 #include "assay/data/root.h"
+#include "assay/dispute/leaf_records.h"
 #include "assay/dispute/limits.h"
-#include "assay/dispute/records.h"
 #include "assay/merkle/tree.h"
 #include "assay/ops/table.h"
 #include "assay/run/entry.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "assay/dispute/evidence.h"
-#include "assay/merkle/key.h"
+#include "assay/sign/key.h"
 
 namespace assay::dispute {
 

@@ -11,7 +11,7 @@
 #include <set>
 
 #include "assay/base/file.h"
-#include "assay/dispute/examination.h"
+#include "assay/dispute/proceedings.h"
 #include "jobs_for_test.h"
 #include "kept_evidence.h"
 #include "play.h"

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "assay/dispute/answer.h"
-#include "assay/dispute/examination.h"
-#include "assay/dispute/records.h"
+#include "assay/dispute/leaf_records.h"
+#include "assay/dispute/proceedings.h"
 #include "assay/job/limits.h"
 #include "assay/merkle/tree.h"
 #include "assay/train/prepare.h"

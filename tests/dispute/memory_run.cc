@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#include "assay/backend/ref/ref.h"
+#include "assay/backend/ref/ref_backend.h"
 #include "assay/base/check.h"
 #include "assay/data/open.h"
 #include "assay/merkle/tree.h"

@@ -13,7 +13,7 @@
 
 #include "assay/dispute/account.h"
 #include "assay/dispute/claim.h"
-#include "assay/dispute/records.h"
+#include "assay/dispute/leaf_records.h"
 #include "assay/dispute/terms.h"
 #include "assay/run/log.h"
 #include "assay/train/stepper.h"

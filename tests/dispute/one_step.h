@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "assay/backend/kernel.h"
+#include "assay/backend/backend.h"
 #include "assay/dispute/account.h"
-#include "assay/dispute/records.h"
+#include "assay/dispute/leaf_records.h"
 #include "assay/dispute/terms.h"
 #include "assay/run/entry.h"
 #include "assay/train/stepper.h"

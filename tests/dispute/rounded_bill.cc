@@ -9,7 +9,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "assay/backend/vendor/formula.h"
 #include "assay/cli/backend.h"
 #include "assay/dispute/evidence.h"
 #include "assay/dispute/operands.h"
@@ -17,6 +16,7 @@
 #include "assay/dispute/squares.h"
 #include "assay/job/rounded_bill.h"
 #include "assay/rounding/decision_log.h"
+#include "assay/semantics/rounded/formula.h"
 #include "counted_memory.h"
 #include "jobs_for_test.h"
 #include "large_jobs.h"
@@ -211,7 +211,7 @@ bool Check(const std::string& job, const std::string& sort, const OneStep& conte
 OneLie PlaceOf(const StepNodes& nodes, std::uint64_t position) {
   for (std::size_t n = 0; n < nodes.size(); ++n) {
     const OpInstance op = nodes.Instance(n);
-    if (vendor::IsExact(op.def->index)) continue;
+    if (!op.def->has_bound()) continue;
     for (std::size_t k = 0; k < op.out.size(); ++k) {
       const auto elements = static_cast<std::uint64_t>(op.out[k].elements());
       if (op.out[k].dtype != DType::kF32) continue;

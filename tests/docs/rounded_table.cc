@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
-#include "assay/backend/vendor/formula.h"
 #include "assay/ops/narrow.h"
 #include "assay/ops/table.h"
+#include "assay/semantics/rounded/formula.h"
 #include "docs/tables.h"
 #include "support/op_inputs.h"
 
@@ -20,9 +20,9 @@ bool OnlyMoves(const OpDef& def) {
     std::vector<const void*> in;
     for (const Tensor& input : inputs) in.push_back(input.data());
     const std::vector<void*> out(op.out.size(), nullptr);
-    std::vector<vendor::True> x(static_cast<std::size_t>(op.out[0].elements()));
-    vendor::FormulaOf<vendor::True>(def.index)({&op, in, out}, 0, {0, op.out[0].elements()}, x.data());
-    if (!std::ranges::all_of(x, &vendor::True::narrow)) return false;
+    std::vector<rounded::True> x(static_cast<std::size_t>(op.out[0].elements()));
+    rounded::FormulaOf<rounded::True>(def.index)({&op, in, out}, 0, {0, op.out[0].elements()}, x.data());
+    if (!std::ranges::all_of(x, &rounded::True::narrow)) return false;
   }
   return true;
 }
@@ -30,7 +30,7 @@ bool OnlyMoves(const OpDef& def) {
 enum Kind : std::size_t { kMoved, kExact, kOpened, kTold };
 
 Kind KindOf(const OpDef& def) {
-  if (vendor::IsExact(def.index)) return OnlyMoves(def) ? kMoved : kExact;
+  if (rounded::IsExact(def.index)) return OnlyMoves(def) ? kMoved : kExact;
   const std::vector<OpCase> cases = def.cases();
   const bool told =
       std::ranges::any_of(cases, [&](const OpCase& c) { return ops::MaxOperandWords(testkit::CaseInstance(def, c)) > 0; });
@@ -54,7 +54,7 @@ std::string RoundedOpsTable() {
 std::vector<std::string> BoundedOpNames() {
   std::vector<std::string> names;
   for (OpIndex i = 0; i < op::kCount; ++i) {
-    if (!vendor::IsExact(i)) names.emplace_back(Ops()[i].name);
+    if (!rounded::IsExact(i)) names.emplace_back(Ops()[i].name);
   }
   return names;
 }

@@ -5,10 +5,10 @@
 #include <map>
 #include <vector>
 
-#include "assay/backend/ref/derivation.h"
 #include "assay/base/philox.h"
 #include "assay/merkle/sha256.h"
 #include "assay/ops/table.h"
+#include "assay/semantics/ref/derivation.h"
 #include "conformance/derivation_cases.h"
 #include "docs/json.h"
 #include "docs/vectors.h"

@@ -7,7 +7,7 @@
 #include "assay/base/philox.h"
 #include "assay/data/dataset.h"
 #include "assay/exec/step.h"
-#include "assay/job/schedule.h"
+#include "assay/job/learning_rate.h"
 #include "assay/numerics/random.h"
 #include "docs/json.h"
 #include "docs/vectors.h"

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "assay/backend/ref/ref.h"
 #include "assay/merkle/sha256.h"
 #include "assay/ops/table.h"
+#include "assay/semantics/ref/ref.h"
 #include "docs/json.h"
 #include "docs/op_cases.h"
 #include "docs/vectors.h"

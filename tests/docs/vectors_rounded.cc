@@ -6,7 +6,6 @@
 #include <limits>
 #include <optional>
 
-#include "assay/backend/vendor/formula.h"
 #include "assay/base/bytes.h"
 #include "assay/base/philox.h"
 #include "assay/merkle/sha256.h"
@@ -16,6 +15,7 @@
 #include "assay/rounding/decision_log.h"
 #include "assay/rounding/find_decision.h"
 #include "assay/rounding/paper_log.h"
+#include "assay/semantics/rounded/formula.h"
 #include "docs/json.h"
 #include "docs/op_cases.h"
 #include "docs/vectors.h"
@@ -38,14 +38,14 @@ using Numbers = std::vector<double>;
 
 std::vector<Numbers> Evaluate(const KernelArgs& args, OpIndex index, int output, Range range) {
   std::vector<Numbers> all;
-  if (vendor::IsExact(index)) {
+  if (rounded::IsExact(index)) {
     std::vector<double> y(static_cast<std::size_t>(range.size()));
-    vendor::FormulaOf<double>(index)(args, output, range, y.data());
+    rounded::FormulaOf<double>(index)(args, output, range, y.data());
     for (const double value : y) all.push_back({value});
   } else {
-    std::vector<vendor::True> x(static_cast<std::size_t>(range.size()));
-    vendor::FormulaOf<vendor::True>(index)(args, output, range, x.data());
-    for (const vendor::True& value : x) all.push_back({value.v.hi(), value.v.lo(), value.e});
+    std::vector<rounded::True> x(static_cast<std::size_t>(range.size()));
+    rounded::FormulaOf<rounded::True>(index)(args, output, range, x.data());
+    for (const rounded::True& value : x) all.push_back({value.v.hi(), value.v.lo(), value.e});
   }
   return all;
 }

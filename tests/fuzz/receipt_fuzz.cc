@@ -1,8 +1,8 @@
 // Receipts: as files that may be anything, and as statements that are well signed, whatever they say.
 #include "assay/base/check.h"
 #include "assay/dispute/claim.h"
-#include "assay/merkle/dsse.h"
 #include "assay/run/receipt.h"
+#include "assay/sign/dsse.h"
 #include "fuzz/stage.h"
 #include "fuzz/targets.h"
 

@@ -1,10 +1,10 @@
 // What is signed and what signs: keys, checkpoints, envelopes, and the bundles of a log's entries.
 #include "assay/base/base64.h"
 #include "assay/base/check.h"
-#include "assay/merkle/dsse.h"
-#include "assay/merkle/key.h"
-#include "assay/merkle/note.h"
 #include "assay/merkle/tiles.h"
+#include "assay/sign/dsse.h"
+#include "assay/sign/key.h"
+#include "assay/sign/note.h"
 #include "fuzz/targets.h"
 
 namespace assay::fuzz {

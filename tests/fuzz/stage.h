@@ -4,7 +4,7 @@
 
 #include "assay/dispute/claim.h"
 #include "assay/dispute/evidence.h"
-#include "assay/merkle/key.h"
+#include "assay/sign/key.h"
 #include "assay/train/prepare.h"
 #include "memory_run.h"
 

@@ -19,7 +19,7 @@ Array Widen(const Tensor& tensor) {
 Arrays Forward(const OpInstance& op, const Arrays& in) {
   const Call call{op, in};
   switch (op.def->index) {
-#define ASSAY_OP(name, wire_id, version, kind) \
+#define ASSAY_OP(name, wire_id, version, kind, results) \
   case op::name: return Oracle_##name(call);
 #include "assay/ops/op_table.inc"
 #undef ASSAY_OP

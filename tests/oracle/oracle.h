@@ -42,7 +42,7 @@ inline std::size_t Index(std::int64_t i) { return static_cast<std::size_t>(i); }
 bool Keeps(const Array& rng, double p, std::int64_t stream, std::int64_t i);
 
 // One function per op, each in the file of its family; a missing one does not link.
-#define ASSAY_OP(name, wire_id, version, kind) Arrays Oracle_##name(const Call& c);
+#define ASSAY_OP(name, wire_id, version, kind, results) Arrays Oracle_##name(const Call& c);
 #include "assay/ops/op_table.inc"
 #undef ASSAY_OP
 

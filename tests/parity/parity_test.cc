@@ -6,7 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "assay/backend/ref/ref.h"
+#include "assay/backend/ref/ref_backend.h"
 #include "assay/base/thread_pool.h"
 #include "assay/exec/executor.h"
 #include "parity_case.h"

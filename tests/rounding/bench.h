@@ -1,4 +1,4 @@
-// What the tests of rounded training share: tiny jobs, machines of the vendor backend whose results can be perturbed, runs that are trained and audited.
+// What the tests of rounded training share: tiny jobs, machines of the OpenBLAS backend whose results can be perturbed, runs that are trained and audited.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,41 +8,20 @@
 #include <memory>
 #include <string>
 
-#include "assay/backend/vendor/output.h"
-#include "assay/backend/vendor/vendor.h"
+#include "assay/audit/audit.h"
+#include "assay/backend/openblas/openblas_backend.h"
+#include "assay/backend/openblas/output.h"
 #include "assay/ops/table.h"
-#include "assay/train/audit.h"
 #include "assay/train/trainer.h"
+#include "support/scratch.h"
 
 namespace assay::roundtest {
 
-// In memory where there is such a place: a run syncs its files many times.
-class Scratch {
- public:
-  Scratch() {
-    for (const std::filesystem::path& place : {std::filesystem::path("/dev/shm"), std::filesystem::temp_directory_path()}) {
-      std::string name = (place / "assay-rounding.XXXXXX").string();
-      if (::mkdtemp(name.data()) == nullptr) continue;
-      path_ = name;
-      return;
-    }
-    ADD_FAILURE() << "no place for temporary files";
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
+using testkit::Scratch;
 
 inline bool HasBlas() {
   ThreadPool pool(1);
-  return vendor::MakeVendorBackend({}, pool).has_value();
+  return rounded::MakeOpenBlasBackend({}, pool).has_value();
 }
 
 // Somebody's machine. Its hooks may be changed between runs.
@@ -52,7 +31,7 @@ struct Machine {
     hooks.perturbation = perturbation;
     hooks.seed = seed;
     hooks.credulous = credulous;
-    vendor::Options options;
+    rounded::Options options;
     options.bits = static_cast<int>(bits);
     options.hooks = &hooks;
     Load(options);
@@ -61,19 +40,19 @@ struct Machine {
   Machine(const Job& job, int threads, double perturbation, std::uint32_t seed) : pool(threads) {
     hooks.perturbation = perturbation;
     hooks.seed = seed;
-    vendor::Options options;
+    rounded::Options options;
     options.bits = static_cast<int>(job.round_bits);
     options.rule = rounding::Rule::kPaper;
     for (const auto& [op, spacings] : job.round_tau) options.tau[Ops().FindName(op).value()] = double{spacings};
     options.hooks = &hooks;
     Load(options);
   }
-  void Load(const vendor::Options& options) { backend = vendor::MakeVendorBackend(options, pool).value(); }
+  void Load(const rounded::Options& options) { backend = rounded::MakeOpenBlasBackend(options, pool).value(); }
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
   ThreadPool pool;
-  vendor::TestHooks hooks{};
+  rounded::TestHooks hooks{};
   std::unique_ptr<Backend> backend;
 };
 

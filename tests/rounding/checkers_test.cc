@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "assay/backend/ref/ref.h"
+#include "assay/backend/ref/ref_backend.h"
 #include "assay/run/fsck.h"
 #include "assay/run/log.h"
 #include "assay/run/receipt.h"

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "assay/backend/vendor/formula.h"
 #include "assay/base/file.h"
-#include "assay/dispute/examination.h"
+#include "assay/dispute/proceedings.h"
+#include "assay/semantics/rounded/formula.h"
 #include "conduct.h"
 #include "disputes.h"
 #include "forger.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <set>
 
-#include "assay/backend/vendor/formula.h"
+#include "assay/semantics/rounded/formula.h"
 #include "conduct.h"
 #include "disputes.h"
 #include "forgeries.h"
@@ -40,7 +40,7 @@ std::set<std::string> BoundedOps(const PreparedJob& prepared) {
   std::set<std::string> names;
   for (std::size_t node = 0; node < terms.nodes().size(); ++node) {
     const OpDef& def = *terms.nodes().Instance(node).def;
-    if (!vendor::IsExact(def.index)) names.emplace(def.name);
+    if (!rounded::IsExact(def.index)) names.emplace(def.name);
   }
   return names;
 }

@@ -6,7 +6,6 @@
 #include <map>
 #include <mutex>
 
-#include "assay/backend/vendor/formula.h"
 #include "assay/run/rounding_logs.h"
 #include "tools.h"
 
@@ -109,7 +108,7 @@ std::uint64_t Forger::PositionOf(const Place& place) const {
   std::uint64_t position = 0;
   for (std::size_t n = 0; n <= place.node; ++n) {
     const OpInstance op = nodes.Instance(n);
-    if (vendor::IsExact(op.def->index)) continue;
+    if (!op.def->has_bound()) continue;
     for (std::size_t k = 0; k < (n == place.node ? place.output : op.out.size()); ++k) {
       if (op.out[k].dtype == DType::kF32) position += static_cast<std::uint64_t>(op.out[k].elements());
     }

@@ -3,10 +3,9 @@
 
 #include <algorithm>
 
-#include "assay/backend/vendor/formula.h"
+#include "assay/audit/calibrate.h"
 #include "assay/exec/step_nodes.h"
 #include "assay/rounding/paper_log.h"
-#include "assay/train/calibrate.h"
 #include "bench.h"
 #include "cheat.h"
 #include "conduct.h"
@@ -126,7 +125,7 @@ TEST_F(PaperRule, PushingUpdatesOutwardIsRefuted) {
             edits.emplace_back(first + i, y > 0 ? rounding::kWentUp : rounding::kWentDown);
           }
         }
-        if (!vendor::IsExact(op.def->index)) {
+        if (op.def->has_bound()) {
           for (const TensorType& type : op.out)
             first += type.dtype == DType::kF32 ? static_cast<std::uint64_t>(type.elements()) : 0;
         }

@@ -1,5 +1,5 @@
 // A BLAS that adds products from the last to the first: what another machine may do, where OpenBLAS's kernels all happen to agree. It takes the place of
-// libopenblas.so.0 in tests, and knows only what the vendor backend calls. One thread.
+// libopenblas.so.0 in tests, and knows only what the OpenBLAS backend calls. One thread.
 #include <algorithm>
 #include <cstddef>
 #include <vector>

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "assay/backend/ref/ref.h"
+#include "assay/backend/ref/ref_backend.h"
 #include "assay/base/check.h"
 #include "assay/train/stepper.h"
 #include "assay/train/trace.h"
@@ -90,18 +90,6 @@ T Must(Result<T> result) {
 Settings& TheSettings() {
   static Settings settings;
   return settings;
-}
-
-Scratch::Scratch() {
-  const char* named = ::getenv("TMPDIR");
-  const std::string parent = named != nullptr ? named : ::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
-  path_ = JoinPath(parent, "assay-storage.XXXXXX");
-  ASSAY_CHECK(::mkdtemp(path_.data()) != nullptr);
-}
-
-Scratch::~Scratch() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
 }
 
 Files ReadFiles(const std::string& directory) {

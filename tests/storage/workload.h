@@ -8,9 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "assay/backend/kernel.h"
+#include "assay/backend/backend.h"
 #include "assay/run/fsck.h"
 #include "assay/train/trainer.h"
+#include "support/scratch.h"
 
 namespace assay::storage {
 
@@ -21,19 +22,7 @@ struct Settings {
 };
 Settings& TheSettings();
 
-// A directory that goes away with the object; in memory where the machine has such a place.
-class Scratch {
- public:
-  Scratch();
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  ~Scratch();
-  const std::string& path() const { return path_; }
-  std::string operator/(std::string_view name) const { return JoinPath(path_, name); }
-
- private:
-  std::string path_;
-};
+using testkit::Scratch;
 
 using Files = std::map<std::string, Bytes>;  // by path below a directory
 Files ReadFiles(const std::string& directory);

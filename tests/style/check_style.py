@@ -11,11 +11,11 @@ import subprocess
 import sys
 
 # The layers in their order: a folder uses itself and what stands before it (docs/ARCHITECTURE.md).
-LAYERS = ["base", "tensor", "numerics", "merkle", "net", "rounding", "graph", "ops", "backend", "exec", "model", "data", "job", "run", "train",
-          "rounding", "dispute", "proofs", "monitor", "service", "cli"]
+LAYERS = ["base", "tensor", "numerics", "merkle", "sign", "net", "rounding", "graph", "ops", "semantics", "backend", "exec", "model", "data", "job", "run",
+          "train", "audit", "dispute", "cli"]
 
-# Backends that are made of others.
-MADE_OF = {"vendor_cuda": ("vendor", "cuda")}
+# Backends that are made of others. Meanings (semantics/) are made of nothing but themselves.
+MADE_OF = {"cublas": ("openblas", "cuda")}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"assay/([^"]+)"', re.MULTILINE)
 
@@ -52,7 +52,7 @@ def line_of(text, position):
 
 def layer_of(parts):
     """("backend", "cpu") for backend/cpu/x.cc, ("graph", None) for graph/x.h."""
-    return parts[0], parts[1] if parts[0] == "backend" and len(parts) > 2 else None
+    return parts[0], parts[1] if parts[0] in ("semantics", "backend") and len(parts) > 2 else None
 
 
 def check_layers(root):
@@ -69,8 +69,8 @@ def check_layers(root):
             other, other_device = layer_of(pathlib.PurePosixPath(match.group(1)).parts)
             if other not in LAYERS or LAYERS.index(other) > LAYERS.index(layer):
                 yield path, line_of(text, match.start()), f"{layer}/ may not include {other}/"
-            elif layer == "backend" and other == "backend" and other_device not in (None, device, *MADE_OF.get(device, ())):
-                yield path, line_of(text, match.start()), f"backend/{device} may not include backend/{other_device}"
+            elif layer == other and layer in ("semantics", "backend") and other_device not in (None, device, *MADE_OF.get(device, ())):
+                yield path, line_of(text, match.start()), f"{layer}/{device} may not include {layer}/{other_device}"
 
 
 def check_libm(root):
@@ -78,12 +78,12 @@ def check_libm(root):
         parts = path.relative_to(root).parts
         if parts[:2] != ("src", "assay") or parts[2] == "cli" or path.stem.endswith(("_test", "_bench")):
             continue
-        if parts[2:4] in (("backend", "vendor"), ("backend", "vendor_cuda")) or path.name == "bounded.h":  # rounded FP64 training takes any correct libm
+        if parts[2:4] in (("semantics", "rounded"), ("backend", "openblas"), ("backend", "cublas")) or path.name == "bounded.h":  # rounded FP64 training takes any correct libm
             continue
         text = code_only(path.read_text())
         for match in LIBM_CALL.finditer(text):
             # In the layers that keep runs, log() is the log of a run.
-            if parts[2] in ("run", "train") and match.group(0).strip() == "log(":
+            if parts[2] in ("run", "train", "audit") and match.group(0).strip() == "log(":
                 continue
             yield path, line_of(text, match.start()), f"{match.group(0).strip()}...) differs between machines; use assay/numerics"
 
@@ -118,9 +118,9 @@ def check_names(root):
 def check_format(root):
     tool = shutil.which("clang-format-19")
     if tool is None:
-        print("clang-format-19 is not installed: layout not checked")
+        yield root / ".clang-format", 1, "clang-format-19 is not installed: layout cannot be checked"
         return
-    files = [str(path) for path in sources(root) if path.suffix in {".h", ".cc"}]
+    files = [str(path) for path in sources(root) if path.suffix in {".h", ".cc", ".cu"}]
     result = subprocess.run([tool, "--dry-run", "--Werror", *files], capture_output=True, text=True, cwd=root)
     for match in re.finditer(r"^(.+?):(\d+):\d+: error: code should be clang-formatted", result.stderr, re.MULTILINE):
         yield pathlib.Path(match.group(1)), int(match.group(2)), "run make format"

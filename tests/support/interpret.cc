@@ -1,7 +1,7 @@
 #include "support/interpret.h"
 
-#include "assay/backend/ref/ref.h"
 #include "assay/base/check.h"
+#include "assay/semantics/ref/ref.h"
 
 namespace assay::testkit {
 

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "assay/backend/kernel.h"
+#include "assay/backend/backend.h"
 #include "assay/base/thread_pool.h"
 
 namespace assay {

@@ -1,4 +1,5 @@
 #include "assay/base/file.h"
+#include "support/scratch.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -13,29 +14,13 @@ namespace {
 
 class FileTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = testing::TempDir() + "/assay_file_XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
-  }
-  void TearDown() override {
-    const auto names = ListDirectory(directory_);
-    ASSERT_TRUE(names) << names.error().message;
-    for (const std::string& name : *names) {
-      const std::string path = Path(name);
-      if (IsDirectory(path)) {
-        ::rmdir(path.c_str());
-      } else {
-        ::unlink(path.c_str());
-      }
-    }
-    ::rmdir(directory_.c_str());
-  }
+  void SetUp() override { directory_ = scratch_.path(); }
   std::string Path(std::string_view name) const { return JoinPath(directory_, name); }
   std::string Text(const std::string& path) const {
     const auto bytes = ReadFile(path, 1 << 20);
     return bytes ? std::string(bytes->begin(), bytes->end()) : "ERROR: " + bytes.error().message;
   }
+  testkit::Scratch scratch_;
   std::string directory_;
 };
 

@@ -90,6 +90,7 @@ int Main(int argc, char** argv) {
   AddEval(app, command);
   AddSample(app, command);
   AddShow(app, command);
+  AddDiff(app, command);
   AddVerify(app, command);
   AddBench(app, command);
   AddLog(app, command);

@@ -3,12 +3,12 @@
 #include <chrono>
 #include <cmath>
 
+#include "assay/audit/audit.h"
 #include "assay/cli/command.h"
 #include "assay/cli/json.h"
 #include "assay/cli/progress.h"
 #include "assay/cli/signer.h"
 #include "assay/cli/text.h"
-#include "assay/train/audit.h"
 #include "assay/train/interrupt.h"
 
 namespace assay::cli {

@@ -4,15 +4,15 @@
 
 #include <algorithm>
 
-#include "assay/backend/ref/ref.h"
-#include "assay/backend/vendor/vendor.h"
+#include "assay/backend/openblas/openblas_backend.h"
+#include "assay/backend/ref/ref_backend.h"
 #include "assay/ops/table.h"
 #ifdef ASSAY_HAVE_CPU_BACKEND
 #include "assay/backend/cpu/cpu.h"
 #endif
 #ifdef ASSAY_HAVE_CUDA_BACKEND
+#include "assay/backend/cublas/cublas_backend.h"
 #include "assay/backend/cuda/cuda.h"
-#include "assay/backend/vendor_cuda/vendor_cuda.h"
 #endif
 
 namespace assay::cli {
@@ -30,14 +30,14 @@ namespace {
 
 #ifdef ASSAY_HAVE_CUDA_BACKEND
 Result<std::unique_ptr<Backend>> MakeCuda() { return cuda::MakeCudaBackend(); }
-Result<std::unique_ptr<Backend>> MakeVendorCuda(const vendor::Options& options, ThreadPool& pool) {
-  return vendor_cuda::MakeVendorCudaBackend(options, pool);
+Result<std::unique_ptr<Backend>> MakeCublas(const rounded::Options& options, ThreadPool& pool) {
+  return cublas::MakeCublasBackend(options, pool);
 }
 #else
 Result<std::unique_ptr<Backend>> MakeCuda() {
   return Err("--device cuda: this build has no CUDA backend; build it where nvcc is installed, or use --device cpu");
 }
-Result<std::unique_ptr<Backend>> MakeVendorCuda(const vendor::Options&, ThreadPool&) { return MakeCuda(); }
+Result<std::unique_ptr<Backend>> MakeCublas(const rounded::Options&, ThreadPool&) { return MakeCuda(); }
 #endif
 
 }  // namespace
@@ -63,13 +63,13 @@ Result<std::unique_ptr<Backend>> MakeBackend(std::string_view device, std::strin
 Result<std::unique_ptr<Backend>> MakeVendorBackend(std::string_view device, const Job& job, ThreadPool& pool) {
   std::map<OpIndex, double> tau;
   for (const auto& [name, spacings] : job.round_tau) tau[Ops().FindName(name).value()] = double{spacings};
-  const vendor::Options options{
-      .precision = job.precision == Precision::kFp32Vendor ? vendor::Precision::kFp32 : vendor::Precision::kFp64Rounded,
+  const rounded::Options options{
+      .precision = job.precision == Precision::kFp32Vendor ? rounded::Precision::kFp32 : rounded::Precision::kFp64Rounded,
       .bits = static_cast<int>(job.round_bits),
       .rule = job.round_rule == RoundRule::kPaper ? rounding::Rule::kPaper : rounding::Rule::kBound,
       .tau = std::move(tau)};
-  if (device == "cuda") return MakeVendorCuda(options, pool);
-  return vendor::MakeVendorBackend(options, pool);
+  if (device == "cuda") return MakeCublas(options, pool);
+  return rounded::MakeOpenBlasBackend(options, pool);
 }
 
 }  // namespace assay::cli

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "assay/backend/kernel.h"
+#include "assay/backend/backend.h"
 #include "assay/base/result.h"
 #include "assay/base/thread_pool.h"
 #include "assay/job/job.h"

@@ -1,9 +1,9 @@
 // assay calibrate: thresholds for the published rule of rounding, as a table for a job file.
-#include "assay/train/calibrate.h"
+#include "assay/audit/calibrate.h"
 
+#include "assay/audit/claims.h"
 #include "assay/cli/command.h"
 #include "assay/cli/text.h"
-#include "assay/train/claims.h"
 
 namespace assay::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "assay/backend/kernel.h"
+#include "assay/backend/backend.h"
 #include "assay/base/result.h"
 #include "assay/base/thread_pool.h"
 #include "assay/cli/arguments.h"
@@ -28,6 +28,7 @@ void AddTrace(Arguments& app, Command& command);
 void AddEval(Arguments& app, Command& command);
 void AddSample(Arguments& app, Command& command);
 void AddShow(Arguments& app, Command& command);
+void AddDiff(Arguments& app, Command& command);
 void AddVerify(Arguments& app, Command& command);
 void AddBench(Arguments& app, Command& command);
 void AddLog(Arguments& app, Command& command);

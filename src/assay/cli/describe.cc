@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "assay/backend/ref/ref.h"
+#include "assay/backend/ref/ref_backend.h"
 #include "assay/cli/text.h"
 #include "assay/job/fields.h"
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <mutex>
 
+#include "assay/audit/audit.h"
 #include "assay/base/file.h"
 #include "assay/cli/asked_job.h"
 #include "assay/cli/command.h"

@@ -4,6 +4,8 @@
 #include <deque>
 #include <mutex>
 
+#include "assay/audit/audit.h"
+#include "assay/audit/copy.h"
 #include "assay/base/file.h"
 #include "assay/cli/asked_job.h"
 #include "assay/cli/dispute_command.h"
@@ -11,8 +13,6 @@
 #include "assay/cli/peers.h"
 #include "assay/cli/signer.h"
 #include "assay/run/commit_schedule.h"
-#include "assay/train/audit.h"
-#include "assay/train/copy.h"
 #include "assay/train/interrupt.h"
 
 namespace assay::cli {

@@ -1,7 +1,7 @@
 #include "assay/base/quote.h"
 #include "assay/cli/command.h"
 #include "assay/cli/json.h"
-#include "assay/merkle/key.h"
+#include "assay/sign/key.h"
 
 namespace assay::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "assay/backend/kernel.h"
+#include "assay/backend/backend.h"
 
 namespace assay::cli {
 

@@ -1,8 +1,8 @@
+#include "assay/audit/claims.h"
 #include "assay/cli/command.h"
 #include "assay/cli/provide_http.h"
 #include "assay/cli/signer.h"
-#include "assay/train/claims.h"
-#include "assay/train/fit.h"
+#include "assay/train/memory_fit.h"
 
 namespace assay::cli {
 namespace {

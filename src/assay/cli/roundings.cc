@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <map>
 
-#include "assay/backend/vendor/formula.h"
 #include "assay/cli/command.h"
 #include "assay/cli/json.h"
 #include "assay/cli/text.h"
@@ -38,7 +37,7 @@ std::map<std::string, Tally> Count(const Program& program, const rounding::Decis
   std::uint64_t end = 0;
   for (std::size_t n = 0; n < nodes.size(); ++n) {
     const OpInstance op = nodes.Instance(n);
-    if (vendor::IsExact(op.def->index)) continue;
+    if (!op.def->has_bound()) continue;
     Tally& tally = tallies[by_node ? fmt::format("{:05} {}", n, nodes.Describe(n)) : std::string(op.def->name)];
     for (const TensorType& type : op.out) {
       if (type.dtype != DType::kF32) continue;

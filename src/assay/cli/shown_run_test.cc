@@ -7,6 +7,7 @@
 #include "assay/base/file.h"
 #include "assay/merkle/tiles.h"
 #include "assay/run/rounding_logs.h"
+#include "support/scratch.h"
 
 namespace assay::cli {
 namespace {
@@ -15,8 +16,7 @@ class ShownRunTest : public ::testing::Test {
  protected:
   // 600 steps with an entry every other one; the last log is longer than a part.
   void SetUp() override {
-    directory_ = ::testing::TempDir() + "/shown-run";
-    std::filesystem::remove_all(directory_);
+    directory_ = scratch_ / "shown-run";
     RoundingLogs logs = RoundingLogs::Open(directory_).value();
     log_.Append(log_.Next(0, {}, {}, 0, RoundingRootOfSteps({})));
     for (std::int64_t step = 2; step <= 600; step += 2) {
@@ -33,6 +33,7 @@ class ShownRunTest : public ::testing::Test {
     const auto response = shown_->Respond({.method = method, .target = path, .headers = {}, .body = {}, .peer = {}});
     return response.value_or(HttpResponse{.status = 0});
   }
+  testkit::Scratch scratch_;
   std::string directory_;
   RunLog log_{Digest{}};
   std::unique_ptr<ShownRun> shown_;

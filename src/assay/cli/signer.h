@@ -5,7 +5,7 @@
 #include <string>
 
 #include "assay/base/result.h"
-#include "assay/merkle/key.h"
+#include "assay/sign/key.h"
 
 namespace assay::cli {
 

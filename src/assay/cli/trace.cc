@@ -1,10 +1,10 @@
 #include "assay/train/trace.h"
 
+#include "assay/audit/claims.h"
+#include "assay/audit/replay.h"
 #include "assay/cli/command.h"
 #include "assay/cli/json.h"
 #include "assay/cli/signer.h"
-#include "assay/train/claims.h"
-#include "assay/train/replay.h"
 
 namespace assay::cli {
 namespace {

@@ -9,9 +9,9 @@
 #include "assay/cli/signer.h"
 #include "assay/cli/text.h"
 #include "assay/run/steps_done.h"
-#include "assay/train/fit.h"
 #include "assay/train/followed_run.h"
 #include "assay/train/interrupt.h"
+#include "assay/train/memory_fit.h"
 #include "assay/train/trainer.h"
 
 namespace assay::cli {

@@ -10,7 +10,7 @@
 #include "assay/base/thread_pool.h"
 #include "assay/cli/json.h"
 #include "assay/dispute/claim.h"
-#include "assay/merkle/key.h"
+#include "assay/sign/key.h"
 #include "assay/tensor/safetensors.h"
 
 namespace assay::cli {

@@ -3,9 +3,9 @@
 
 #include "assay/base/base64.h"
 #include "assay/cli/verification.h"
-#include "assay/merkle/note.h"
 #include "assay/run/entry_proof.h"
 #include "assay/run/identity.h"
+#include "assay/sign/note.h"
 
 namespace assay::cli {
 namespace {

@@ -10,26 +10,22 @@
 #include "assay/data/batch_order.h"
 #include "assay/data/corpus.h"
 #include "assay/data/open.h"
+#include "support/scratch.h"
 
 namespace assay {
 namespace {
 
 class Folder {
  public:
-  Folder() : path_(std::filesystem::temp_directory_path() / fmt::format("assay_data_{}_{}", ::getpid(), next_++)) {
-    std::filesystem::create_directories(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
   std::string Write(const std::string& name, const std::string& bytes) const {
-    const std::string path = (path_ / name).string();
+    const std::string path = scratch_ / name;
     std::ofstream(path, std::ios::binary) << bytes;
     return path;
   }
-  std::string path() const { return path_.string(); }
+  std::string path() const { return scratch_.path(); }
 
  private:
-  static inline int next_ = 0;
-  std::filesystem::path path_;
+  testkit::Scratch scratch_;
 };
 
 std::string ErrorOf(const DataConfig& config, std::int64_t sequence = 8) {

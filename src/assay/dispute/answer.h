@@ -13,8 +13,8 @@
 #include "assay/base/result.h"
 #include "assay/data/provable.h"
 #include "assay/dispute/question.h"
-#include "assay/merkle/key.h"
 #include "assay/merkle/proof.h"
+#include "assay/sign/key.h"
 
 namespace assay::dispute {
 

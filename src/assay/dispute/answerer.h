@@ -13,7 +13,7 @@
 #include "assay/dispute/account.h"
 #include "assay/dispute/bounded_cache.h"
 #include "assay/dispute/docket.h"
-#include "assay/merkle/key.h"
+#include "assay/sign/key.h"
 
 namespace assay::dispute {
 

@@ -9,8 +9,8 @@
 
 #include "assay/base/result.h"
 #include "assay/dispute/terms.h"
-#include "assay/merkle/key.h"
 #include "assay/run/receipt.h"
+#include "assay/sign/key.h"
 
 namespace assay::dispute {
 

@@ -13,8 +13,8 @@
 
 #include "assay/dispute/chess_clock.h"
 #include "assay/dispute/game.h"
+#include "assay/dispute/game_record.h"
 #include "assay/dispute/law.h"
-#include "assay/dispute/record.h"
 
 namespace assay::dispute {
 

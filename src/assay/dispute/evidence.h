@@ -13,9 +13,9 @@
 
 #include "assay/base/bytes.h"
 #include "assay/base/result.h"
+#include "assay/dispute/game_record.h"
 #include "assay/dispute/law.h"
 #include "assay/dispute/opening.h"
-#include "assay/dispute/record.h"
 
 namespace assay::dispute {
 

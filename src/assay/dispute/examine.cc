@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "assay/base/check.h"
-#include "assay/dispute/examination.h"
 #include "assay/dispute/limits.h"
+#include "assay/dispute/proceedings.h"
 #include "assay/merkle/tree.h"
 #include "assay/run/entry_rules.h"
 
@@ -48,13 +48,13 @@ const Bytes* Testimony::Find(const Question& question) const {
 }
 
 Outcome Examine(const Terms& terms, const Claim& a, const Claim& b, const Testimony& said_a, const Testimony& said_b) {
-  Examination examination(terms, a, b, said_a, said_b);
-  const Step<void> ended = examination.Run();
+  Proceedings proceedings(terms, a, b, said_a, said_b);
+  const Step<void> ended = proceedings.Run();
   ASSAY_CHECK(!ended);
-  return {*ended.error().next, examination.progress()};
+  return {*ended.error().next, proceedings.progress()};
 }
 
-Step<void> Examination::Run() {
+Step<void> Proceedings::Run() {
   if (GroupOf(*claims_[0]) == GroupOf(*claims_[1])) return tl::unexpected(Halt(Agreement{}));
   ASSAY_TRY(CheckReceipts());
   const Both<Digest> roots{claims_[0]->receipt.log.root, claims_[1]->receipt.log.root};
@@ -63,7 +63,7 @@ Step<void> Examination::Run() {
   return ExamineEntry(entry.leaf);
 }
 
-Step<void> Examination::CheckReceipts() {
+Step<void> Proceedings::CheckReceipts() {
   const std::uint64_t last = terms_.entries() - 1;
   Show("steps", fmt::format("0..{}", terms_.job().steps));
   const std::uint64_t ends[] = {0, last};
@@ -94,7 +94,7 @@ Step<void> Examination::CheckReceipts() {
 }
 
 // Both end in one state and delivered different weights: whose are not those of the state.
-Step<void> Examination::ExamineWeights() {
+Step<void> Proceedings::ExamineWeights() {
   const TreeName tree{.kind = TreeKind::kWeights};
   const Both<Digest> roots{claims_[0]->receipt.weights, claims_[1]->receipt.weights};
   if (SizeOf(tree) == 0) {
@@ -116,7 +116,7 @@ Step<void> Examination::ExamineWeights() {
 }
 
 // Whose entry is not what one at its place has to be is guilty.
-Step<void> Examination::CheckEntries(std::int64_t index, const Both<Status>& checks) const {
+Step<void> Proceedings::CheckEntries(std::int64_t index, const Both<Status>& checks) const {
   if (checks[0] && checks[1]) return {};
   const Status& bad = checks[0] ? checks[1] : checks[0];
   Finding finding{.cause = Cause::kEntry, .reason = fmt::format("entry {} of the log {}", index, bad.error().message)};
@@ -124,7 +124,7 @@ Step<void> Examination::CheckEntries(std::int64_t index, const Both<Status>& che
   return tl::unexpected(Convict(!checks[0], !checks[1], std::move(finding)));
 }
 
-Step<Both<std::vector<LogEntry>>> Examination::OpenEntries(std::uint64_t first, std::uint64_t last) {
+Step<Both<std::vector<LogEntry>>> Proceedings::OpenEntries(std::uint64_t first, std::uint64_t last) {
   std::vector<std::uint64_t> leaves;
   for (std::uint64_t i = first; i <= last; ++i) leaves.push_back(i);
   const LeavesQuestion question{kLogTree, SpansOf(leaves)};
@@ -141,7 +141,7 @@ Step<Both<std::vector<LogEntry>>> Examination::OpenEntries(std::uint64_t first, 
 }
 
 // Of runs that differ in entry `index` in their rounding logs alone: an entry that says something else about what was computed, after one that does not.
-Step<std::uint64_t> Examination::EntryOfOtherRun(std::uint64_t index) {
+Step<std::uint64_t> Proceedings::EntryOfOtherRun(std::uint64_t index) {
   const EntryRules rules = EntryRules::Of(terms_.job());
   const auto same = [&](std::uint64_t i) -> Step<bool> {
     ASSAY_ASSIGN(const auto opened, OpenEntries(i, i));
@@ -164,7 +164,7 @@ Step<std::uint64_t> Examination::EntryOfOtherRun(std::uint64_t index) {
 }
 
 // The last entries agree. Nothing leads to an entry in between that does not, since all differ in their rounding logs: they are opened one after the other.
-Step<std::uint64_t> Examination::EntryInBetween(std::uint64_t index) {
+Step<std::uint64_t> Proceedings::EntryInBetween(std::uint64_t index) {
   const EntryRules rules = EntryRules::Of(terms_.job());
   const std::uint64_t last = terms_.entries() - 1, most = std::min(last, index + terms_.entries_compared());
   std::vector<Ask> asks;
@@ -195,7 +195,7 @@ Step<std::uint64_t> Examination::EntryInBetween(std::uint64_t index) {
 }
 
 // Entry `index` is the first that differs, or the first that differs in more than rounding logs.
-Step<void> Examination::ExamineEntry(std::uint64_t index) {
+Step<void> Proceedings::ExamineEntry(std::uint64_t index) {
   const auto at = static_cast<std::int64_t>(index);
   Show("steps", at == 0 ? "0" : fmt::format("{}..{}", terms_.StepBefore(at), terms_.StepOf(at)));
   ASSAY_ASSIGN(const auto opened, OpenEntries(index == 0 ? 0 : index - 1, index));
@@ -221,7 +221,7 @@ Step<void> Examination::ExamineEntry(std::uint64_t index) {
 }
 
 // From the entry that differs to one step: the parties commit to what they say was there in between.
-Step<void> Examination::ExamineStates(std::int64_t index, const LogEntry& previous, const Both<LogEntry>& entries) {
+Step<void> Proceedings::ExamineStates(std::int64_t index, const LogEntry& previous, const Both<LogEntry>& entries) {
   const TreeName tree{.kind = TreeKind::kStates, .at = index};
   const std::uint64_t steps = SizeOf(tree);
   DisputedStep disputed{.step = terms_.StepOf(index),
@@ -281,7 +281,7 @@ Step<void> Examination::ExamineStates(std::int64_t index, const LogEntry& previo
 }
 
 // The batch root of one step, of an entry about whose batches both agree.
-Step<Digest> Examination::BatchOf(std::int64_t index, std::int64_t step, const Digest& batches) {
+Step<Digest> Proceedings::BatchOf(std::int64_t index, std::int64_t step, const Digest& batches) {
   const std::uint64_t leaf[] = {static_cast<std::uint64_t>(step - 1 - terms_.StepBefore(index))};
   ASSAY_ASSIGN(const std::vector<Bytes> opened, OpenAgreed({.kind = TreeKind::kBatches, .at = index}, leaf, batches));
   Digest root;

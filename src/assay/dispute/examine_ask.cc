@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "assay/base/check.h"
-#include "assay/dispute/examination.h"
 #include "assay/dispute/limits.h"
+#include "assay/dispute/proceedings.h"
 #include "assay/merkle/tree.h"
 
 namespace assay::dispute {
@@ -39,20 +39,20 @@ std::string UnprovenReason(const Question& question, std::string_view why) {
   return fmt::format("the answer about {} does not hold: {}", Describe(question), why);
 }
 
-Halt Examination::Convict(bool a, bool b, Finding finding) {
+Halt Proceedings::Convict(bool a, bool b, Finding finding) {
   ASSAY_CHECK(a || b);
   finding.guilty[0] = a;
   finding.guilty[1] = b;
   return Halt{std::move(finding)};
 }
 
-std::uint64_t Examination::SizeOf(const TreeName& tree) const {
+std::uint64_t Proceedings::SizeOf(const TreeName& tree) const {
   const Result<std::uint64_t> size = terms_.TreeSize(tree);
   ASSAY_CHECK(size.has_value());
   return *size;
 }
 
-Step<Both<ByteSpan>> Examination::AskBoth(const Question& question) {
+Step<Both<ByteSpan>> Proceedings::AskBoth(const Question& question) {
   std::vector<Ask> asks;
   Both<ByteSpan> bodies{};
   for (const Party party : {Party::kA, Party::kB}) {
@@ -67,13 +67,13 @@ Step<Both<ByteSpan>> Examination::AskBoth(const Question& question) {
   return bodies;
 }
 
-Step<ByteSpan> Examination::AskOne(const Question& question) {
+Step<ByteSpan> Proceedings::AskOne(const Question& question) {
   const Bytes* said = said_[0]->Find(question);
   if (said == nullptr) return tl::unexpected(Halt(std::vector<Ask>{{Party::kA, question}}));
   return ByteSpan(*said);
 }
 
-Step<Difference> Examination::Descend(const TreeName& tree, const Both<Digest>& roots) {
+Step<Difference> Proceedings::Descend(const TreeName& tree, const Both<Digest>& roots) {
   LeafSpan span{0, SizeOf(tree)};
   Both<Digest> hash = roots;
   ASSAY_CHECK(span.size() > 0 && hash[0] != hash[1]);
@@ -103,7 +103,7 @@ Step<Difference> Examination::Descend(const TreeName& tree, const Both<Digest>& 
   return Difference{span.begin, hash};
 }
 
-Step<Both<Bytes>> Examination::OpenBoth(const TreeName& tree, std::uint64_t leaf, const Both<Digest>& roots) {
+Step<Both<Bytes>> Proceedings::OpenBoth(const TreeName& tree, std::uint64_t leaf, const Both<Digest>& roots) {
   const LeavesQuestion question{tree, {{leaf, leaf + 1}}};
   const std::uint64_t size = SizeOf(tree);
   const std::size_t limit = MaxLeafBytes(terms_, question);
@@ -113,7 +113,7 @@ Step<Both<Bytes>> Examination::OpenBoth(const TreeName& tree, std::uint64_t leaf
   });
 }
 
-Step<std::vector<Bytes>> Examination::OpenAgreed(const TreeName& tree, std::span<const std::uint64_t> leaves,
+Step<std::vector<Bytes>> Proceedings::OpenAgreed(const TreeName& tree, std::span<const std::uint64_t> leaves,
                                                  const Digest& root) {
   const LeavesQuestion question{tree, SpansOf(leaves)};
   ASSAY_ASSIGN(const ByteSpan body, AskOne(question));

@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "assay/base/check.h"
-#include "assay/dispute/examination.h"
-#include "assay/job/schedule.h"
+#include "assay/dispute/proceedings.h"
+#include "assay/job/learning_rate.h"
 #include "assay/merkle/tree.h"
 
 namespace assay::dispute {
@@ -53,7 +53,7 @@ std::string DescribeSource(const Terms& terms, const InputSource& source) {
 
 }  // namespace
 
-Step<void> Examination::ExamineStep(const DisputedStep& step) {
+Step<void> Proceedings::ExamineStep(const DisputedStep& step) {
   const TreeName tree = TraceTree(step);
   Show("nodes", fmt::format("step {}, nodes 0..{} of {}", step.step, SizeOf(tree) - 1, SizeOf(tree)));
   ASSAY_ASSIGN(const auto roots, ReadBoth(CommitQuestion{tree}, [](Party, ByteSpan body) -> Result<Digest> {
@@ -69,7 +69,7 @@ Step<void> Examination::ExamineStep(const DisputedStep& step) {
 }
 
 // The first node whose records differ: all before it are agreed.
-Step<void> Examination::ExamineNode(const DisputedStep& step, std::uint32_t node, const Both<Digest>& traces) {
+Step<void> Proceedings::ExamineNode(const DisputedStep& step, std::uint32_t node, const Both<Digest>& traces) {
   const StepNodes& nodes = terms_.nodes();
   Show("nodes", fmt::format("step {}, node {} of {}: {}", step.step, node, nodes.size(), nodes.Describe(node)));
   ASSAY_ASSIGN(const Both<Bytes> leaves, OpenBoth(TraceTree(step), node, traces));
@@ -93,7 +93,7 @@ Step<void> Examination::ExamineNode(const DisputedStep& step, std::uint32_t node
   return {};
 }
 
-Step<NodeRecord> Examination::AgreedRecord(const DisputedStep& step, std::size_t node, const Digest& trace) {
+Step<NodeRecord> Proceedings::AgreedRecord(const DisputedStep& step, std::size_t node, const Digest& trace) {
   const std::uint64_t leaf[] = {node};
   ASSAY_ASSIGN(const std::vector<Bytes> opened, OpenAgreed(TraceTree(step), leaf, trace));
   Result<NodeRecord> record = DecodeNodeRecord(opened.front());
@@ -103,7 +103,7 @@ Step<NodeRecord> Examination::AgreedRecord(const DisputedStep& step, std::size_t
   return tl::unexpected(Convict(true, true, std::move(finding)));
 }
 
-Step<Digest> Examination::AgreedStateRoot(const DisputedStep& step, std::size_t tensor) {
+Step<Digest> Proceedings::AgreedStateRoot(const DisputedStep& step, std::size_t tensor) {
   const std::uint64_t leaf[] = {tensor};
   ASSAY_ASSIGN(const std::vector<Bytes> opened, OpenAgreed({.kind = TreeKind::kState, .at = step.step - 1}, leaf, step.before));
   if (opened.front().size() >= 32 && opened.front() == terms_.StateEntry(tensor, LastDigest(opened.front()))) {
@@ -114,7 +114,7 @@ Step<Digest> Examination::AgreedStateRoot(const DisputedStep& step, std::size_t 
   return tl::unexpected(Convict(true, true, std::move(finding)));
 }
 
-Step<Digest> Examination::AgreedFieldRoot(const DisputedStep& step, std::size_t field) {
+Step<Digest> Proceedings::AgreedFieldRoot(const DisputedStep& step, std::size_t field) {
   const std::uint64_t leaf[] = {field};
   ASSAY_ASSIGN(const std::vector<Bytes> opened, OpenAgreed({.kind = TreeKind::kBatch, .at = step.step}, leaf, step.batch));
   if (opened.front().size() >= 32 && opened.front() == terms_.BatchEntry(field, LastDigest(opened.front()))) {
@@ -125,7 +125,7 @@ Step<Digest> Examination::AgreedFieldRoot(const DisputedStep& step, std::size_t 
 }
 
 // The root of what both agree a source to be, or what the job says it is.
-Step<Digest> Examination::AgreedRoot(const DisputedStep& step, const InputSource& source, const Digest& trace) {
+Step<Digest> Proceedings::AgreedRoot(const DisputedStep& step, const InputSource& source, const Digest& trace) {
   switch (source.kind) {
     case InputSource::Kind::kNode: {
       ASSAY_ASSIGN(const NodeRecord record, AgreedRecord(step, source.node, trace));
@@ -139,7 +139,7 @@ Step<Digest> Examination::AgreedRoot(const DisputedStep& step, const InputSource
 }
 
 // What the job gives a node beside tensors: the key of its random draws, the learning rate, the step's number.
-Bytes Examination::ScalarOf(const DisputedStep& step, const InputSource& source) const {
+Bytes Proceedings::ScalarOf(const DisputedStep& step, const InputSource& source) const {
   const std::uint64_t seed = terms_.job().seed;
   if (source.kind == InputSource::Kind::kLr) return RawBytes(LearningRate(terms_.job().schedule, step.step - 1));
   if (source.kind == InputSource::Kind::kStep) return RawBytes(step.step);
@@ -149,7 +149,7 @@ Bytes Examination::ScalarOf(const DisputedStep& step, const InputSource& source)
 }
 
 // The parties ran the node on different things; what it should have been run on is agreed or known.
-Step<void> Examination::ExamineInput(const DisputedStep& step, std::uint32_t node, std::size_t input, const Digest& trace,
+Step<void> Proceedings::ExamineInput(const DisputedStep& step, std::uint32_t node, std::size_t input, const Digest& trace,
                                      const Both<Digest>& roots) {
   const InputSource source = terms_.nodes().Sources(node)[input];
   if (source.kind == InputSource::Kind::kBatch) return ExamineBatchInput(step, node, input, source, roots);
@@ -166,7 +166,7 @@ Step<void> Examination::ExamineInput(const DisputedStep& step, std::uint32_t nod
 }
 
 // Both show what they used, so that the verdict can say it.
-Step<void> Examination::ExamineScalarInput(const DisputedStep& step, std::uint32_t node, std::size_t input,
+Step<void> Proceedings::ExamineScalarInput(const DisputedStep& step, std::uint32_t node, std::size_t input,
                                            const InputSource& source, const Both<Digest>& roots) {
   const TreeName tree{.kind = TreeKind::kInput, .at = step.step, .node = node, .index = static_cast<std::uint32_t>(input)};
   ASSAY_ASSIGN(const Both<Bytes> said, OpenBoth(tree, 0, roots));
@@ -192,7 +192,7 @@ Step<void> Examination::ExamineScalarInput(const DisputedStep& step, std::uint32
 }
 
 // A batch input is the rows of one microbatch out of the whole batch: compared where it first differs.
-Step<void> Examination::ExamineBatchInput(const DisputedStep& step, std::uint32_t node, std::size_t input,
+Step<void> Proceedings::ExamineBatchInput(const DisputedStep& step, std::uint32_t node, std::size_t input,
                                           const InputSource& source, const Both<Digest>& roots) {
   const TreeName tree{.kind = TreeKind::kInput, .at = step.step, .node = node, .index = static_cast<std::uint32_t>(input)};
   const TensorType type = *terms_.TensorOf(tree);
@@ -224,15 +224,15 @@ Step<void> Examination::ExamineBatchInput(const DisputedStep& step, std::uint32_
   return tl::unexpected(Convict(said, right, std::move(finding)));
 }
 
-float Examination::RateOf(const DisputedStep& step) const { return LearningRate(terms_.job().schedule, step.step - 1); }
+float Proceedings::RateOf(const DisputedStep& step) const { return LearningRate(terms_.job().schedule, step.step - 1); }
 
-bool Examination::TakesRate(std::size_t node) const {
+bool Proceedings::TakesRate(std::size_t node) const {
   return std::ranges::any_of(terms_.nodes().Sources(node),
                              [](const InputSource& source) { return source.kind == InputSource::Kind::kLr; });
 }
 
 // Who cannot show its state has agreed to every node that leads there: that is what people have to know about it.
-Halt Examination::AfterAgreedNodes(const DisputedStep& step, Halt halt) const {
+Halt Proceedings::AfterAgreedNodes(const DisputedStep& step, Halt halt) const {
   auto* finding = std::get_if<Finding>(halt.next.get());
   if (finding == nullptr || finding->cause != Cause::kUnproven) return halt;
   finding->reason = fmt::format("step {}: agrees on every node, whose updates the job gives lr {}, and {}", step.step,
@@ -241,7 +241,7 @@ Halt Examination::AfterAgreedNodes(const DisputedStep& step, Halt halt) const {
 }
 
 // All nodes are agreed: what was made of their outputs is not.
-Step<void> Examination::ExamineResult(const DisputedStep& step, const Digest& trace) {
+Step<void> Proceedings::ExamineResult(const DisputedStep& step, const Digest& trace) {
   if (step.after[0] == step.after[1]) return ExamineLoss(step, trace);
   const TreeName states{.kind = TreeKind::kState, .at = step.step};
   ASSAY_ASSIGN(const Difference at, Descend(states, step.after));
@@ -267,7 +267,7 @@ Step<void> Examination::ExamineResult(const DisputedStep& step, const Digest& tr
   return tl::unexpected(Convict(roots, right, std::move(finding)));
 }
 
-Step<void> Examination::ExamineLoss(const DisputedStep& step, const Digest& trace) {
+Step<void> Proceedings::ExamineLoss(const DisputedStep& step, const Digest& trace) {
   const InputSource loss = terms_.nodes().Loss();
   if (loss.kind != InputSource::Kind::kNode)
     return tl::unexpected(Halt(Undecided{"the loss of the job's program is no node's output, which is not examined"}));

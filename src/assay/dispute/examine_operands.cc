@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "assay/base/check.h"
-#include "assay/dispute/examination.h"
+#include "assay/dispute/proceedings.h"
 #include "assay/dispute/squares.h"
 #include "assay/merkle/tree.h"
 
@@ -24,7 +24,7 @@ Result<std::vector<ref::Value>> ReadChunk(ByteSpan body, std::size_t words, std:
 }  // namespace
 
 // Both have told different words of a chunk: one block of an agreed input says whose are false.
-Step<void> Examination::ExamineOperands(const DisputedStep& step, const NodeRecord& record, const Operands& operands,
+Step<void> Proceedings::ExamineOperands(const DisputedStep& step, const NodeRecord& record, const Operands& operands,
                                         const PartsQuestion& chunk, const Both<std::vector<ref::Value>>& digests) {
   const std::size_t index = chunk.path.front();
   ASSAY_ASSIGN(const auto words, ReadBoth(chunk, [&](Party party, ByteSpan body) {
@@ -53,7 +53,7 @@ Step<void> Examination::ExamineOperands(const DisputedStep& step, const NodeReco
 }
 
 // Narrows a sum of squares down to one part about which the parties differ, and convicts by that; returns the sum where they agree on all parts of it.
-Step<numerics::DoubleDouble> Examination::ExamineSquares(const DisputedStep& step, const NodeRecord& record) {
+Step<numerics::DoubleDouble> Proceedings::ExamineSquares(const DisputedStep& step, const NodeRecord& record) {
   const OpInstance op = terms_.nodes().Instance(record.node);
   const SquaresTree tree(op.in[0].elements());
   PartsQuestion question{.step = step.step, .node = record.node, .output = 0, .element = 0};
@@ -100,7 +100,7 @@ Step<numerics::DoubleDouble> Examination::ExamineSquares(const DisputedStep& ste
 }
 
 // The words of all chunks, on whose digests both agree, in the inputs of the small op.
-Step<Examination::Gathered> Examination::TakeWords(const Operands& operands, const PartsQuestion& element,
+Step<Proceedings::Gathered> Proceedings::TakeWords(const Operands& operands, const PartsQuestion& element,
                                                    const std::vector<ref::Value>& digests) {
   Gathered gathered{operands.narrowed().op, operands.narrowed().element};
   std::size_t size = 0;
@@ -136,7 +136,7 @@ Step<Examination::Gathered> Examination::TakeWords(const Operands& operands, con
   return gathered;
 }
 
-Step<Examination::Gathered> Examination::FetchOperands(const DisputedStep& step, const NodeRecord& record, const OpInstance& op,
+Step<Proceedings::Gathered> Proceedings::FetchOperands(const DisputedStep& step, const NodeRecord& record, const OpInstance& op,
                                                        std::size_t output, std::int64_t element) {
   const std::vector<InputRange> needs = op.def->dependencies(op, static_cast<int>(output), {element, element + 1});
   const auto operands =

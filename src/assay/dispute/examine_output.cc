@@ -5,10 +5,10 @@
 #include <map>
 #include <set>
 
-#include "assay/backend/ref/ref.h"
 #include "assay/base/check.h"
-#include "assay/dispute/examination.h"
+#include "assay/dispute/proceedings.h"
 #include "assay/merkle/tree.h"
+#include "assay/semantics/ref/ref.h"
 
 namespace assay::dispute {
 namespace {
@@ -72,7 +72,7 @@ bool LieInBlocks(const OpInstance& op, std::span<const InputRange> needs, std::s
   return Count(LeavesOf(op, needs, most)) <= most;
 }
 
-Step<std::vector<SparseTensor>> Examination::FetchInputs(const DisputedStep& step, const NodeRecord& record,
+Step<std::vector<SparseTensor>> Proceedings::FetchInputs(const DisputedStep& step, const NodeRecord& record,
                                                          const OpInstance& op, std::span<const InputRange> needs) {
   const NeededLeaves leaves = LeavesOf(op, needs, ref::kMaxNeededLeaves);
   if (Count(leaves) > ref::kMaxNeededLeaves) {
@@ -114,7 +114,7 @@ Step<std::vector<SparseTensor>> Examination::FetchInputs(const DisputedStep& ste
 
 // Narrows the element down to one value of its derivation about which the parties differ and whose parts they agree on, and computes it. `said` becomes
 // what they say about that value.
-Step<std::uint32_t> Examination::ExamineValue(const DisputedStep& step, const NodeRecord& record, const OpInstance& op,
+Step<std::uint32_t> Proceedings::ExamineValue(const DisputedStep& step, const NodeRecord& record, const OpInstance& op,
                                               const PartsQuestion& element, Both<ref::Value>& said) {
   const std::unique_ptr<ref::Derivation> derivation = ref::Derive(op, static_cast<int>(element.output), element.element);
   if (derivation == nullptr)
@@ -144,7 +144,7 @@ Step<std::uint32_t> Examination::ExamineValue(const DisputedStep& step, const No
   return derivation->Compute(question.path, settled, parts, pointers);
 }
 
-Step<void> Examination::ExamineOutput(const DisputedStep& step, const NodeRecord& record, std::size_t output,
+Step<void> Proceedings::ExamineOutput(const DisputedStep& step, const NodeRecord& record, std::size_t output,
                                       const Both<Digest>& roots) {
   const std::uint32_t node = record.node;
   const OpInstance op = terms_.nodes().Instance(node);

@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <bit>
 
-#include "assay/backend/vendor/formula.h"
 #include "assay/base/check.h"
-#include "assay/dispute/examination.h"
 #include "assay/dispute/limits.h"
+#include "assay/dispute/proceedings.h"
 #include "assay/dispute/squares.h"
 #include "assay/merkle/tree.h"
 #include "assay/numerics/sums.h"
 #include "assay/rounding/by_log.h"
 #include "assay/rounding/decision.h"
 #include "assay/rounding/find_decision.h"
+#include "assay/semantics/rounded/formula.h"
 
 namespace assay::dispute {
 namespace {
@@ -26,7 +26,7 @@ std::uint64_t PositionOf(const StepNodes& nodes, std::uint32_t node, std::size_t
   std::uint64_t position = 0;
   const auto count = [&](std::size_t n, std::size_t outputs) {
     const OpInstance op = nodes.Instance(n);
-    if (vendor::IsExact(op.def->index)) return;
+    if (!op.def->has_bound()) return;
     for (std::size_t k = 0; k < outputs && k < op.out.size(); ++k) {
       if (op.out[k].dtype == DType::kF32) position += static_cast<std::uint64_t>(op.out[k].elements());
     }
@@ -53,16 +53,16 @@ std::uint64_t ElementsOf(const StepNodes& nodes) { return PositionOf(nodes, stat
 }  // namespace
 
 // The FP64 value of an exact op; of any other the truth, and how far a correct evaluation can be from it.
-struct Examination::Truth {
+struct Proceedings::Truth {
   bool exact = false;
   double value = 0;
-  vendor::True truth{};
+  rounded::True truth{};
 };
 
-Step<Examination::Truth> Examination::TruthOf(const DisputedStep& step, const NodeRecord& record, std::size_t output,
+Step<Proceedings::Truth> Proceedings::TruthOf(const DisputedStep& step, const NodeRecord& record, std::size_t output,
                                               std::int64_t element) {
   const OpInstance op = terms_.nodes().Instance(record.node);
-  Truth truth{.exact = vendor::IsExact(op.def->index)};
+  Truth truth{.exact = !op.def->has_bound()};
   if (SquaresTree::Applies(op)) {
     ASSAY_ASSIGN(const numerics::DoubleDouble sum, ExamineSquares(step, record));
     // Squares of binary32 values are exact and not negative, so that they are their magnitude.
@@ -76,19 +76,19 @@ Step<Examination::Truth> Examination::TruthOf(const DisputedStep& step, const No
   const KernelArgs args{&gathered.op, gathered.inputs, out};
   const Range range{gathered.element, gathered.element + 1};
   if (truth.exact) {
-    vendor::FormulaOf<double>(gathered.op.def->index)(args, static_cast<int>(output), range, &truth.value);
+    rounded::FormulaOf<double>(gathered.op.def->index)(args, static_cast<int>(output), range, &truth.value);
   } else {
-    vendor::FormulaOf<vendor::True>(gathered.op.def->index)(args, static_cast<int>(output), range, &truth.truth);
+    rounded::FormulaOf<rounded::True>(gathered.op.def->index)(args, static_cast<int>(output), range, &truth.truth);
     truth.value = numerics::ToDouble(truth.truth.v) + 0.0;
   }
   return truth;
 }
 
-struct Examination::RoundedElement {
+struct Proceedings::RoundedElement {
   std::uint64_t position = 0;
   std::uint64_t elements = 0;  // of the step
   numerics::Grid grid;
-  vendor::True truth;
+  rounded::True truth;
   double tau = 0;  // by the published rule: its threshold
   Both<float> said{};
 
@@ -96,22 +96,22 @@ struct Examination::RoundedElement {
   bool Can(std::size_t party, double times) const { return rounding::CanRoundTo(grid, truth.v, times * truth.e, said[party]); }
 };
 
-struct Examination::Judged {
+struct Proceedings::Judged {
   bool lied = false;        // its value is not the one that its own log leads to
   std::string log_false{};  // what its log says that no correct evaluation leads to; empty: nothing
 };
 
 // A party's rounding log, of which it shows the blocks that are asked for.
-class Examination::ShownLog : public rounding::PartialLog {
+class Proceedings::ShownLog : public rounding::PartialLog {
  public:
-  ShownLog(Examination& examination, Party party, std::int64_t step, const RoundingLeaf& leaf)
-      : examination_(examination), party_(party), step_(step), leaf_(leaf) {}
+  ShownLog(Proceedings& proceedings, Party party, std::int64_t step, const RoundingLeaf& leaf)
+      : proceedings_(proceedings), party_(party), step_(step), leaf_(leaf) {}
 
   std::uint64_t size() const override { return leaf_.bytes; }
   Result<Bytes> Read(std::uint64_t begin, std::uint64_t end) override {
     const LeafSpan blocks{begin / kLeafBytes, (end + kLeafBytes - 1) / kLeafBytes};
     const LeavesQuestion question{{.kind = TreeKind::kRoundingLog, .at = step_}, {blocks}};
-    auto opened = examination_.OpenOwn(party_, question, CountLeaves(leaf_.bytes), leaf_.root);
+    auto opened = proceedings_.OpenOwn(party_, question, CountLeaves(leaf_.bytes), leaf_.root);
     if (!opened) {
       halt_ = std::move(opened).error();
       return Err("not shown yet");
@@ -130,7 +130,7 @@ class Examination::ShownLog : public rounding::PartialLog {
   const std::optional<Halt>& halt() const { return halt_; }
 
  private:
-  Examination& examination_;
+  Proceedings& proceedings_;
   Party party_;
   std::int64_t step_;
   RoundingLeaf leaf_;
@@ -138,7 +138,7 @@ class Examination::ShownLog : public rounding::PartialLog {
 };
 
 // Leaves of a tree that this party alone has committed to.
-Step<std::vector<Bytes>> Examination::OpenOwn(Party party, const LeavesQuestion& question, std::uint64_t size,
+Step<std::vector<Bytes>> Proceedings::OpenOwn(Party party, const LeavesQuestion& question, std::uint64_t size,
                                               const Digest& root) {
   const Bytes* said = said_[static_cast<std::size_t>(party)]->Find(question);
   if (said == nullptr) return tl::unexpected(Halt(std::vector<Ask>{{party, question}}));
@@ -154,7 +154,7 @@ Step<std::vector<Bytes>> Examination::OpenOwn(Party party, const LeavesQuestion&
 }
 
 // A party's value by the log that it has committed to itself.
-Step<Examination::Judged> Examination::JudgeByLog(const DisputedStep& step, Party party, const RoundedElement& element) {
+Step<Proceedings::Judged> Proceedings::JudgeByLog(const DisputedStep& step, Party party, const RoundedElement& element) {
   const auto p = static_cast<std::size_t>(party);
   const TreeName tree{.kind = TreeKind::kRoundings, .at = step.entry};
   const auto place = static_cast<std::uint64_t>(step.step - 1 - terms_.StepBefore(step.entry));
@@ -180,7 +180,7 @@ Step<Examination::Judged> Examination::JudgeByLog(const DisputedStep& step, Part
   return judged(rounding::JudgeByDecision(element.grid, *found, x, e, element.said[p]));
 }
 
-Step<void> Examination::ExamineRounded(const DisputedStep& step, const NodeRecord& record, std::size_t output,
+Step<void> Proceedings::ExamineRounded(const DisputedStep& step, const NodeRecord& record, std::size_t output,
                                        std::int64_t element, const Both<float>& said, Finding finding) {
   const OpInstance op = terms_.nodes().Instance(record.node);
   ASSAY_ASSIGN(const Truth truth, TruthOf(step, record, output, element));

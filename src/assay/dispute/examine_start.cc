@@ -4,8 +4,8 @@
 #include "assay/base/check.h"
 #include "assay/data/batch_order.h"
 #include "assay/data/provable.h"
-#include "assay/dispute/examination.h"
 #include "assay/dispute/limits.h"
+#include "assay/dispute/proceedings.h"
 #include "assay/exec/step.h"
 #include "assay/job/limits.h"
 #include "assay/merkle/tree.h"
@@ -33,7 +33,7 @@ bool IsModelTensor(const ModelConfig& model, std::string_view name) {
 }  // namespace
 
 // A leaf of a list of tensors names a tensor of the job with some root; whose does not is guilty.
-Step<Both<Digest>> Examination::OpenEntryRoots(const TreeName& tree, const Difference& at, const Both<Digest>& roots,
+Step<Both<Digest>> Proceedings::OpenEntryRoots(const TreeName& tree, const Difference& at, const Both<Digest>& roots,
                                                Cause cause) {
   ASSAY_ASSIGN(const Both<Bytes> leaves, OpenBoth(tree, at.leaf, roots));
   Both<bool> good{};
@@ -53,7 +53,7 @@ Step<Both<Digest>> Examination::OpenEntryRoots(const TreeName& tree, const Diffe
   return tl::unexpected(Convict(!good[0], !good[1], std::move(finding)));
 }
 
-Step<void> Examination::ExamineStart(const Both<Digest>& roots) {
+Step<void> Proceedings::ExamineStart(const Both<Digest>& roots) {
   const TreeName states{.kind = TreeKind::kState, .at = 0};
   ASSAY_ASSIGN(const Difference at, Descend(states, roots));
   const auto tensor = static_cast<std::size_t>(at.leaf);
@@ -82,7 +82,7 @@ Step<void> Examination::ExamineStart(const Both<Digest>& roots) {
 }
 
 // The entry covers several steps: which one's batch differs first.
-Step<void> Examination::ExamineBatches(std::int64_t index, const Both<Digest>& roots) {
+Step<void> Proceedings::ExamineBatches(std::int64_t index, const Both<Digest>& roots) {
   const TreeName tree{.kind = TreeKind::kBatches, .at = index};
   ASSAY_ASSIGN(const Difference at, Descend(tree, roots));
   ASSAY_ASSIGN(const Both<Bytes> leaves, OpenBoth(tree, at.leaf, roots));
@@ -97,7 +97,7 @@ Step<void> Examination::ExamineBatches(std::int64_t index, const Both<Digest>& r
   return ExamineBatch(step, batch);
 }
 
-Step<void> Examination::ExamineBatch(std::int64_t step, const Both<Digest>& roots) {
+Step<void> Proceedings::ExamineBatch(std::int64_t step, const Both<Digest>& roots) {
   const TreeName batch{.kind = TreeKind::kBatch, .at = step};
   ASSAY_ASSIGN(const Difference at, Descend(batch, roots));
   const Terms::Field& field = terms_.fields()[static_cast<std::size_t>(at.leaf)];
@@ -129,7 +129,7 @@ Step<void> Examination::ExamineBatch(std::int64_t step, const Both<Digest>& root
 }
 
 // What the seed draws for sample `row` of a step's batch, as far as it goes into this field.
-Step<Bytes> Examination::SampleField(std::int64_t step, std::uint64_t row, const Terms::Field& field) {
+Step<Bytes> Proceedings::SampleField(std::int64_t step, std::uint64_t row, const Terms::Field& field) {
   const SamplesQuestion question{.step = step, .begin = row, .end = row + 1};
   ASSAY_ASSIGN(const ByteSpan body, AskOne(question));
   const auto unproven = [&](const Error& error) {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "assay/dispute/record.h"
+#include "assay/dispute/game_record.h"
 
 namespace assay::dispute {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "assay/dispute/answer.h"
-#include "assay/dispute/records.h"
+#include "assay/dispute/leaf_records.h"
 #include "assay/job/limits.h"
 #include "assay/merkle/tree.h"
 #include "assay/run/entry.h"

@@ -11,7 +11,7 @@
 #include "assay/base/bytes.h"
 #include "assay/base/result.h"
 #include "assay/dispute/claim.h"
-#include "assay/merkle/key.h"
+#include "assay/sign/key.h"
 
 namespace assay::dispute {
 

@@ -11,10 +11,10 @@
 #include <span>
 #include <vector>
 
-#include "assay/backend/ref/derivation.h"
 #include "assay/base/result.h"
 #include "assay/merkle/sha256.h"
 #include "assay/ops/narrow.h"
+#include "assay/semantics/ref/derivation.h"
 
 namespace assay::dispute {
 

@@ -10,11 +10,11 @@
 #include <variant>
 #include <vector>
 
-#include "assay/backend/ref/derivation.h"
 #include "assay/base/bytes.h"
 #include "assay/base/result.h"
 #include "assay/merkle/frontier.h"
 #include "assay/merkle/sha256.h"
+#include "assay/semantics/ref/derivation.h"
 
 namespace assay::dispute {
 

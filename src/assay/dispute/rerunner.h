@@ -12,7 +12,7 @@
 #include "assay/base/thread_pool.h"
 #include "assay/dispute/account.h"
 #include "assay/dispute/conduct.h"
-#include "assay/dispute/records.h"
+#include "assay/dispute/leaf_records.h"
 #include "assay/run/log.h"
 #include "assay/run/rounding_logs.h"
 

@@ -6,8 +6,8 @@
 
 #include <vector>
 
+#include "assay/dispute/game_record.h"
 #include "assay/dispute/law.h"
-#include "assay/dispute/record.h"
 
 namespace assay::dispute {
 

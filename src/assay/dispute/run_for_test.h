@@ -8,9 +8,10 @@
 #include <memory>
 #include <string>
 
-#include "assay/backend/ref/ref.h"
+#include "assay/backend/ref/ref_backend.h"
 #include "assay/dispute/run_account.h"
 #include "assay/train/trainer.h"
+#include "support/scratch.h"
 
 namespace assay::dispute {
 
@@ -61,22 +62,18 @@ keep = 0
 class TestRun {
  public:
   explicit TestRun(const std::string& job_text) {
-    std::string pattern = testing::TempDir() + "/assay_dispute_XXXXXX";
-    EXPECT_NE(::mkdtemp(pattern.data()), nullptr);
-    root_ = pattern;
     auto job = ParseJob(job_text, "test.toml");
     EXPECT_TRUE(job) << job.error().message;
     auto made = Prepare(*job);
     EXPECT_TRUE(made) << made.error().message;
     prepared = std::move(*made);
-    auto opened = RunDirectory::OpenForTraining(root_ + "/run", ContentOf(prepared), key.verify_key());
+    auto opened = RunDirectory::OpenForTraining(scratch_ / "run", ContentOf(prepared), key.verify_key());
     EXPECT_TRUE(opened) << opened.error().message;
     run.emplace(std::move(*opened));
     const auto trained = Train(prepared, *run, key, *backend, pool, {});
     EXPECT_TRUE(trained) << trained.error().message;
   }
   explicit TestRun(const RunShape& shape) : TestRun(JobText(shape)) {}
-  ~TestRun() { std::filesystem::remove_all(root_); }
   TestRun(const TestRun&) = delete;
   TestRun& operator=(const TestRun&) = delete;
 
@@ -93,7 +90,7 @@ class TestRun {
   std::optional<RunDirectory> run;
 
  private:
-  std::string root_;
+  testkit::Scratch scratch_;
 };
 
 }  // namespace assay::dispute

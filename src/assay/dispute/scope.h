@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "assay/dispute/examine.h"
+#include "assay/dispute/game_record.h"
 #include "assay/dispute/question.h"
-#include "assay/dispute/record.h"
 #include "assay/dispute/terms.h"
 
 namespace assay::dispute {

@@ -9,10 +9,10 @@
 #include <span>
 #include <vector>
 
-#include "assay/backend/ref/derivation.h"
 #include "assay/base/result.h"
 #include "assay/graph/op_def.h"
 #include "assay/numerics/double_double.h"
+#include "assay/semantics/ref/derivation.h"
 
 namespace assay::dispute {
 

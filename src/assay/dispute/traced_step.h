@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "assay/dispute/records.h"
+#include "assay/dispute/leaf_records.h"
 #include "assay/exec/step_nodes.h"
 #include "assay/merkle/hash_tree.h"
 #include "assay/train/stepper.h"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "assay/backend/kernel.h"
+#include "assay/backend/backend.h"
 #include "assay/graph/graph.h"
 
 namespace assay {

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "assay/exec/schedule.h"
+#include "assay/exec/launch_schedule.h"
 #include "assay/graph/graph.h"
 
 namespace assay::exec {

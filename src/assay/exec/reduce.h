@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "assay/backend/kernel.h"
+#include "assay/backend/backend.h"
 #include "assay/exec/executor.h"
 #include "assay/graph/graph.h"
 #include "assay/tensor/tensor.h"

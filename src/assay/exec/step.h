@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "assay/backend/kernel.h"
+#include "assay/backend/backend.h"
 #include "assay/base/thread_pool.h"
 #include "assay/exec/executor.h"
 #include "assay/graph/program.h"

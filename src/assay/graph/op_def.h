@@ -78,6 +78,13 @@ class GradientBuilder;
 
 using ValueId = std::uint32_t;
 
+// How an op's results come about when it is evaluated in FP64 and rounded (docs/ROUNDING.md).
+enum class Results : std::uint8_t {
+  kMoved,  // values of its inputs, zeros and constants, in other places
+  kExact,  // from exact binary32 values by one IEEE operation, or (dropout) by several that nothing can fuse or reorder: all machines agree on the FP64 value
+  kBounded,  // anything else: evaluations differ, within a bound
+};
+
 struct OpDef {
   OpIndex index = 0;  // its place in the table
   std::string_view name{};
@@ -87,7 +94,9 @@ struct OpDef {
   // An elementwise op computes element i of each output from element i of its aligned inputs (and, whole, from the others);
   // all outputs and aligned inputs have the same number of elements. Such ops may be fused and may run in place.
   bool elementwise = false;
-  std::uint32_t aligned_inputs = 0;  // bit k: input k is aligned; meaningful for elementwise ops
+  Results results = Results::kBounded;
+  bool has_bound() const { return results == Results::kBounded; }  // otherwise there is one right value, rounded or not
+  std::uint32_t aligned_inputs = 0;                                // bit k: input k is aligned; meaningful for elementwise ops
 
   std::span<const AttrSpec> attrs{};
 

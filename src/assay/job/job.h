@@ -15,7 +15,7 @@
 #include "assay/base/bytes.h"
 #include "assay/base/result.h"
 #include "assay/data/open.h"
-#include "assay/job/schedule.h"
+#include "assay/job/learning_rate.h"
 #include "assay/merkle/sha256.h"
 #include "assay/model/model.h"
 
@@ -65,6 +65,14 @@ Result<Job> ParseJob(std::string_view text, std::string_view name);
 
 // The job as a job file that parses to the same job.
 std::string ToToml(const Job& job);
+
+// Every key that applies to the job, as ToToml writes it. A key that the data decides is left out until ResolveModel has done so.
+struct JobSetting {
+  std::string name;         // "optimizer.lr"
+  std::string value;        // "0.001"
+  bool identifies = false;  // whether another value makes another job
+};
+std::vector<JobSetting> JobSettings(const Job& job);
 
 // Takes what the file left open from the data, and checks that model, batch and data fit together.
 Status ResolveModel(Job& job, const Data& data);

@@ -27,7 +27,7 @@ inline constexpr std::size_t kMaxSampleBytes = std::size_t{1} << 24;
 // The blocks of the data that one sample can be made of, whatever kind of data it is: the kind is not part of a job's encoding.
 std::uint64_t MaxSourceBytes(const Job& job);
 
-// The bytes of a node's record (assay/dispute/records.h).
+// The bytes of a node's record (assay/dispute/leaf_records.h).
 std::size_t RecordBytes(const OpInstance& op);
 
 // Whether job and program belong together and keep to the limits. Both may be hostile; each must have passed its own decoder or have been built here.

@@ -59,13 +59,32 @@ class Printer : public job::FieldVisitor {
   }
   std::string Take() { return std::move(out_); }
 
- private:
-  void Line(std::string_view key, std::string_view value) {
+ protected:
+  virtual void Line(std::string_view key, std::string_view value) {
     out_ += pending_;
     pending_.clear();
     out_ += fmt::format("{} = {}\n", key, value);
   }
+
+ private:
   std::string pending_, out_;
+};
+
+// Collects what a printer would print.
+class Collector final : public Printer {
+ public:
+  explicit Collector(std::vector<JobSetting>& out) : out_(out) {}
+  void Section(std::string_view name) override { section_ = name; }
+
+ protected:
+  void Line(std::string_view key, std::string_view value) override {
+    out_.push_back({section_.empty() ? std::string(key) : fmt::format("{}.{}", section_, key), std::string(value),
+                    job::Identifies(section_, key)});
+  }
+
+ private:
+  std::vector<JobSetting>& out_;
+  std::string section_;
 };
 
 // Collects the keys of one combination of kinds.
@@ -142,6 +161,14 @@ std::string ToToml(const Job& job) {
   Job copy = job;
   job::Visit(printer, copy);
   return printer.Take();
+}
+
+std::vector<JobSetting> JobSettings(const Job& job) {
+  std::vector<JobSetting> out;
+  Collector collector(out);
+  Job copy = job;
+  job::Visit(collector, copy);
+  return out;
 }
 
 std::vector<JobKey> JobKeys() {

@@ -324,21 +324,35 @@ TEST(HttpServer, StopFinishesWhatRunsAndRefusesWhatWaits) {
   EXPECT_NE(late.error().message.find("Connection refused"), std::string::npos) << late.error().message;
 }
 
+// Requests that were answered were answered whole, those that came too late fail, and nobody waits for long.
 TEST(HttpServer, StopUnderLoad) {
   for (int round = 0; round < 5; ++round) {
     const auto server = Serve({}, Echo);
     std::atomic<bool> over = false;
+    std::atomic<int> answered = 0, spoilt = 0;
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; ++t) {
-      threads.emplace_back([&] {
+      threads.emplace_back([&, t] {
+        const Bytes body(1000, static_cast<std::uint8_t>('a' + t));
         const auto client = ClientOf(*server);
-        while (!over) client->Post("/", Bytes(1000), kTimeoutMs);
+        while (!over) {
+          const auto answer = client->Post("/", body, kTimeoutMs);
+          if (!answer) continue;
+          ++(answer->status == 200 && answer->body == body ? answered : spoilt);
+        }
       });
     }
-    std::this_thread::sleep_for(milliseconds(20));
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (answered < 20 && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(milliseconds(1));
+    const auto asked = std::chrono::steady_clock::now();
     server->Stop();
+    EXPECT_LT(std::chrono::steady_clock::now() - asked, std::chrono::seconds(10));
+    const auto late = ClientOf(*server)->Post("/", Bytes(1000), kTimeoutMs);
+    EXPECT_FALSE(late && late->status == 200);
     over = true;
     for (std::thread& thread : threads) thread.join();
+    EXPECT_GE(answered, 20);
+    EXPECT_EQ(spoilt, 0);
   }
 }
 

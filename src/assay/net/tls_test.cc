@@ -11,6 +11,7 @@
 #include "assay/net/http_client.h"
 #include "assay/net/http_server.h"
 #include "assay/net/raw_peer_for_test.h"
+#include "support/scratch.h"
 
 namespace assay {
 namespace {
@@ -32,8 +33,6 @@ std::string Pem(const Write& write) {
 class Certificate {
  public:
   Certificate(const char* names, long valid_seconds) {
-    std::string pattern = (std::filesystem::temp_directory_path() / "assay_tls_XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
     const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(EVP_EC_gen("P-256"), EVP_PKEY_free);
     const std::unique_ptr<X509, decltype(&X509_free)> x509(X509_new(), X509_free);
     X509_set_version(x509.get(), X509_VERSION_3);
@@ -52,15 +51,14 @@ class Certificate {
     Save(key_file(),
          Pem([&](BIO* out) { return PEM_write_bio_PrivateKey(out, key.get(), nullptr, nullptr, 0, nullptr, nullptr); }));
   }
-  ~Certificate() { std::filesystem::remove_all(folder_); }
   Certificate(const Certificate&) = delete;
   Certificate& operator=(const Certificate&) = delete;
-  std::string file() const { return JoinPath(folder_, "cert.pem"); }
-  std::string key_file() const { return JoinPath(folder_, "key.pem"); }
+  std::string file() const { return scratch_ / "cert.pem"; }
+  std::string key_file() const { return scratch_ / "key.pem"; }
 
  private:
   static void Save(const std::string& path, const std::string& text) { EXPECT_TRUE(WriteFileAtomic(path, AsBytes(text))); }
-  std::string folder_;
+  testkit::Scratch scratch_;
 };
 
 std::unique_ptr<HttpServer> Serve(const Certificate& certificate, ServerOptions options = {}) {

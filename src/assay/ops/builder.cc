@@ -33,7 +33,6 @@ ValueId OpBuilder::Div(ValueId a, ValueId b) { return b_.Add(op::div, {}, {a, b}
 ValueId OpBuilder::Neg(ValueId x) { return b_.Add(op::neg, {}, {x}).front(); }
 ValueId OpBuilder::Scale(ValueId x, float factor) { return b_.Add(op::scale, {factor}, {x}).front(); }
 ValueId OpBuilder::AddScalar(ValueId x, float term) { return b_.Add(op::add_scalar, {term}, {x}).front(); }
-ValueId OpBuilder::Maximum(ValueId a, ValueId b) { return b_.Add(op::maximum, {}, {a, b}).front(); }
 
 ValueId OpBuilder::BroadcastTo(ValueId x, Shape shape) { return b_.Add(op::broadcast_to, {Dims(shape)}, {x}).front(); }
 
@@ -66,17 +65,9 @@ ValueId OpBuilder::Pad(ValueId x, int axis, std::int64_t before, std::int64_t af
   return b_.Add(op::pad, {std::int64_t{axis}, before, after}, {x}).front();
 }
 
-ValueId OpBuilder::Concat(std::vector<ValueId> parts, int axis) {
-  return b_.Add(op::concat, {std::int64_t{axis}}, std::move(parts)).front();
-}
-
 ValueId OpBuilder::RowSum(ValueId x, int split) { return b_.Add(op::row_sum, {std::int64_t{split}}, {x}).front(); }
 ValueId OpBuilder::ColSum(ValueId x, int split) { return b_.Add(op::col_sum, {std::int64_t{split}}, {x}).front(); }
 ValueId OpBuilder::RowMax(ValueId x, int split) { return b_.Add(op::row_max, {std::int64_t{split}}, {x}).front(); }
-
-ValueId OpBuilder::RowMaxGrad(ValueId x, ValueId y, ValueId dy, int split) {
-  return b_.Add(op::row_max_grad, {std::int64_t{split}}, {x, y, dy}).front();
-}
 
 ValueId OpBuilder::Mean(ValueId x) {
   const std::int64_t n = b_.shape(x).elements();
@@ -119,10 +110,6 @@ ValueId OpBuilder::BatchNormInfer(ValueId x, ValueId gamma, ValueId beta, ValueI
 
 std::vector<ValueId> OpBuilder::MaxPool2d(ValueId x, Window2d w) {
   return b_.Add(op::max_pool2d, {w.kernel_h, w.kernel_w, w.stride, w.pad}, {x});
-}
-
-ValueId OpBuilder::AvgPool2d(ValueId x, Window2d w) {
-  return b_.Add(op::avg_pool2d, {w.kernel_h, w.kernel_w, w.stride, w.pad}, {x}).front();
 }
 
 ValueId OpBuilder::GlobalAvgPool(ValueId x) { return b_.Add(op::global_avg_pool, {}, {x}).front(); }

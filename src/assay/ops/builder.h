@@ -31,7 +31,6 @@ class OpBuilder {
   ValueId Neg(ValueId x);                       // neg
   ValueId Scale(ValueId x, float factor);       // scale       attrs: float factor
   ValueId AddScalar(ValueId x, float term);     // add_scalar  attrs: float term
-  ValueId Maximum(ValueId a, ValueId b);        // maximum
   ValueId BroadcastTo(ValueId x, Shape shape);  // broadcast_to attrs: ints shape; numpy rules, aligned at the last axis
   // Inserts broadcast_to where the shapes differ (numpy rules), then the op.
   ValueId Binary(OpIndex op, ValueId a, ValueId b);
@@ -49,17 +48,14 @@ class OpBuilder {
   ValueId Transpose(ValueId x, std::vector<std::int64_t> perm);  // transpose attrs: ints perm; out axis i is in axis perm[i]
   ValueId Slice(ValueId x, int axis, std::int64_t begin, std::int64_t end);  // slice attrs: int axis, int begin, int end
   ValueId Pad(ValueId x, int axis, std::int64_t before,
-              std::int64_t after);                       // pad (zeros) attrs: int axis, int before, int after
-  ValueId Concat(std::vector<ValueId> parts, int axis);  // concat attrs: int axis; >= 1 inputs
+              std::int64_t after);  // pad (zeros) attrs: int axis, int before, int after
 
   // --- reductions: x is viewed as [product of axes < split, product of axes >= split] --------------------------------------------
   ValueId RowSum(ValueId x, int split);  // row_sum     attrs: int split; out shape = axes < split
   ValueId ColSum(ValueId x, int split);  // col_sum     attrs: int split; out shape = axes >= split
   ValueId RowMax(ValueId x, int split);  // row_max     attrs: int split
-  ValueId RowMaxGrad(ValueId x, ValueId y, ValueId dy,
-                     int split);  // row_max_grad(x, y, dy): dy to the first element equal to y
-  ValueId Mean(ValueId x);        // scalar: row_sum over everything, then scale by 1/n
-  ValueId SumSquares(ValueId x);  // sum_squares out: scalar
+  ValueId Mean(ValueId x);               // scalar: row_sum over everything, then scale by 1/n
+  ValueId SumSquares(ValueId x);         // sum_squares out: scalar
   // clip_scale  inputs: >= 1 scalars (sums of squares); attrs: float max_norm (<= 0: never clip). outputs: norm, factor
   std::vector<ValueId> ClipScale(std::vector<ValueId> squares, float max_norm);
 
@@ -95,8 +91,6 @@ class OpBuilder {
   // max_pool2d  attrs: int kernel_h, int kernel_w, int stride, int pad. outputs y, argmax i32 (h * W + w inside the image)
   // max_pool2d_grad(dy, argmax) attrs: kernel_h, kernel_w, stride, pad, int height, int width
   std::vector<ValueId> MaxPool2d(ValueId x, Window2d window);
-  // avg_pool2d  same attrs; divides by kernel_h * kernel_w always (padding counts as zeros). avg_pool2d_grad(dy): attrs as above
-  ValueId AvgPool2d(ValueId x, Window2d window);
   ValueId GlobalAvgPool(ValueId x);  // [N,H,W,C] -> [N,C]. global_avg_pool_grad(dy) attrs: int height, int width
 
   // --- sequence models --------------------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@
 
 namespace assay::ops {
 
-#define ASSAY_OP(name, wire_id, version, kind) OpDef Define_##name();
+#define ASSAY_OP(name, wire_id, version, kind, results) OpDef Define_##name();
 #include "assay/ops/op_table.inc"
 #undef ASSAY_OP
 

@@ -56,37 +56,14 @@ std::vector<InputRange> NeedsForward(const OpInstance& op, int output, Range ran
   return needs;
 }
 
-std::vector<InputRange> NeedsGradX(const OpInstance& op, int, Range range) {
-  const std::int64_t cols = LastAxisView(op.in[0]).cols;
-  const Range rows = RowsOf(range, cols);
-  std::vector<InputRange> needs;
-  if (range.size() <= 0) return needs;
-  NeedRows(needs, 0, rows, cols);
-  NeedRange(needs, 1, {0, cols});
-  NeedRange(needs, 2, rows);
-  NeedRange(needs, 3, rows);
-  NeedRows(needs, 4, rows, cols);
-  return needs;
-}
+std::vector<InputRange> NeedsGradX(const OpInstance& op, int, Range range) { return NeedsOfRows(op, kGradX, range); }
 
+// The gradient of beta is the sum of dy alone.
 std::vector<InputRange> NeedsGradParams(const OpInstance& op, int output, Range range) {
-  const MatrixView x = LastAxisView(op.in[0]);
-  const Range rows{0, x.rows};
+  if (output == 0) return NeedsOfColumnSums(op, kGradParams, range);
   std::vector<InputRange> needs;
-  if (range.size() <= 0) return needs;
-  if (output == 0) {
-    NeedColumns(needs, 0, {&range, 1}, x);
-    NeedRange(needs, 1, rows);
-    NeedRange(needs, 2, rows);
-  }
-  NeedColumns(needs, 3, {&range, 1}, x);
+  if (range.size() > 0) NeedColumns(needs, 3, {&range, 1}, LastAxisView(op.in[0]));
   return needs;
-}
-
-std::vector<NormCase> ParamCaseShapes() {
-  std::vector<NormCase> shapes = ColumnNormCases();
-  shapes.push_back({.name = "no_rows", .shape = {0, 4}});
-  return shapes;
 }
 
 }  // namespace
@@ -111,7 +88,7 @@ OpDef Define_layernorm_grad_params() {
   return {.infer = InferGradParams,
           .cost = [](const OpInstance& op) { return PerElement(op, 5); },
           .dependencies = NeedsGradParams,
-          .cases = [] { return MakeFlatCases(ParamCaseShapes(), kGradParams, {}); }};
+          .cases = [] { return MakeFlatCases(ParameterCases(), kGradParams, {}); }};
 }
 
 }  // namespace assay::ops

@@ -1,6 +1,6 @@
 // One element of an op as an element of a small op that holds little more than what it depends on: a product as one row by one column, a batch norm as one
 // channel, attention as one head. Whoever disputes an element of a rounded job (docs/formats/dispute.md) tells the words that the small op holds, and a referee
-// evaluates that. The formulas of backend/vendor give the same bits for both, in value and in bound.
+// evaluates that. The formulas of semantics/rounded give the same bits for both, in value and in bound.
 //
 // Ops whose elements depend on a few words each (elementwise and layout ops, and the like) have no small form. Pure; thread safe.
 #pragma once

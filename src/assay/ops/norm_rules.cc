@@ -41,6 +41,41 @@ std::vector<NormCase> ColumnNormCases() {
   return cases;
 }
 
+std::vector<NormCase> ParameterCases() {
+  std::vector<NormCase> cases = ColumnNormCases();
+  cases.push_back({.name = "no_rows", .shape = {0, 4}});
+  return cases;
+}
+
+std::vector<InputRange> NeedsOfRows(const OpInstance& op, std::span<const NormInput> inputs, Range range) {
+  std::vector<InputRange> needs;
+  if (range.size() <= 0) return needs;
+  const std::int64_t cols = LastAxisView(op.in[0]).cols;
+  const Range rows = RowsOf(range, cols);
+  for (int k = 0; k < static_cast<int>(inputs.size()); ++k) {
+    switch (inputs[static_cast<std::size_t>(k)].kind) {
+      case NormInput::kWhole: NeedRows(needs, k, rows, cols); break;
+      case NormInput::kPerRow: NeedRange(needs, k, rows); break;
+      case NormInput::kPerColumn: NeedRange(needs, k, {0, cols}); break;
+    }
+  }
+  return needs;
+}
+
+std::vector<InputRange> NeedsOfColumnSums(const OpInstance& op, std::span<const NormInput> inputs, Range range) {
+  std::vector<InputRange> needs;
+  if (range.size() <= 0) return needs;
+  const MatrixView x = LastAxisView(op.in[0]);
+  for (int k = 0; k < static_cast<int>(inputs.size()); ++k) {
+    switch (inputs[static_cast<std::size_t>(k)].kind) {
+      case NormInput::kWhole: NeedColumns(needs, k, {&range, 1}, x); break;
+      case NormInput::kPerRow: NeedRange(needs, k, {0, x.rows}); break;
+      case NormInput::kPerColumn: NeedRange(needs, k, range); break;
+    }
+  }
+  return needs;
+}
+
 std::vector<OpCase> MakeCases(std::span<const NormCase> shapes, std::span<const NormInput> inputs, const Attrs& attrs) {
   std::vector<OpCase> cases;
   for (const NormCase& shape : shapes) {

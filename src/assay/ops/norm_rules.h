@@ -27,10 +27,17 @@ struct NormCase {
   bool gradient = false;
 };
 
+// What the elements `range` of a result of x's shape need of inputs that a row's statistics and sums over a row are made of: whole rows, or what belongs to them.
+std::vector<InputRange> NeedsOfRows(const OpInstance& op, std::span<const NormInput> inputs, Range range);
+// What columns `range` of sums over all rows need of their inputs.
+std::vector<InputRange> NeedsOfColumnSums(const OpInstance& op, std::span<const NormInput> inputs, Range range);
+
 // Widths round the virtual lanes and pieces of a row reduction.
 std::vector<NormCase> RowNormCases();
 // Row counts round the blocks of a column reduction.
 std::vector<NormCase> ColumnNormCases();
+// The same, and a tensor without rows.
+std::vector<NormCase> ParameterCases();
 std::vector<OpCase> MakeCases(std::span<const NormCase> shapes, std::span<const NormInput> inputs, const Attrs& attrs);
 // The same without gradient checks: for ops that have no gradient.
 std::vector<OpCase> MakeFlatCases(std::vector<NormCase> shapes, std::span<const NormInput> inputs, const Attrs& attrs);

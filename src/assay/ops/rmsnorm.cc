@@ -46,32 +46,9 @@ std::vector<InputRange> NeedsForward(const OpInstance& op, int output, Range ran
   return needs;
 }
 
-std::vector<InputRange> NeedsGradX(const OpInstance& op, int, Range range) {
-  const std::int64_t cols = LastAxisView(op.in[0]).cols;
-  const Range rows = RowsOf(range, cols);
-  std::vector<InputRange> needs;
-  if (range.size() <= 0) return needs;
-  NeedRows(needs, 0, rows, cols);
-  NeedRange(needs, 1, {0, cols});
-  NeedRange(needs, 2, rows);
-  NeedRows(needs, 3, rows, cols);
-  return needs;
-}
-
+std::vector<InputRange> NeedsGradX(const OpInstance& op, int, Range range) { return NeedsOfRows(op, kGradX, range); }
 std::vector<InputRange> NeedsGradGamma(const OpInstance& op, int, Range range) {
-  const MatrixView x = LastAxisView(op.in[0]);
-  std::vector<InputRange> needs;
-  if (range.size() <= 0) return needs;
-  NeedColumns(needs, 0, {&range, 1}, x);
-  NeedRange(needs, 1, {0, x.rows});
-  NeedColumns(needs, 2, {&range, 1}, x);
-  return needs;
-}
-
-std::vector<NormCase> GammaCaseShapes() {
-  std::vector<NormCase> shapes = ColumnNormCases();
-  shapes.push_back({.name = "no_rows", .shape = {0, 4}});
-  return shapes;
+  return NeedsOfColumnSums(op, kGradGamma, range);
 }
 
 }  // namespace
@@ -96,7 +73,7 @@ OpDef Define_rmsnorm_grad_gamma() {
   return {.infer = InferGradGamma,
           .cost = [](const OpInstance& op) { return PerElement(op, 3); },
           .dependencies = NeedsGradGamma,
-          .cases = [] { return MakeFlatCases(GammaCaseShapes(), kGradGamma, {}); }};
+          .cases = [] { return MakeFlatCases(ParameterCases(), kGradGamma, {}); }};
 }
 
 }  // namespace assay::ops

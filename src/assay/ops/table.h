@@ -8,7 +8,7 @@ namespace assay {
 
 namespace op {
 enum : OpIndex {
-#define ASSAY_OP(name, wire_id, version, kind) name,
+#define ASSAY_OP(name, wire_id, version, kind, results) name,
 #include "assay/ops/op_table.inc"
 #undef ASSAY_OP
   kCount

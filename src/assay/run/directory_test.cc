@@ -1,4 +1,5 @@
 #include "assay/run/directory.h"
+#include "support/scratch.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -33,12 +34,9 @@ RunContent ContentFor(std::string_view job, std::string_view trajectory) {
 class RunDirectoryTest : public testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = testing::TempDir() + "/assay_run_XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    root_ = pattern;
+    root_ = scratch_.path();
     path_ = root_ + "/new/run";
   }
-  void TearDown() override { std::filesystem::remove_all(root_); }
 
   Result<RunDirectory> Open(std::string_view job = "j", std::string_view trajectory = "t") {
     return RunDirectory::OpenForTraining(path_, ContentFor(job, trajectory), key_.verify_key());
@@ -72,6 +70,7 @@ class RunDirectoryTest : public testing::Test {
 
   SigningKey key_ = SigningKey::Generate("test");
   ThreadPool pool_{2};
+  testkit::Scratch scratch_;
   std::string root_, path_;
   std::vector<std::string> notes_;
 };

@@ -8,11 +8,11 @@
 #include <string_view>
 
 #include "assay/base/result.h"
-#include "assay/merkle/key.h"
-#include "assay/merkle/note.h"
 #include "assay/merkle/proof.h"
 #include "assay/run/entry.h"
 #include "assay/run/log.h"
+#include "assay/sign/key.h"
+#include "assay/sign/note.h"
 
 namespace assay {
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "assay/base/file.h"
+#include "support/scratch.h"
 
 namespace assay {
 namespace {
@@ -15,19 +16,17 @@ Digest D(std::string_view text) { return HashBytes(AsBytes(text)); }
 class EntryProofTest : public testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = testing::TempDir() + "/assay_proof_XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    path_ = pattern;
+    path_ = scratch_.path();
     for (std::int64_t step = 0; step < 5; ++step)
       log_.Append(log_.Next(step, D("state" + std::to_string(step)), D("batch"), 7));
     ASSERT_TRUE(log_.Write(path_, "test/j", key_));
     const Bytes note = *ReadFile(path_ + "/checkpoint", 1 << 16);
     note_.assign(note.begin(), note.end());
   }
-  void TearDown() override { std::filesystem::remove_all(path_); }
 
   SigningKey key_ = SigningKey::Generate("test");
   RunLog log_{D("t")};
+  testkit::Scratch scratch_;
   std::string path_, note_;
 };
 

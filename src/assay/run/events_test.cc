@@ -1,4 +1,5 @@
 #include "assay/run/events.h"
+#include "support/scratch.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -47,12 +48,7 @@ TEST(Events, VersionAndRestartVectors) {
 
 class EventFileTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = testing::TempDir() + "/assay_events_XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(directory_); }
+  void SetUp() override { directory_ = scratch_.path(); }
   std::string Path(std::size_t file) const { return JoinPath(directory_, ListDirectory(directory_)->at(file)); }
   Bytes Content(std::size_t file) const { return ReadFile(Path(file), 1 << 20).value(); }
   // A file that goes on after step 7 and has one step more.
@@ -63,6 +59,7 @@ class EventFileTest : public testing::Test {
     ASSERT_TRUE(writer->Write(8, scalars));
     ASSERT_TRUE(writer->Sync());
   }
+  testkit::Scratch scratch_;
   std::string directory_;
 };
 

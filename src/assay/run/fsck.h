@@ -15,8 +15,8 @@
 #include "assay/base/result.h"
 #include "assay/base/thread_pool.h"
 #include "assay/graph/program.h"
-#include "assay/merkle/key.h"
 #include "assay/merkle/sha256.h"
+#include "assay/sign/key.h"
 
 namespace assay {
 

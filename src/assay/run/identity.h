@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "assay/base/result.h"
-#include "assay/merkle/key.h"
 #include "assay/merkle/sha256.h"
+#include "assay/sign/key.h"
 
 namespace assay {
 

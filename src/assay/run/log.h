@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "assay/base/result.h"
-#include "assay/merkle/key.h"
-#include "assay/merkle/note.h"
 #include "assay/run/entry.h"
+#include "assay/sign/key.h"
+#include "assay/sign/note.h"
 
 namespace assay {
 

@@ -9,6 +9,7 @@
 #include "assay/base/file.h"
 #include "assay/merkle/tiles.h"
 #include "assay/merkle/tree.h"
+#include "support/scratch.h"
 
 namespace assay {
 namespace {
@@ -37,12 +38,7 @@ TEST(LogEntry, RoundTripsAndRefusesEverythingElse) {
 
 class RunLogTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = testing::TempDir() + "/assay_log_XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    path_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(path_); }
+  void SetUp() override { path_ = scratch_.path(); }
 
   void Grow(RunLog& log, std::size_t size) {
     while (log.entries().size() < size) {
@@ -61,6 +57,7 @@ class RunLogTest : public testing::Test {
   }
 
   SigningKey key_ = SigningKey::Generate("test");
+  testkit::Scratch scratch_;
   std::string path_;
 };
 

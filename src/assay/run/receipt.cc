@@ -7,7 +7,7 @@
 
 #include "assay/base/base64.h"
 #include "assay/base/quote.h"
-#include "assay/merkle/dsse.h"
+#include "assay/sign/dsse.h"
 
 namespace assay {
 namespace {

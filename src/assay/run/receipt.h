@@ -10,9 +10,9 @@
 #include <string_view>
 
 #include "assay/base/result.h"
-#include "assay/merkle/key.h"
-#include "assay/merkle/note.h"
 #include "assay/merkle/sha256.h"
+#include "assay/sign/key.h"
+#include "assay/sign/note.h"
 
 namespace assay {
 

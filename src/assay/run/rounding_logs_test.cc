@@ -5,18 +5,17 @@
 #include <filesystem>
 
 #include "assay/base/file.h"
+#include "support/scratch.h"
 
 namespace assay {
 namespace {
 
 class RoundingLogsTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    directory_ = ::testing::TempDir() + "/rounding-logs";
-    std::filesystem::remove_all(directory_);
-  }
+  void SetUp() override { directory_ = scratch_ / "rounding-logs"; }
   static Bytes LogOf(std::int64_t step) { return Bytes(static_cast<std::size_t>(step * 3), static_cast<std::uint8_t>(step)); }
   RoundingLogs Opened() { return RoundingLogs::Open(directory_).value(); }
+  testkit::Scratch scratch_;
   std::string directory_;
 };
 

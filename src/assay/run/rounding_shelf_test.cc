@@ -6,6 +6,7 @@
 
 #include "assay/base/file.h"
 #include "assay/run/rounding_logs.h"
+#include "support/scratch.h"
 
 namespace assay {
 namespace {
@@ -13,8 +14,7 @@ namespace {
 class RoundingShelfTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    directory_ = ::testing::TempDir() + "/rounding-shelf";
-    std::filesystem::remove_all(directory_);
+    directory_ = scratch_ / "rounding-shelf";
     RoundingLogs logs = RoundingLogs::Open(directory_).value();
     for (std::int64_t step = 1; step <= 7; ++step) {
       logs.Add(step, LogOf(step));
@@ -29,6 +29,7 @@ class RoundingShelfTest : public ::testing::Test {
     for (std::size_t i = 0; i < log.size(); ++i) log[i] = static_cast<std::uint8_t>(i * 7 + static_cast<std::size_t>(step));
     return log;
   }
+  testkit::Scratch scratch_;
   std::string directory_;
 };
 

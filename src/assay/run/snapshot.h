@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "assay/backend/kernel.h"
+#include "assay/backend/backend.h"
 #include "assay/base/result.h"
 #include "assay/base/thread_pool.h"
 #include "assay/graph/program.h"
-#include "assay/merkle/key.h"
 #include "assay/merkle/tree.h"
+#include "assay/sign/key.h"
 #include "assay/tensor/safetensors.h"
 #include "assay/tensor/tensor.h"
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "assay/backend/kernel.h"
+#include "assay/backend/backend.h"
 #include "assay/data/dataset.h"
 #include "assay/graph/program.h"
 #include "assay/job/job.h"

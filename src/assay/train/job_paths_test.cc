@@ -1,4 +1,5 @@
 #include "assay/train/job_paths.h"
+#include "support/scratch.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -12,17 +13,13 @@ namespace fs = std::filesystem;
 
 class JobPathsTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = testing::TempDir() + "/assay_paths_XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    root_ = fs::canonical(pattern).string();
-  }
-  void TearDown() override { fs::remove_all(root_); }
+  void SetUp() override { root_ = fs::canonical(scratch_.path()).string(); }
   static std::string Stored(const std::string& data, const std::string& run) {
     Job job;
     job.data.path = data;
     return PortableJob(job, run).data.path;
   }
+  testkit::Scratch scratch_;
   std::string root_;
 };
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "assay/backend/kernel.h"
+#include "assay/backend/backend.h"
 #include "assay/data/batch_root.h"
 #include "assay/exec/step.h"
 #include "assay/rounding/rounder.h"

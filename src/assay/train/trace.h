@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "assay/merkle/key.h"
 #include "assay/run/fsck.h"
+#include "assay/sign/key.h"
 #include "assay/train/stepper.h"
 
 namespace assay {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "assay/backend/ref/ref.h"
+#include "assay/backend/ref/ref_backend.h"
 #include "assay/exec/step_nodes.h"
 
 namespace assay {

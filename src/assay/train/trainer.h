@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "assay/backend/kernel.h"
+#include "assay/backend/backend.h"
 #include "assay/base/thread_pool.h"
 #include "assay/train/followed_run.h"
 #include "assay/train/prepare.h"

@@ -5,9 +5,10 @@
 
 #include <filesystem>
 
-#include "assay/backend/ref/ref.h"
+#include "assay/backend/ref/ref_backend.h"
 #include "assay/train/batch.h"
 #include "assay/train/evaluate.h"
+#include "support/scratch.h"
 
 namespace assay {
 namespace {
@@ -45,22 +46,20 @@ keep = 2
 class TrainerTest : public testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = testing::TempDir() + "/assay_train_XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    root_ = pattern;
+    root_ = scratch_.path();
     auto job = ParseJob(kJob, "test.toml");
     ASSERT_TRUE(job) << job.error().message;
     auto prepared = Prepare(*job);
     ASSERT_TRUE(prepared) << prepared.error().message;
     prepared_ = std::move(*prepared);
   }
-  void TearDown() override { std::filesystem::remove_all(root_); }
 
   Result<TrainOutcome> TrainIn(const std::string& name, const TrainHooks& hooks = {}) {
     ASSAY_ASSIGN(RunDirectory run, RunDirectory::OpenForTraining(root_ + "/" + name, ContentOf(prepared_), key_.verify_key()));
     return Train(prepared_, run, key_, *backend_, pool_, hooks);
   }
 
+  testkit::Scratch scratch_;
   std::string root_;
   PreparedJob prepared_;
   SigningKey key_ = SigningKey::Generate("test");

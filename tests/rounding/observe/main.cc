@@ -11,7 +11,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 
-#include "assay/backend/vendor/vendor.h"
+#include "assay/backend/openblas/openblas_backend.h"
 #include "assay/exec/step_nodes.h"
 #include "assay/train/stepper.h"
 #include "paired_backend.h"
@@ -45,13 +45,13 @@ Status RunSteps(const Options& options, const PreparedJob& prepared, Role role, 
   // OpenBLAS looks at it when it is loaded.
   if (!options.here.kernels.empty()) ::setenv("OPENBLAS_CORETYPE", options.here.kernels.c_str(), 1);
   ThreadPool pool(options.here.threads);
-  vendor::TestHooks hooks;
+  rounded::TestHooks hooks;
   hooks.formulas = options.here.formulas;
   hooks.perturbation = options.here.perturbation;
-  vendor::Options of_backend;
+  rounded::Options of_backend;
   of_backend.bits = static_cast<int>(prepared.job.round_bits);
   of_backend.hooks = &hooks;
-  ASSAY_ASSIGN(const auto inner, vendor::MakeVendorBackend(of_backend, pool));
+  ASSAY_ASSIGN(const auto inner, rounded::MakeOpenBlasBackend(of_backend, pool));
   PairedBackend backend(*inner, hooks, role, channel);
   Stepper stepper(prepared, backend);
   stepper.IgnoreRoundings();

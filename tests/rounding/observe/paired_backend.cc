@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "assay/backend/vendor/formula.h"
 #include "assay/base/check.h"
+#include "assay/semantics/rounded/formula.h"
 
 namespace assay::observe {
 namespace {
@@ -25,7 +25,7 @@ std::vector<PairedBackend::Shown> PairedBackend::Lay(const OpInstance& op, char*
   };
   for (const TensorType& type : op.out) {
     Shown shown{.elements = type.elements(), .bytes = type.bytes()};
-    if (type.dtype == DType::kF32 && !vendor::IsExact(op.def->index)) {
+    if (type.dtype == DType::kF32 && op.def->has_bound()) {
       const std::size_t bytes = static_cast<std::size_t>(shown.elements) * sizeof(double);
       shown.y = reinterpret_cast<double*>(take(bytes));
       shown.e = reinterpret_cast<double*>(take(bytes));
@@ -44,7 +44,7 @@ std::size_t ChannelBytes(const OpInstance& op) {
   return bytes;
 }
 
-PairedBackend::PairedBackend(HostBackend& backend, vendor::TestHooks& hooks, Role role, Channel& channel)
+PairedBackend::PairedBackend(HostBackend& backend, rounded::TestHooks& hooks, Role role, Channel& channel)
     : backend_(backend), hooks_(hooks), role_(role), channel_(channel) {
   hooks_.observe = [this](std::size_t output, std::int64_t at, std::span<const double> y, std::span<const double> e) {
     See(output, at, y, e);

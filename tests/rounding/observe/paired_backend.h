@@ -1,4 +1,4 @@
-// PairedBackend: a vendor backend in one of two processes that run the same steps op by op. The leader shows each op's results to the follower, who
+// PairedBackend: a OpenBLAS backend in one of two processes that run the same steps op by op. The leader shows each op's results to the follower, who
 // compares its own with them and goes on with the leader's, so that both compute every op from the same inputs.
 //
 // An op's results lie in the channel's memory one after the other: values, bounds, what they were rounded to; those without bounds only the last.
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "assay/backend/host.h"
-#include "assay/backend/vendor/output.h"
+#include "assay/backend/openblas/output.h"
 #include "channel.h"
 #include "differences.h"
 
@@ -25,7 +25,7 @@ std::size_t ChannelBytes(const OpInstance& op);
 class PairedBackend final : public Backend {
  public:
   // All must outlive it. The backend is one that was made with these hooks.
-  PairedBackend(HostBackend& backend, vendor::TestHooks& hooks, Role role, Channel& channel);
+  PairedBackend(HostBackend& backend, rounded::TestHooks& hooks, Role role, Channel& channel);
   ~PairedBackend() override;
 
   const std::map<std::string, Differences>& differences() const { return differences_; }  // of the follower
@@ -57,7 +57,7 @@ class PairedBackend final : public Backend {
   void Adopt(const KernelArgs& args);
 
   HostBackend& backend_;
-  vendor::TestHooks& hooks_;
+  rounded::TestHooks& hooks_;
   const Role role_;
   Channel& channel_;
   std::vector<Shown> shown_;  // by the op that runs

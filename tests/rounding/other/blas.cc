@@ -1,10 +1,10 @@
 // In the place of OpenBLAS: matrix products by plain loops, the places of a block from the last to the first. Whether products and additions are fused is up to the compiler.
-#include "assay/backend/vendor/blas.h"
+#include "assay/backend/openblas/blas.h"
 
 #include <algorithm>
 #include <vector>
 
-namespace assay::vendor {
+namespace assay::rounded {
 namespace {
 
 constexpr std::int64_t kRows = 4;  // computed together
@@ -79,4 +79,4 @@ void Blas::Gemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t
   Product(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, beta, c, ldc);
 }
 
-}  // namespace assay::vendor
+}  // namespace assay::rounded

@@ -1,4 +1,4 @@
-// Kernels of constants, arithmetic, broadcast_to and reshape.
+// Kernels of fill, scale, add_scalar, broadcast_to and reshape.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "assay/backend/cpu/arithmetic.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
@@ -12,8 +12,6 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE {
-
-HWY_INLINE F Identity(F x) { return x; }
 
 HWY_INLINE void FillRun(float value, float* y, std::int64_t n) {
   const F v = P::Canonical(P::Set(value));
@@ -86,13 +84,9 @@ void Elements_fill(const KernelArgs& args, std::int64_t begin, std::int64_t end)
   FillRun(args.attrs().Float(1), args.Out<float>(0), end - begin);
 }
 
-void Elements_add(const KernelArgs& args, std::int64_t begin, std::int64_t end) { Binary<P::Add>(args, begin, end); }
-void Elements_sub(const KernelArgs& args, std::int64_t begin, std::int64_t end) { Binary<P::Sub>(args, begin, end); }
-void Elements_mul(const KernelArgs& args, std::int64_t begin, std::int64_t end) { Binary<P::Mul>(args, begin, end); }
-void Elements_div(const KernelArgs& args, std::int64_t begin, std::int64_t end) { Binary<P::Div>(args, begin, end); }
-void Elements_maximum(const KernelArgs& args, std::int64_t begin, std::int64_t end) { Binary<P::Max>(args, begin, end); }
-void Elements_neg(const KernelArgs& args, std::int64_t begin, std::int64_t end) { Unary<P::Neg>(args, begin, end); }
-void Elements_reshape(const KernelArgs& args, std::int64_t begin, std::int64_t end) { Unary<Identity>(args, begin, end); }
+void Elements_reshape(const KernelArgs& args, std::int64_t begin, std::int64_t end) {
+  CopyRun(args.In<float>(0), args.Out<float>(0), end - begin);
+}
 
 void Elements_scale(const KernelArgs& args, std::int64_t begin, std::int64_t end) {
   const F factor = P::Set(args.attrs().Float(0));

@@ -16,23 +16,12 @@
 
 #include "assay/backend/cpu/gemm-inl.h"
 #include "assay/backend/cpu/pack-inl.h"
+#include "assay/ops/conv2d_windows.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE {
 
-// A batch of images, of which a group's channels are used, and the windows that lie on it: window (n, r, q) has, for each tap
-// (t, u), the pixel (n, r * step + taps_h[t], q * step + taps_w[u]). A pixel outside the image reads as +0.
-struct Windows {
-  const float* image = nullptr;  // first channel of the group in pixel (0, 0, 0)
-  std::int64_t height = 0, width = 0;
-  std::int64_t pixel = 0;              // floats from a pixel to the next
-  std::int64_t channels = 0;           // of the group
-  std::int64_t rows = 0, columns = 0;  // of windows, per image
-  std::int64_t step = 1;
-  std::vector<std::int64_t> taps_h, taps_w;
-
-  std::int64_t window_size() const { return static_cast<std::int64_t>(taps_h.size() * taps_w.size()) * channels; }
-};
+using ops::Windows;
 
 // Walks over windows in (n, r, q) order.
 class WindowCursor {
@@ -95,10 +84,10 @@ class WindowLines final : public PackedBy<WindowLines> {
     const auto cursors = Cursors(first, count, std::make_index_sequence<static_cast<std::size_t>(kWidth)>());
     std::array<const float*, static_cast<std::size_t>(kWidth)> lines;
     for (std::int64_t k = k0; k < k0 + depth;) {
-      const std::size_t tap = static_cast<std::size_t>(k / windows_.channels);
+      const std::int64_t tap = k / windows_.channels;
       const std::int64_t channel = k % windows_.channels;
       const std::int64_t run = std::min(windows_.channels - channel, k0 + depth - k);
-      const std::int64_t dh = windows_.taps_h[tap / windows_.taps_w.size()], dw = windows_.taps_w[tap % windows_.taps_w.size()];
+      const std::int64_t dh = windows_.h.at(tap / windows_.w.count), dw = windows_.w.at(tap % windows_.w.count);
       for (std::size_t i = 0; i < lines.size(); ++i) {
         const float* pixel = cursors[i].Tap(dh, dw);
         lines[i] = pixel != nullptr ? pixel + channel : kZeros;
@@ -132,10 +121,10 @@ class WindowTaps final : public PackedBy<WindowTaps> {
   template <std::int64_t kWidth>
   void Pack(std::int64_t first, std::int64_t count, std::int64_t k0, std::int64_t depth, float* to) const {
     for (std::int64_t i = 0; i < count;) {
-      const std::size_t tap = static_cast<std::size_t>((first + i) / windows_.channels);
+      const std::int64_t tap = (first + i) / windows_.channels;
       const std::int64_t channel = (first + i) % windows_.channels;
       const std::int64_t run = std::min(windows_.channels - channel, count - i);
-      const std::int64_t dh = windows_.taps_h[tap / windows_.taps_w.size()], dw = windows_.taps_w[tap % windows_.taps_w.size()];
+      const std::int64_t dh = windows_.h.at(tap / windows_.w.count), dw = windows_.w.at(tap % windows_.w.count);
       if (run == kWidth) {
         PackTap<kWidth>(dh, dw, channel, kWidth, k0, depth, to);
       } else {
@@ -147,8 +136,8 @@ class WindowTaps final : public PackedBy<WindowTaps> {
 
   bool columns_in_place() const override { return windows_.channels % kTileColumns == 0; }
   void ColumnPointers(std::int64_t first, std::int64_t k0, std::int64_t depth, const float** pointers) const override {
-    const std::size_t tap = static_cast<std::size_t>(first / windows_.channels);
-    const std::int64_t dh = windows_.taps_h[tap / windows_.taps_w.size()], dw = windows_.taps_w[tap % windows_.taps_w.size()];
+    const std::int64_t tap = first / windows_.channels;
+    const std::int64_t dh = windows_.h.at(tap / windows_.w.count), dw = windows_.w.at(tap % windows_.w.count);
     WindowCursor cursor(windows_, k0);
     for (std::int64_t k = 0; k < depth; ++k, cursor.Next()) {
       const float* pixel = cursor.Tap(dh, dw);

@@ -26,18 +26,18 @@ using KernelTable = std::array<Kernel, op::kCount>;
 #define ASSAY_ENTRY_Elementwise(ns, name) Kernel{.run = nullptr, .elements = &ns::Elements_##name},
 #define ASSAY_ENTRY_General(ns, name) Kernel{.run = &ns::Run_##name, .elements = nullptr},
 #if defined(__x86_64__)
-#define ASSAY_OP(name, wire_id, version, kind) ASSAY_ENTRY_##kind(N_AVX2, name)
+#define ASSAY_OP(name, wire_id, version, kind, results) ASSAY_ENTRY_##kind(N_AVX2, name)
 constexpr KernelTable kAvx2Kernels = {
 #include "assay/ops/op_table.inc"
 };
 #undef ASSAY_OP
-#define ASSAY_OP(name, wire_id, version, kind) ASSAY_ENTRY_##kind(N_AVX3, name)
+#define ASSAY_OP(name, wire_id, version, kind, results) ASSAY_ENTRY_##kind(N_AVX3, name)
 constexpr KernelTable kAvx512Kernels = {
 #include "assay/ops/op_table.inc"
 };
 #undef ASSAY_OP
 #elif defined(__aarch64__)
-#define ASSAY_OP(name, wire_id, version, kind) ASSAY_ENTRY_##kind(N_NEON, name)
+#define ASSAY_OP(name, wire_id, version, kind, results) ASSAY_ENTRY_##kind(N_NEON, name)
 constexpr KernelTable kNeonKernels = {
 #include "assay/ops/op_table.inc"
 };

@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "assay/backend/kernel.h"
+#include "assay/backend/backend.h"
 #include "assay/numerics/simd-inl.h"
 #include "hwy/highway.h"
 
@@ -49,18 +49,6 @@ HWY_INLINE void MapBinary(const float* a, const float* b, float* y, std::int64_t
       [&](std::int64_t i, std::size_t count) HWY_ATTR {
         P::StoreSome(P::Canonical(function(P::LoadSome(a + i, count), P::LoadSome(b + i, count))), y + i, count);
       });
-}
-
-// The same for a kernel's arguments and a function known at compile time.
-template <F (*function)(F)>
-HWY_INLINE void Unary(const KernelArgs& args, std::int64_t begin, std::int64_t end) {
-  MapUnary(args.In<float>(0), args.Out<float>(0), end - begin, [](F x) HWY_ATTR { return function(x); });
-}
-
-template <F (*function)(F, F)>
-HWY_INLINE void Binary(const KernelArgs& args, std::int64_t begin, std::int64_t end) {
-  MapBinary(args.In<float>(0), args.In<float>(1), args.Out<float>(0), end - begin,
-            [](F a, F b) HWY_ATTR { return function(a, b); });
 }
 
 }  // namespace assay::cpu::HWY_NAMESPACE

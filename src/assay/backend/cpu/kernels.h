@@ -12,7 +12,7 @@
 #include <memory>
 #include <vector>
 
-#include "assay/backend/kernel.h"
+#include "assay/backend/backend.h"
 #include "assay/base/thread_pool.h"
 #include "assay/tensor/tensor.h"
 
@@ -43,7 +43,7 @@ struct Kernel {  // exactly one of the two is set
 
 #define ASSAY_KERNEL_Elementwise(name) void Elements_##name(const KernelArgs& args, std::int64_t begin, std::int64_t end);
 #define ASSAY_KERNEL_General(name) void Run_##name(const KernelArgs& args, Context& context);
-#define ASSAY_OP(name, wire_id, version, kind) ASSAY_KERNEL_##kind(name)
+#define ASSAY_OP(name, wire_id, version, kind, results) ASSAY_KERNEL_##kind(name)
 #if defined(__x86_64__)
 namespace N_AVX2 {
 #include "assay/ops/op_table.inc"

@@ -23,7 +23,6 @@ using numerics::device::Device;
 
 inline constexpr int kMaxTile = 32;
 inline constexpr int kMaxColumnThreads = 512;
-inline constexpr std::int64_t kChunkRows = kColumnBlock * kColumnBlock;
 
 // How a matrix is cut. Blocks of threads are [tile columns, thread rows], numbered along the tiles first.
 struct ColumnGrid {

@@ -22,7 +22,7 @@ constexpr int kLeastMajor = 8;
 constexpr std::array<RunFn, op::kCount> kKernels = {
 #define ASSAY_ENTRY_Elementwise(name) nullptr,
 #define ASSAY_ENTRY_General(name) &Run_##name,
-#define ASSAY_OP(name, wire_id, version, kind) ASSAY_ENTRY_##kind(name)
+#define ASSAY_OP(name, wire_id, version, kind, results) ASSAY_ENTRY_##kind(name)
 #include "assay/ops/op_table.inc"
 #undef ASSAY_OP
 #undef ASSAY_ENTRY_General

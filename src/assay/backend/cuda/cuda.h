@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "assay/backend/kernel.h"
+#include "assay/backend/backend.h"
 #include "assay/base/result.h"
 
 namespace assay::cuda {

@@ -128,44 +128,25 @@ struct Shared {
   const OptimizerScalars* scalars;  // by node
 };
 
-#define ASSAY_UNARY(name, expression)                                                         \
-  __device__ void Element_##name(const Instruction& i, int, const Thread& t, const Shared&) { \
-    t.Unary(i, [&](float x) { return expression; });                                          \
-  }
-#define ASSAY_BINARY(name, expression)                                                        \
-  __device__ void Element_##name(const Instruction& i, int, const Thread& t, const Shared&) { \
-    t.Binary(i, [&](float x, float y) { return expression; });                                \
-  }
+// The plain ops, which take their functions from nd, and those that differ from them by an attribute.
+using namespace nd;
+using P = Device;
 
-ASSAY_BINARY(add, Device::Add(x, y))
-ASSAY_BINARY(sub, Device::Sub(x, y))
-ASSAY_BINARY(mul, Device::Mul(x, y))
-ASSAY_BINARY(div, Device::Div(x, y))
-ASSAY_BINARY(maximum, Device::Max(x, y))
-ASSAY_UNARY(neg, -x)
-ASSAY_UNARY(scale, Device::Mul(x, i.number[0]))
-ASSAY_UNARY(add_scalar, Device::Add(x, i.number[0]))
-ASSAY_UNARY(reshape, x)
-ASSAY_UNARY(exp, nd::Exp<Device>(x))
-ASSAY_UNARY(log, nd::Log<Device>(x))
-ASSAY_UNARY(sqrt, Device::Sqrt(x))
-ASSAY_UNARY(rsqrt, nd::Rsqrt<Device>(x))
-ASSAY_UNARY(tanh, nd::Tanh<Device>(x))
-ASSAY_UNARY(erf, nd::Erf<Device>(x))
-ASSAY_UNARY(sin, nd::Sin<Device>(x))
-ASSAY_UNARY(cos, nd::Cos<Device>(x))
-ASSAY_UNARY(pow, nd::Pow<Device>(x, i.number[0]))
-ASSAY_UNARY(relu, nd::Relu<Device>(x))
-ASSAY_UNARY(gelu_tanh, nd::GeluTanh<Device>(x))
-ASSAY_UNARY(gelu_erf, nd::GeluErf<Device>(x))
-ASSAY_UNARY(sigmoid, nd::Sigmoid<Device>(x))
-ASSAY_UNARY(silu, nd::Silu<Device>(x))
-ASSAY_BINARY(relu_grad, nd::ReluGrad<Device>(x, y))
-ASSAY_BINARY(gelu_tanh_grad, nd::GeluTanhGrad<Device>(x, y))
-ASSAY_BINARY(gelu_erf_grad, nd::GeluErfGrad<Device>(x, y))
-ASSAY_BINARY(silu_grad, nd::SiluGrad<Device>(x, y))
-#undef ASSAY_UNARY
-#undef ASSAY_BINARY
+#define ASSAY_UNARY_OP(name, bits, formula)                                                   \
+  __device__ void Element_##name(const Instruction& i, int, const Thread& t, const Shared&) { \
+    t.Unary(i, [&](float x) { return bits; });                                                \
+  }
+#define ASSAY_BINARY_OP(name, bits, formula)                                                  \
+  __device__ void Element_##name(const Instruction& i, int, const Thread& t, const Shared&) { \
+    t.Binary(i, [&](float x, float y) { return bits; });                                      \
+  }
+#include "assay/ops/plain_ops.inc"
+ASSAY_UNARY_OP(scale, P::Mul(x, i.number[0]), )
+ASSAY_UNARY_OP(add_scalar, P::Add(x, i.number[0]), )
+ASSAY_UNARY_OP(pow, Pow<P>(x, i.number[0]), )
+ASSAY_UNARY_OP(reshape, x, )
+#undef ASSAY_UNARY_OP
+#undef ASSAY_BINARY_OP
 
 __device__ void Element_fill(const Instruction& i, int, const Thread& t, const Shared&) {
   const float value = Device::Canonical(i.number[0]);
@@ -283,7 +264,7 @@ __device__ __forceinline__ void Execute(const Instruction& i, int node, const Th
 #define ASSAY_CASE_Elementwise(name) \
   case op::name: return Element_##name(i, node, t, shared);
 #define ASSAY_CASE_General(name)
-#define ASSAY_OP(name, wire_id, version, kind) ASSAY_CASE_##kind(name)
+#define ASSAY_OP(name, wire_id, version, kind, results) ASSAY_CASE_##kind(name)
 #include "assay/ops/op_table.inc"
 #undef ASSAY_OP
 #undef ASSAY_CASE_General

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "assay/backend/kernel.h"
+#include "assay/backend/backend.h"
 
 namespace assay::cuda {
 
@@ -68,7 +68,7 @@ void RunElementGroup(const Group& group, Context& context);
 
 #define ASSAY_KERNEL_Elementwise(name)
 #define ASSAY_KERNEL_General(name) void Run_##name(const KernelArgs& args, Context& context);
-#define ASSAY_OP(name, wire_id, version, kind) ASSAY_KERNEL_##kind(name)
+#define ASSAY_OP(name, wire_id, version, kind, results) ASSAY_KERNEL_##kind(name)
 #include "assay/ops/op_table.inc"
 #undef ASSAY_OP
 #undef ASSAY_KERNEL_General

@@ -1,0 +1,336 @@
+#include "assay/audit/audit.h"
+
+#include <algorithm>
+#include <bit>
+#include <new>
+#include <utility>
+
+#include "assay/audit/explain.h"
+#include "assay/audit/replay.h"
+#include "assay/base/check.h"
+#include "assay/exec/step_nodes.h"
+#include "assay/run/commit_schedule.h"
+
+namespace assay {
+namespace {
+
+constexpr std::string_view kVendorReason =
+    "the job's precision is fp32-vendor: the vendor's kernels give other bits on another machine, so that nothing computed "
+    "here speaks for the run or "
+    "against it";
+
+// What ends an audit early: the run is refuted, or the audit cannot go on (no refutation, a reason).
+struct Stop {
+  std::optional<Refutation> refutation;
+  std::string reason;
+};
+
+class Auditor {
+ public:
+  Auditor(const RunDirectory& run, const PreparedJob& prepared, const Claims& claims, Backend& backend, ThreadPool& pool,
+          const AuditHooks& hooks)
+      : run_(run),
+        prepared_(prepared),
+        claims_(claims),
+        pool_(pool),
+        hooks_(hooks),
+        replay_(run, prepared, claims.log, backend, pool) {}
+
+  std::int64_t steps_checked() const { return checked_; }
+  const std::optional<AuditRoundings>& roundings() const { return roundings_; }
+  void IgnoreRoundings() {
+    ignore_roundings_ = true;
+    replay_.IgnoreRoundings();
+  }
+
+  // The entries that commit to steps first .. last, which the log has.
+  std::optional<Stop> CheckEntriesOf(std::int64_t first, std::int64_t last) {
+    if (auto stop = CheckStart(); stop || last == 0) return stop;
+    const CommitSchedule schedule = CommitSchedule::Of(prepared_.job);
+    const std::int64_t before = schedule.EntriesAfter(std::max<std::int64_t>(first, 1) - 1) - 1;
+    Segment segment{.begin = schedule.StepOfEntry(before), .end = last};
+    while (!schedule.IsCommitted(segment.end)) ++segment.end;
+    return CheckSegment(segment);
+  }
+
+  // Replays the segments, which are in ascending order.
+  std::optional<Stop> Check(const std::vector<Segment>& segments) {
+    std::int64_t total = 0;
+    for (const Segment& segment : segments) total += segment.end - segment.begin;
+    if (hooks_.on_start) hooks_.on_start(total);
+    if (auto stop = CheckStart()) return stop;
+    for (const Segment& segment : segments) {
+      if (auto stop = CheckSegment(segment)) return stop;
+    }
+    return CheckEnd();
+  }
+
+ private:
+  // The starting state follows from the job alone, so it is always checked.
+  std::optional<Stop> CheckStart() {
+    if (const Status begun = replay_.Begin(); !begun) return Stop{{}, begun.error().message};
+    const LogEntry& first = claims_.log.entries().front();
+    if (replay_.Root() != first.state_root) return Stop{ExplainStart(prepared_, first, pool_), {}};
+    return std::nullopt;
+  }
+
+  std::optional<Stop> CheckSegment(const Segment& segment) {
+    if (auto stop = GoTo(segment.begin)) return stop;
+    while (replay_.step() < segment.end) {
+      if (hooks_.should_stop && hooks_.should_stop()) return Stop{{}, "was interrupted"};
+      if (auto stop = CheckStep()) return stop;
+    }
+    return std::nullopt;
+  }
+
+  // Gets the state after `step` steps from the nearest snapshot that the provider kept, and checks what lies between.
+  std::optional<Stop> GoTo(std::int64_t step) {
+    if (replay_.step() == step) return std::nullopt;
+    if (const Status loaded = replay_.Load(step); !loaded) return StopBy(loaded.error(), step);
+    while (replay_.step() < step) {
+      if (hooks_.should_stop && hooks_.should_stop()) return Stop{{}, "was interrupted"};
+      if (auto stop = CheckStep()) return stop;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Stop> CheckStep() {
+    const std::int64_t next = replay_.step() + 1;
+    if (const Status logs = replay_.CheckRoundings(); !logs) return StopBy(logs.error(), next);
+    auto replayed = replay_.Step(rounding::Scrutiny::kExamine);
+    if (!replayed && replayed.error().system) return Stop{{}, replayed.error().message};
+    if (!replayed)
+      return Stop{Refutation{.reason = replayed.error().message, .step = next}, {}};  // of a log that is signed for
+    const StepOutcome& outcome = *replayed;
+    ++checked_;
+    if (auto stop = CheckRounding(outcome)) return stop;
+    if (hooks_.on_step) hooks_.on_step(checked_, replay_.step(), outcome.loss);
+    const auto entry = replay_.EntryHere();
+    if (!entry) return CheckUncommitted();
+    const ReplayedEntry mine = replay_.Entry(outcome);
+    if (mine.state_root == entry->state_root && mine.batch_root == entry->batch_root && mine.loss_bits == entry->loss_bits &&
+        mine.rounding_root == entry->rounding_root) {
+      return std::nullopt;
+    }
+    if (hooks_.on_note) hooks_.on_note(fmt::format("step {} differs; looking closer", entry->step));
+    return Stop{Explained(entry->step, mine), {}};
+  }
+
+  // A decision that no correct evaluation can have taken refutes the run by itself.
+  std::optional<Stop> CheckRounding(const StepOutcome& outcome) {
+    if (!outcome.rounding) return std::nullopt;
+    const rounding::StepReport& report = outcome.rounding->report;
+    if (!roundings_) roundings_.emplace(AuditRoundings{.symbols = prepared_.job.round_rule == RoundRule::kPaper});
+    roundings_->log_bytes += report.log.size();
+    roundings_->decisions += report.decisions;
+    roundings_->corrections += report.corrections;
+    roundings_->elements += report.elements;
+    roundings_->examined = roundings_->examined && (report.examined || ignore_roundings_);
+    if (hooks_.on_rounding) hooks_.on_rounding(*outcome.rounding);
+    if (!report.inadmissible) return std::nullopt;
+    const StepNodes nodes(prepared_.program);
+    Refutation refutation{.reason = fmt::format("step {}: the rounding log {}", replay_.step(), Describe(*report.inadmissible)),
+                          .step = replay_.step()};
+    if (const auto node = outcome.rounding->inadmissible_node) {
+      refutation.node = static_cast<std::int64_t>(*node);
+      refutation.node_name = nodes.Describe(*node);
+    }
+    return Stop{std::move(refutation), {}};
+  }
+
+  // A closer look may need more memory than there is; that the step is false is known already.
+  Refutation Explained(std::int64_t step, const ReplayedEntry& mine) {
+    if (roundings_) {
+      // Without the log's decisions an honest run may differ in everything but the samples that it took.
+      const bool open = ignore_roundings_ && mine.batch_root == replay_.EntryHere()->batch_root;
+      return {.reason = RoundedReason(step, mine), .open = open, .step = step};
+    }
+    try {
+      return Explain(run_, replay_, mine, pool_);
+    } catch (const std::bad_alloc&) {
+      return {.reason = fmt::format("step {} gives another state (too little memory to look closer)", step), .step = step};
+    }
+  }
+
+  std::string RoundedReason(std::int64_t step, const ReplayedEntry& mine) const {
+    const auto entry = replay_.EntryHere();
+    if (mine.rounding_root != entry->rounding_root)
+      return fmt::format("step {}: the rounding log is not the one of the log", step);
+    if (mine.batch_root != entry->batch_root) return fmt::format("step {}: was run on other samples (batch root)", step);
+    if (ignore_roundings_) {
+      return fmt::format(
+          "step {}: gives another state or loss than the run's, its rounding decisions left alone, as two honest runs may; an "
+          "audit "
+          "without --rule none tells",
+          step);
+    }
+    if (mine.state_root == entry->state_root) {
+      return fmt::format("step {}: gives loss {}, the run's log says {}", step, std::bit_cast<float>(mine.loss_bits),
+                         std::bit_cast<float>(entry->loss_bits));
+    }
+    return fmt::format("step {}: gives another state than the run's, its rounding decisions followed", step);
+  }
+
+  // A snapshot of a step that the log does not commit to is what an interrupted process left; it is signed for like the others.
+  std::optional<Stop> CheckUncommitted() const {
+    const std::string path = run_.SnapshotPath(replay_.step());
+    if (!Exists(path)) return std::nullopt;
+    const auto file = Safetensors::Open(path);
+    if (!file) return StopBy(file.error(), replay_.step());
+    const auto info = SnapshotInfoOf(*file);
+    if (!info) return StopBy(info.error(), replay_.step());
+    if (info->state_root == replay_.Root()) return std::nullopt;
+    Refutation refutation{.reason = fmt::format("{}: is not the state after step {}", path, replay_.step()),
+                          .step = replay_.step()};
+    // Of another job than an exact one it may be a state of another honest run of the same signer.
+    refutation.damage = prepared_.job.precision != Precision::kFp32;
+    refutation.open = ignore_roundings_;
+    return Stop{std::move(refutation), {}};
+  }
+
+  // What this machine cannot read is undecided; a file that is not as it must be is damaged.
+  static Stop StopBy(const Error& error, std::int64_t step) {
+    if (error.system) return {{}, error.message};
+    return {Refutation{.reason = error.message, .damage = true, .step = step}, {}};
+  }
+
+  // The weights that were delivered are those of the last state, which is at hand here or in the last snapshot.
+  std::optional<Stop> CheckEnd() {
+    const std::int64_t last = prepared_.job.steps;
+    State final_state;
+    if (replay_.step() == last) {
+      final_state = MoveTo(HostMemory(), std::move(replay_.state()));
+    } else {
+      auto snapshot = ReadSnapshot(run_.SnapshotPath(last), prepared_.program.state, pool_);
+      if (!snapshot) return StopBy(snapshot.error(), last);
+      final_state = std::move(snapshot->state);
+    }
+    const auto checked = CheckWeights(run_, prepared_, claims_, final_state, pool_);
+    if (!checked) return StopBy(checked.error(), last);
+    if (*checked) return Stop{**checked, {}};
+    return std::nullopt;
+  }
+
+  const RunDirectory& run_;
+  const PreparedJob& prepared_;
+  const Claims& claims_;
+  ThreadPool& pool_;
+  const AuditHooks& hooks_;
+  Replay replay_;
+  std::int64_t checked_ = 0;
+  std::optional<AuditRoundings> roundings_;
+  bool ignore_roundings_ = false;
+};
+
+AuditReport Refuted(AuditReport report, Refutation refutation) {
+  report.verdict = refutation.open ? Verdict::kUnchecked : refutation.damage ? Verdict::kDamaged : Verdict::kRefuted;
+  if (refutation.open) report.reason = refutation.reason;
+  report.refutation = std::move(refutation);
+  return report;
+}
+
+}  // namespace
+
+std::string_view Name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kVerified: return "verified";
+    case Verdict::kRefuted: return "refuted";
+    case Verdict::kUnchecked: return "unchecked";
+    case Verdict::kDamaged: return "damaged";
+  }
+  return "unchecked";
+}
+
+std::vector<std::string> AssumedBy(const AuditOptions& options, const RunDirectory& run, const AuditReport& report) {
+  std::vector<std::string> assumed;
+  if (!options.expected.job) {
+    assumed.push_back(
+        fmt::format("the job is the run's own, {}; --job JOB insists on the one that was asked for", run.identity().job.hex()));
+  }
+  if (!options.expected.signer) {
+    assumed.push_back(
+        fmt::format("the signer is whoever the run names, {}; --signer KEY insists on one", run.signer().ToString()));
+  }
+  const auto drawn = static_cast<std::int64_t>(report.drawn.size());
+  if (options.sample_percent && drawn < report.segments) {
+    assumed.push_back(
+        fmt::format("{} of {} segments were not drawn and not replayed", report.segments - drawn, report.segments));
+  }
+  if (report.roundings && options.ignore_roundings) {
+    assumed.push_back("the rounding log: close calls were decided here, and nothing that it says was looked at (--rule none)");
+  } else if (report.roundings && !report.roundings->examined) {
+    assumed.push_back(
+        "the rounding log's decisions within twice the bound, and that none is left out: this device does not hold them "
+        "against "
+        "the truth, as a dispute does; an audit on the CPU does");
+  }
+  if (report.verdict == Verdict::kVerified) {
+    assumed.push_back(
+        "the validation loss in the metadata of model.safetensors, which the job does not fix, was not computed again");
+  }
+  return assumed;
+}
+
+Result<std::optional<Refutation>> AuditSteps(const RunDirectory& run, const PreparedJob& prepared, std::int64_t first,
+                                             std::int64_t last, Backend& backend, ThreadPool& pool, const AuditHooks& hooks) {
+  const Job& job = prepared.job;
+  if (job.precision == Precision::kFp32Vendor) return Err("{}", kVendorReason);
+  if (first < 0 || last < first || last > job.steps) {
+    return Err("steps {} to {}: the job has {} steps", first, last, job.steps);
+  }
+  ASSAY_ASSIGN(RunLog log, RunLog::Read(run.log_path(), run.signer(), run.identity().trajectory));
+  if (log.entries().empty() || log.entries().back().step < last)
+    return Err("{}: the log has no entry for step {}", run.log_path(), last);
+  const Claims claims{.log = std::move(log), .receipt = {}, .receipt_hash = {}};
+  std::optional<Stop> stop = Auditor(run, prepared, claims, backend, pool, hooks).CheckEntriesOf(first, last);
+  if (stop && !stop->refutation) return Err("{}", stop->reason);
+  return stop ? std::move(stop->refutation) : std::nullopt;
+}
+
+AuditReport Audit(const RunDirectory& run, const PreparedJob& prepared, const AuditOptions& options, Backend& backend,
+                  ThreadPool& pool, const AuditHooks& hooks) {
+  AuditReport report;
+  auto checked = CheckClaims(run, prepared, options.expected);
+  if (!checked) {
+    report.reason = checked.error().message;
+    return report;
+  }
+  if (auto* refuted = std::get_if<Refutation>(&*checked)) return Refuted(std::move(report), std::move(*refuted));
+  const Claims& claims = std::get<Claims>(*checked);
+  if (prepared.job.precision == Precision::kFp32Vendor) {
+    report.reason = kVendorReason;
+    return report;
+  }
+
+  // By the receipt: which segments there are is signed for before any is drawn.
+  std::vector<Segment> segments = SegmentsOf(prepared.job.steps, claims.receipt.snapshot_every);
+  report.segments = static_cast<std::int64_t>(segments.size());
+  const double percent = options.sample_percent.value_or(100);
+  report.drawn = DrawSegments(claims.receipt_hash, options.nonce, report.segments, SampleSize(report.segments, percent));
+  if (options.sample_percent) {
+    std::vector<Segment> drawn;
+    for (const std::int64_t i : report.drawn) drawn.push_back(segments[static_cast<std::size_t>(i)]);
+    segments = std::move(drawn);
+  }
+  Auditor auditor(run, prepared, claims, backend, pool, hooks);
+  if (options.ignore_roundings) auditor.IgnoreRoundings();
+  const std::optional<Stop> stop = auditor.Check(segments);
+  report.steps_checked = auditor.steps_checked();
+  report.roundings = auditor.roundings();
+  if (stop && !stop->refutation) {
+    report.reason = stop->reason;
+    return report;
+  }
+  if (stop) return Refuted(std::move(report), *stop->refutation);
+  if (!options.sample_percent) {
+    if (const auto error = CheckSnapshotContents(run, prepared, pool)) {
+      if (!error->system) return Refuted(std::move(report), {.reason = error->message, .damage = true});
+      report.reason = error->message;
+      return report;
+    }
+  }
+  report.verdict = Verdict::kVerified;
+  return report;
+}
+
+}  // namespace assay

@@ -1,0 +1,47 @@
+// What `assay diff` compares: a job, from its file or as a run has committed to it, and how it differs from another.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "assay/base/result.h"
+#include "assay/job/job.h"
+#include "assay/merkle/sha256.h"
+#include "assay/run/log.h"
+
+namespace assay::cli {
+
+struct Compared {
+  std::string target;  // as the user named it
+  Job job;
+  std::optional<Digest> id{};  // not known of a job file whose data is not here
+  std::optional<Digest> data{};
+  std::optional<Digest> weights{};  // of a file that the job starts from
+  std::optional<RunLog> log{};      // of a run
+  std::string signer{};             // of a run
+  std::vector<std::string> notes{};
+};
+
+// `target` is a job file or a run directory.
+Result<Compared> OpenCompared(const std::string& target);
+
+// A setting that the two do not share; an empty value stands for none.
+struct Difference {
+  std::string name;
+  std::string a, b;
+  bool identifies = false;  // makes them different jobs
+};
+std::vector<Difference> DifferencesOf(const Compared& a, const Compared& b);
+
+// How far two runs of one trajectory say the same.
+struct Progress {
+  std::int64_t agree_until = 0;  // the step of the last entry that both have alike
+  std::optional<std::int64_t>
+      differs_at{};  // the step of the first entry in which they differ; none: one run is as far as the other, or only shorter
+  std::string what{};  // "states", "losses", "batches" or "rounding logs": what differs there
+};
+Progress CompareLogs(const RunLog& a, const RunLog& b);
+
+}  // namespace assay::cli

@@ -1,0 +1,103 @@
+#include <algorithm>
+#include <optional>
+
+#include "assay/cli/command.h"
+#include "assay/cli/compared.h"
+#include "assay/cli/json.h"
+#include "assay/cli/text.h"
+
+namespace assay::cli {
+namespace {
+
+struct DiffOptions {
+  std::string a, b;
+  bool json = false;
+};
+
+// What two runs say of each other; nothing of jobs, or of runs of different jobs.
+std::string LogLine(const Compared& a, const Compared& b, const Progress& progress) {
+  if (progress.differs_at) {
+    return fmt::format("they agree up to step {} and differ in their {} at the entry of step {}", progress.agree_until,
+                       progress.what, *progress.differs_at);
+  }
+  const std::int64_t of_a = a.log->entries().empty() ? 0 : a.log->entries().back().step;
+  const std::int64_t of_b = b.log->entries().empty() ? 0 : b.log->entries().back().step;
+  if (of_a == of_b) return fmt::format("they agree in every entry, up to step {}", progress.agree_until);
+  return fmt::format("they agree up to step {}, where {} ends; the other goes on to step {}", progress.agree_until,
+                     of_a < of_b ? "the first" : "the second", std::max(of_a, of_b));
+}
+
+OrderedJson SideJson(const Compared& side) {
+  return {{"target", side.target},
+          {"job_id", side.id ? OrderedJson(side.id->hex()) : OrderedJson(nullptr)},
+          {"signer", side.signer.empty() ? OrderedJson(nullptr) : OrderedJson(side.signer)}};
+}
+
+Result<int> RunDiff(const DiffOptions& options) {
+  ASSAY_ASSIGN(const Compared a, OpenCompared(options.a));
+  ASSAY_ASSIGN(const Compared b, OpenCompared(options.b));
+  const std::vector<Difference> differences = DifferencesOf(a, b);
+  std::optional<bool> same_job;
+  if (a.id && b.id) same_job = *a.id == *b.id;
+  if (!same_job && std::any_of(differences.begin(), differences.end(),
+                               [](const Difference& d) { return d.identifies && !d.a.empty() && !d.b.empty(); })) {
+    same_job = false;
+  }
+  std::optional<Progress> progress;
+  if (a.log && b.log && a.log->trajectory() == b.log->trajectory()) progress = CompareLogs(*a.log, *b.log);
+  const bool alike = differences.empty() && same_job.value_or(true) && !(progress && progress->differs_at);
+
+  if (options.json) {
+    OrderedJson settings = OrderedJson::array();
+    for (const Difference& d : differences)
+      settings.push_back({{"name", d.name}, {"a", d.a}, {"b", d.b}, {"identifies", d.identifies}});
+    OrderedJson notes = OrderedJson::array();
+    for (const Compared* side : {&a, &b}) {
+      for (const std::string& note : side->notes) notes.push_back(note);
+    }
+    const OrderedJson json = {{"same_job", ToJson(same_job)},
+                              {"a", SideJson(a)},
+                              {"b", SideJson(b)},
+                              {"settings", settings},
+                              {"agree_until", progress ? OrderedJson(progress->agree_until) : OrderedJson(nullptr)},
+                              {"differ_at", progress ? ToJson(progress->differs_at) : OrderedJson(nullptr)},
+                              {"notes", notes}};
+    fmt::print("{}\n", Dump(json));
+    return alike ? kExitOk : kExitRefuted;
+  }
+
+  std::vector<std::vector<std::string>> rows = {{"setting", "first", "second", "makes another job"}};
+  const auto shown = [](const std::string& value) {
+    return value.empty() ? std::string("-") : value.size() == 64 ? value.substr(0, 16) + "…" : value;
+  };
+  for (const Difference& d : differences) rows.push_back({d.name, shown(d.a), shown(d.b), d.identifies ? "yes" : "no"});
+  if (rows.size() > 1) fmt::print("{}\n", Table(rows));
+  for (const Compared* side : {&a, &b}) {
+    for (const std::string& note : side->notes) fmt::print("{:<12} {}\n", "note", note);
+  }
+  if (same_job && *same_job) {
+    fmt::print("{:<12} the same, {}\n", "job", a.id->hex());
+  } else if (same_job) {
+    fmt::print("{:<12} different\n", "job");
+  } else {
+    fmt::print("{:<12} {}\n", "job", differences.empty() ? "the same as far as can be told here" : "cannot be told here");
+  }
+  if (progress) fmt::print("{:<12} {}\n", "runs", LogLine(a, b, *progress));
+  if (!a.signer.empty() && !b.signer.empty() && a.signer != b.signer)
+    fmt::print("{:<12} {} and {}\n", "signers", a.signer, b.signer);
+  return alike ? kExitOk : kExitRefuted;
+}
+
+}  // namespace
+
+void AddDiff(Arguments& app, Command& command) {
+  auto options = std::make_shared<DiffOptions>();
+  Subcommand sub = app.Add("diff", "What differs between two jobs or two runs: settings, data, and from which step on");
+  sub.Option("A", options->a, "A job file or a run directory").Required();
+  sub.Option("B", options->b, "Another").Required();
+  sub.Flag("--json", options->json, "Print a JSON object (docs/OUTPUT.md)");
+  sub.Footer("Exit status: 0 nothing differs, 1 something does.");
+  SetCommand(sub, options, command, RunDiff);
+}
+
+}  // namespace assay::cli

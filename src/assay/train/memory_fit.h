@@ -1,0 +1,21 @@
+// Whether a job's training fits into the memory of a device, and what would.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "assay/backend/backend.h"
+#include "assay/train/prepare.h"
+
+namespace assay {
+
+// What training takes of the backend's memory: the state and the work space, without what single kernels take for themselves.
+std::size_t TrainingBytes(const Program& program, Backend& backend);
+
+// An error, with what would fit, where the device has less memory free than training takes. Always well on the host.
+Status CheckFits(const PreparedJob& prepared, Backend& backend);
+
+// "with [batch] microbatch = 2, microbatches = 4 it takes 9.3 GB (...)": the largest split of the same batch that takes at most `bytes`.
+std::string WhatWouldFit(const Job& job, Backend& backend, std::size_t bytes);
+
+}  // namespace assay

@@ -1,0 +1,60 @@
+#include "assay/train/memory_fit.h"
+
+#include <gtest/gtest.h>
+
+#include "assay/backend/host.h"
+
+namespace assay {
+namespace {
+
+// A device with so much memory left; nothing is run on it.
+class SmallDevice final : public HostBackend {
+ public:
+  SmallDevice(ThreadPool& pool, std::size_t free) : HostBackend(pool), free_(free) {}
+  std::string_view name() const override { return "small"; }
+  void Run(const KernelArgs&) override { FAIL(); }
+  void RunElements(const KernelArgs&, std::int64_t, std::int64_t) override { FAIL(); }
+  bool in_place() const override { return true; }
+  std::optional<std::size_t> free_bytes() const override { return free_; }
+
+ private:
+  std::size_t free_;
+};
+
+class FitTest : public ::testing::Test {
+ protected:
+  FitTest() {
+    prepared_.job.model = MlpConfig{.inputs = 64, .classes = 4, .hidden = {64}};
+    prepared_.job.batch = {.microbatch = 512, .microbatches = 1};
+    prepared_.program = BuildProgram(prepared_.job.model, prepared_.job.optimizer, prepared_.job.batch);
+    SmallDevice device(pool_, 0);
+    needed_ = TrainingBytes(prepared_.program, device);
+  }
+
+  Status Check(std::size_t free) {
+    SmallDevice device(pool_, free);
+    return CheckFits(prepared_, device);
+  }
+
+  ThreadPool pool_{1};
+  PreparedJob prepared_;
+  std::size_t needed_ = 0;
+};
+
+TEST_F(FitTest, WhatFitsFits) { EXPECT_TRUE(Check(needed_).has_value()); }
+
+TEST_F(FitTest, WhatDoesNotNamesTheLargestSplitThatDoes) {
+  const Status short_of_one = Check(needed_ - 1);
+  ASSERT_FALSE(short_of_one.has_value());
+  EXPECT_NE(short_of_one.error().message.find("microbatch = 256, microbatches = 2"), std::string::npos)
+      << short_of_one.error().message;
+}
+
+TEST_F(FitTest, WhatNeverFitsIsSaidToo) {
+  const Status never = Check(1000);
+  ASSERT_FALSE(never.has_value());
+  EXPECT_NE(never.error().message.find("no smaller microbatch"), std::string::npos) << never.error().message;
+}
+
+}  // namespace
+}  // namespace assay
