@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "assay/base/check.h"
 #include "assay/ops/narrow.h"
 #include "assay/ops/table.h"
 #include "assay/semantics/rounded/formula.h"
@@ -30,7 +31,10 @@ bool OnlyMoves(const OpDef& def) {
 enum Kind : std::size_t { kMoved, kExact, kOpened, kTold };
 
 Kind KindOf(const OpDef& def) {
-  if (rounded::IsExact(def.index)) return OnlyMoves(def) ? kMoved : kExact;
+  if (!def.has_bound()) {
+    ASSAY_CHECK(OnlyMoves(def) == (def.results == Results::kMoved));  // what the table of ops says of it is so
+    return def.results == Results::kMoved ? kMoved : kExact;
+  }
   const std::vector<OpCase> cases = def.cases();
   const bool told =
       std::ranges::any_of(cases, [&](const OpCase& c) { return ops::MaxOperandWords(testkit::CaseInstance(def, c)) > 0; });
@@ -54,7 +58,7 @@ std::string RoundedOpsTable() {
 std::vector<std::string> BoundedOpNames() {
   std::vector<std::string> names;
   for (OpIndex i = 0; i < op::kCount; ++i) {
-    if (!rounded::IsExact(i)) names.emplace_back(Ops()[i].name);
+    if (Ops()[i].has_bound()) names.emplace_back(Ops()[i].name);
   }
   return names;
 }

@@ -38,7 +38,7 @@ using Numbers = std::vector<double>;
 
 std::vector<Numbers> Evaluate(const KernelArgs& args, OpIndex index, int output, Range range) {
   std::vector<Numbers> all;
-  if (rounded::IsExact(index)) {
+  if (!Ops()[index].has_bound()) {
     std::vector<double> y(static_cast<std::size_t>(range.size()));
     rounded::FormulaOf<double>(index)(args, output, range, y.data());
     for (const double value : y) all.push_back({value});

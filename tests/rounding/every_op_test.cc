@@ -40,7 +40,7 @@ std::set<std::string> BoundedOps(const PreparedJob& prepared) {
   std::set<std::string> names;
   for (std::size_t node = 0; node < terms.nodes().size(); ++node) {
     const OpDef& def = *terms.nodes().Instance(node).def;
-    if (!rounded::IsExact(def.index)) names.emplace(def.name);
+    if (def.has_bound()) names.emplace(def.name);
   }
   return names;
 }
