@@ -10,8 +10,8 @@
 #include <CLI/CLI.hpp>
 
 #include "assay/cli/command.h"
-#include "assay/cli/provide_http.h"
 #include "assay/cli/signer.h"
+#include "assay/service/provider_http.h"
 #include "cheat.h"
 #include "conduct.h"
 
@@ -56,7 +56,7 @@ Result<int> Provide(const Options& options, const Cheat& cheat, const CheatReque
                     const cli::Compute& compute) {
   ASSAY_ASSIGN(const auto provider, CheatingProvider::Open(cheat, request, key, *compute.backend, *compute.pool));
   constexpr std::int64_t kBouts = 1 << 16;  // scripts dispute with it again and again
-  ASSAY_TRY(cli::ServeAccount(provider->account(), provider->key(), {.listen = options.provide, .open_to_all = kBouts}));
+  ASSAY_TRY(service::ServeAccount(provider->account(), provider->key(), {.listen = options.provide, .open_to_all = kBouts}));
   return cli::kExitOk;
 }
 

@@ -13,10 +13,10 @@
 #include "assay/cli/command.h"
 #include "assay/cli/dispute_command.h"
 #include "assay/cli/json.h"
-#include "assay/cli/peers.h"
 #include "assay/cli/signer.h"
 #include "assay/cli/text.h"
 #include "assay/cli/verdict.h"
+#include "assay/service/peers.h"
 
 namespace assay::cli {
 namespace {
@@ -286,7 +286,7 @@ Result<int> DisputeProviders(const DisputeOptions& options) {
   }
   std::vector<std::unique_ptr<dispute::Peer>> peers;
   for (const std::string& url : options.providers) {
-    ASSAY_ASSIGN(auto peer, MakeRemotePeer(url, options.ca_file));
+    ASSAY_ASSIGN(auto peer, service::MakeRemotePeer(url, options.ca_file));
     peers.push_back(std::move(peer));
   }
   return HoldDispute(options, std::move(peers), std::move(how), {});

@@ -10,9 +10,9 @@
 #include "assay/cli/asked_job.h"
 #include "assay/cli/dispute_command.h"
 #include "assay/cli/exit_status.h"
-#include "assay/cli/peers.h"
 #include "assay/cli/signer.h"
 #include "assay/run/commit_schedule.h"
+#include "assay/service/peers.h"
 #include "assay/train/interrupt.h"
 
 namespace assay::cli {
@@ -234,7 +234,8 @@ Result<int> DisputeRuns(const DisputeOptions& options) {
   for (const RunDirectory& run : runs.opened) {
     const auto own = std::ranges::find(keys, run.signer(), &SigningKey::verify_key);
     if (own == keys.end()) how.law.unsigned_answers.push_back(run.signer());
-    ASSAY_ASSIGN(auto peer, MakeLocalPeer(run.path(), *asked.prepared, compute, own == keys.end() ? keys.back() : *own, turn));
+    ASSAY_ASSIGN(auto peer, service::MakeLocalPeer(run.path(), *asked.prepared, *compute.backend, *compute.pool,
+                                                   own == keys.end() ? keys.back() : *own, turn));
     peers.push_back(std::move(peer));
   }
   how.law.pair = true;

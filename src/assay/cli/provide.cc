@@ -1,7 +1,7 @@
 #include "assay/audit/claims.h"
 #include "assay/cli/command.h"
-#include "assay/cli/provide_http.h"
 #include "assay/cli/signer.h"
+#include "assay/service/provider_http.h"
 #include "assay/train/memory_fit.h"
 
 namespace assay::cli {
@@ -14,14 +14,14 @@ struct ProvideOptions {
   std::string key;
   std::string tls_cert, tls_key;
   std::vector<std::string> referees;
-  std::int64_t open_to_all = ProvideTerms::kOpenToAll;
+  std::int64_t open_to_all = service::ProvideTerms::kOpenToAll;
   std::int64_t memory_mib = 4096;
   ComputeOptions compute;
 };
 
 Result<int> RunProvide(const ProvideOptions& options) {
   if (options.tls_cert.empty() != options.tls_key.empty()) return Err("--tls-cert and --tls-key: expected both or neither");
-  ProvideTerms terms{
+  service::ProvideTerms terms{
       .listen = options.listen, .tls_cert = options.tls_cert, .tls_key = options.tls_key, .open_to_all = options.open_to_all};
   for (const std::string& path : options.referees) {
     ASSAY_ASSIGN(const VerifyKey referee, ReadVerifyKey(path));
@@ -39,7 +39,7 @@ Result<int> RunProvide(const ProvideOptions& options) {
   ASSAY_TRY(CheckFits(prepared, *compute.backend));
   const auto limits = dispute::RunAccount::Limits::Of(static_cast<std::size_t>(options.memory_mib) << 20);
   ASSAY_ASSIGN(const auto account, dispute::RunAccount::Make(run, prepared, *compute.backend, *compute.pool, limits));
-  ASSAY_TRY(ServeAccount(*account, key, terms));
+  ASSAY_TRY(service::ServeAccount(*account, key, terms));
   return kExitOk;
 }
 

@@ -5,10 +5,10 @@
 #include "assay/cli/command.h"
 #include "assay/cli/json.h"
 #include "assay/cli/progress.h"
-#include "assay/cli/remote_run.h"
 #include "assay/cli/signer.h"
 #include "assay/cli/text.h"
 #include "assay/run/steps_done.h"
+#include "assay/service/remote_run.h"
 #include "assay/train/followed_run.h"
 #include "assay/train/interrupt.h"
 #include "assay/train/memory_fit.h"
@@ -55,8 +55,9 @@ Status CheckNotCutBack(const std::string& out, const PreparedJob& prepared) {
 }
 
 Result<FollowedRun> OpenFollowed(const TrainOptions& options, const PreparedJob& prepared) {
-  if (IsUrl(options.follow)) {
-    return OpenRemoteRun(options.follow, prepared, {.ca_file = options.ca_file, .patience_s = double{options.patience_s}});
+  if (service::IsUrl(options.follow)) {
+    return service::OpenRemoteRun(options.follow, prepared,
+                                  {.ca_file = options.ca_file, .patience_s = double{options.patience_s}});
   }
   ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(options.follow));
   return FollowedRun::Open(run, prepared);

@@ -16,7 +16,7 @@
 #include "assay/run/log.h"
 #include "assay/run/rounding_shelf.h"
 
-namespace assay::cli {
+namespace assay::service {
 
 // Paths and sizes, for both sides.
 struct ShownPaths {
@@ -49,4 +49,4 @@ class ShownRun {
   std::map<std::int64_t, RoundingLeaf> leaves_{};  // by step
 };
 
-}  // namespace assay::cli
+}  // namespace assay::service

@@ -1,4 +1,4 @@
-#include "assay/cli/remote_run.h"
+#include "assay/service/remote_run.h"
 
 #include <algorithm>
 #include <chrono>
@@ -7,13 +7,13 @@
 #include <utility>
 
 #include "assay/base/quote.h"
-#include "assay/cli/shown_run.h"
 #include "assay/dispute/claim.h"
 #include "assay/merkle/tiles.h"
 #include "assay/net/http_client.h"
 #include "assay/run/commit_schedule.h"
+#include "assay/service/shown_run.h"
 
-namespace assay::cli {
+namespace assay::service {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -151,4 +151,4 @@ Result<FollowedRun> OpenRemoteRun(const std::string& url, const PreparedJob& pre
   return FollowedRun::Make(url, claim.receipt, std::move(entries), prepared, std::move(logs));
 }
 
-}  // namespace assay::cli
+}  // namespace assay::service

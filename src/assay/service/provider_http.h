@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "assay/cli/shown_run.h"
 #include "assay/dispute/answerer.h"
 #include "assay/dispute/run_account.h"
 #include "assay/net/http.h"
+#include "assay/service/shown_run.h"
 
-namespace assay::cli {
+namespace assay::service {
 
 // The receipt, the job or the program, where that is asked for: nothing that takes work or has to wait. Thread safe.
 std::optional<HttpResponse> RespondWithDocument(const HttpRequest& request, const dispute::Account& account);
@@ -30,4 +30,4 @@ struct ProvideTerms {
 // Answers until SIGINT or SIGTERM; one line on standard output says where. Who may ask, and every dispute that is opened or refused, is told on standard error.
 Status ServeAccount(dispute::RunAccount& account, const SigningKey& key, const ProvideTerms& terms);
 
-}  // namespace assay::cli
+}  // namespace assay::service

@@ -1,4 +1,4 @@
-#include "assay/cli/provide_http.h"
+#include "assay/service/provider_http.h"
 
 #include <chrono>
 #include <cstdio>
@@ -9,7 +9,7 @@
 #include "assay/net/http_server.h"
 #include "assay/train/interrupt.h"
 
-namespace assay::cli {
+namespace assay::service {
 namespace {
 
 constexpr int kWorkers = 8;
@@ -142,4 +142,4 @@ Status ServeAccount(dispute::RunAccount& account, const SigningKey& key, const P
   return {};
 }
 
-}  // namespace assay::cli
+}  // namespace assay::service

@@ -1,4 +1,4 @@
-#include "assay/cli/shown_run.h"
+#include "assay/service/shown_run.h"
 
 #include <algorithm>
 #include <charconv>
@@ -7,7 +7,7 @@
 
 #include "assay/merkle/tiles.h"
 
-namespace assay::cli {
+namespace assay::service {
 namespace {
 
 constexpr std::string_view kLogPath = "/v1/log/", kLeavesPath = "/v1/roundings/", kRoundingLogPath = "/v1/rounding-log/";
@@ -126,4 +126,4 @@ HttpResponse ShownRun::RoundingPart(std::uint64_t step, std::uint64_t part) cons
   return {.status = 200, .body = std::move(*bytes)};
 }
 
-}  // namespace assay::cli
+}  // namespace assay::service

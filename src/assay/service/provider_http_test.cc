@@ -1,4 +1,4 @@
-#include "assay/cli/provide_http.h"
+#include "assay/service/provider_http.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "assay/merkle/tree.h"
 
-namespace assay::cli {
+namespace assay::service {
 namespace {
 
 class Small : public dispute::Account {
@@ -102,4 +102,4 @@ TEST_F(ProvideHttpTest, EverythingElseIsToldApart) {
 }
 
 }  // namespace
-}  // namespace assay::cli
+}  // namespace assay::service

@@ -1,4 +1,4 @@
-#include "assay/cli/shown_run.h"
+#include "assay/service/shown_run.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "assay/run/rounding_logs.h"
 #include "support/scratch.h"
 
-namespace assay::cli {
+namespace assay::service {
 namespace {
 
 class ShownRunTest : public ::testing::Test {
@@ -109,4 +109,4 @@ TEST_F(ShownRunTest, ADamagedCopyIsNotShown) {
 }
 
 }  // namespace
-}  // namespace assay::cli
+}  // namespace assay::service

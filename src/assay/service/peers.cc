@@ -1,4 +1,4 @@
-#include "assay/cli/peers.h"
+#include "assay/service/peers.h"
 
 #include <algorithm>
 #include <limits>
@@ -11,7 +11,7 @@
 #include "assay/job/limits.h"
 #include "assay/net/http_client.h"
 
-namespace assay::cli {
+namespace assay::service {
 namespace {
 
 using dispute::FromPeer;
@@ -74,10 +74,9 @@ class RemotePeer : public dispute::Peer {
 class LocalPeer : public dispute::Peer {
  public:
   LocalPeer(RunDirectory run, const SigningKey& key, std::mutex& turn) : run_(std::move(run)), key_(key), turn_(turn) {}
-  Status Open(const PreparedJob& prepared, const Compute& compute) {
+  Status Open(const PreparedJob& prepared, Backend& backend, ThreadPool& pool) {
     const std::size_t memory = std::size_t{2} << 30;
-    ASSAY_ASSIGN(account_, dispute::RunAccount::Make(run_, prepared, *compute.backend, *compute.pool,
-                                                     dispute::RunAccount::Limits::Of(memory)));
+    ASSAY_ASSIGN(account_, dispute::RunAccount::Make(run_, prepared, backend, pool, dispute::RunAccount::Limits::Of(memory)));
     return {};
   }
 
@@ -113,12 +112,12 @@ Result<std::unique_ptr<dispute::Peer>> MakeRemotePeer(const std::string& url, co
   return std::make_unique<RemotePeer>(url, std::move(client));
 }
 
-Result<std::unique_ptr<dispute::Peer>> MakeLocalPeer(const std::string& path, const PreparedJob& prepared,
-                                                     const Compute& compute, const SigningKey& key, std::mutex& turn) {
+Result<std::unique_ptr<dispute::Peer>> MakeLocalPeer(const std::string& path, const PreparedJob& prepared, Backend& backend,
+                                                     ThreadPool& pool, const SigningKey& key, std::mutex& turn) {
   ASSAY_ASSIGN(RunDirectory run, RunDirectory::Open(path));
   auto peer = std::make_unique<LocalPeer>(std::move(run), key, turn);
-  ASSAY_TRY(peer->Open(prepared, compute));
+  ASSAY_TRY(peer->Open(prepared, backend, pool));
   return peer;
 }
 
-}  // namespace assay::cli
+}  // namespace assay::service

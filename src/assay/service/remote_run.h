@@ -10,7 +10,7 @@
 
 #include "assay/train/followed_run.h"
 
-namespace assay::cli {
+namespace assay::service {
 
 struct RemoteOptions {
   std::string ca_file{};    // PEM: certificates to trust instead of the system's
@@ -22,4 +22,4 @@ bool IsUrl(std::string_view text);
 
 Result<FollowedRun> OpenRemoteRun(const std::string& url, const PreparedJob& prepared, const RemoteOptions& options);
 
-}  // namespace assay::cli
+}  // namespace assay::service
