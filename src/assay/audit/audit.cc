@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "assay/audit/copy.h"
 #include "assay/audit/explain.h"
 #include "assay/audit/replay.h"
 #include "assay/base/check.h"
