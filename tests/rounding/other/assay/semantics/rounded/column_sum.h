@@ -10,6 +10,11 @@
 namespace assay::rounded {
 
 template <class T, class Term>
+void ColumnSums(std::int64_t rows, Range columns, double depth, const Term& term, T* out) {
+  ColumnSumsForward<T>(rows, columns, depth, [&](std::int64_t r, std::int64_t c) { return term(rows - 1 - r, c); }, out);
+}
+
+template <class T, class Term>
 void ColumnSums(std::int64_t rows, Range columns, const Term& term, T* out) {
   ColumnSumsForward<T>(rows, columns, [&](std::int64_t r, std::int64_t c) { return term(rows - 1 - r, c); }, out);
 }
