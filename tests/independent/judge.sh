@@ -46,6 +46,7 @@ altered "evidence"
 if "$assay" train "$work/rounded.toml" --out "$work/rounded" --key "$work/honest.key" --quiet >"$work/out" 2>"$work/err"; then
   for name in flipped-bit wrong-learning-rate replaced-weights skipped-step; do
     "$cheat" "$name" "$work/rounded.toml" --out "$work/rounded-$name" --at 4 --key "$work/liar.key" >"$work/out" 2>"$work/err" || fail "cheat $name, rounded: $(cat "$work/err")"
+    rm -f "$work/evidence"
     "$assay" dispute "$work/rounded-$name" "$work/rounded" --key "$work/liar.key" --key "$work/honest.key" --evidence "$work/evidence" --quiet >"$work/out" 2>"$work/err" ||
       fail "dispute $name, rounded: $(cat "$work/out" "$work/err")"
     agrees "$name, rounded" "$work/evidence"

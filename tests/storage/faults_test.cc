@@ -122,12 +122,12 @@ TEST_F(FaultsTest, InARunThatIsContinuedToMoreSteps) {
   CheckAll(After({}, Workload::kFive, 0), Workload::kNine, TheSettings().full ? 1 : 6);
 }
 
-TEST_F(FaultsTest, InARunThatIsCutDown) {
-  CheckAll(After({}, Workload::kNine, 0), Workload::kFour, TheSettings().full ? 1 : 6);
+TEST_F(FaultsTest, InARunThatIsWordedOtherwise) {
+  CheckAll(After({}, Workload::kNine, 0), Workload::kNineReworded, TheSettings().full ? 1 : 6);
 }
 
 TEST_F(FaultsTest, InARunWhoseChangeWasInterrupted) {
-  CheckAll(After(After({}, Workload::kNine, 0), Workload::kFive, 25), Workload::kFourReworded, TheSettings().full ? 1 : 6);
+  CheckAll(After(After({}, Workload::kFive, 0), Workload::kNine, 25), Workload::kNineReworded, TheSettings().full ? 1 : 6);
 }
 
 // A write that does only a part is no failure.

@@ -53,7 +53,7 @@ struct Shape {
   const char *name, *steps, *every;
 };
 constexpr Shape kShapes[Workload::kVariants] = {
-    {"storage", "5", "2"}, {"storage", "9", "2"}, {"storage", "4", "2"}, {"storage, reworded", "4", "4"}};
+    {"storage", "5", "2"}, {"storage", "9", "2"}, {"storage", "4", "2"}, {"storage, reworded", "9", "4"}};
 
 std::string JobText(const Shape& shape) {
   std::string text(kJob);

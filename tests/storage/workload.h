@@ -46,7 +46,7 @@ class Workload {
   Workload();
 
   // The same trajectory with other numbers of steps or other words.
-  enum Which : std::size_t { kFive, kNine, kFour, kFourReworded, kVariants };
+  enum Which : std::size_t { kFive, kNine, kFour, kNineReworded, kVariants };
   const Variant& variant(std::size_t which) const { return variants_[which]; }
 
   // In this process, with the reference kernels.

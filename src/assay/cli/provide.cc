@@ -57,7 +57,7 @@ void AddProvide(Arguments& app, Command& command) {
       "disputes\n"
       "need. Without, anybody may who shows a receipt that contradicts this run's, and all of them together for --open-to-all "
       "bouts:\n"
-      "a dispute of n receipts sets 2(n-1)+1 of them aside. When too few are left disputes are refused, and undecided, until "
+      "a dispute of n receipts sets 2n of them aside. When too few are left disputes are refused, and undecided, until "
       "the "
       "run is\n"
       "provided anew: name your referee. Every dispute that is opened or refused is told on standard error.\n"

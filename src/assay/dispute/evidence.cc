@@ -377,6 +377,9 @@ Result<Evidence> DecodeEvidence(ByteSpan bytes) {
   evidence.pair = pair != 0;
   ASSAY_TRY(ReadParties(in, evidence));
   ASSAY_TRY(ReadOthers(in, evidence));
+  if (evidence.pair && evidence.parties.size() + evidence.others.size() > 2) {
+    return Err("evidence: a comparison is of two runs, here are {}", evidence.parties.size() + evidence.others.size());
+  }
   ASSAY_ASSIGN(const std::uint32_t statements, in.U32());
   for (std::uint32_t i = 0; i < statements; ++i) {
     ASSAY_ASSIGN(Statement statement, ReadStatement(in));

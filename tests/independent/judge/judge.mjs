@@ -78,6 +78,7 @@ function openEvidence(bytes) {
     }),
   };
   r.end();
+  need(!evidence.comparison || evidence.parties.length + evidence.again.length <= 2, "a comparison is of two runs");
   return evidence;
 }
 function encode({ job, program, referee, nonce, comparison, parties, again, statements, charges }) {
