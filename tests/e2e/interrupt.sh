@@ -5,7 +5,7 @@ steps=300
 root=$(train "$work/whole" $job --steps $steps | field state_root)
 [ ${#root} -eq 64 ] || fail "the uninterrupted training: $(cat "$work/stderr")"
 
-for signal in INT TERM; do
+for signal in INT TERM HUP; do
   out=$work/$signal
   # Job control, so that the background process does not ignore SIGINT.
   set -m
@@ -21,12 +21,12 @@ for signal in INT TERM; do
   wait $pid
   status=$?
   [ $status -eq $((128 + $(kill -l $signal))) ] || fail "SIG$signal: exit status $status; $(cat "$work/stderr")"
-  grep -Eq "^assay: interrupted after step [0-9]+ of $steps; continue with the same command\$" "$work/stderr" ||
-    fail "SIG$signal: it said: $(cat "$work/stderr")"
+  hint=$(sed -n "s/^assay: interrupted after step [0-9]* of $steps; continue with \`assay \(.*\)\`\$/\1/p" "$work/stderr")
+  [ -n "$hint" ] || fail "SIG$signal: it said: $(cat "$work/stderr")"
   [ "$(ls "$out/snapshots" | wc -l)" -ge 1 ] || fail "SIG$signal: no snapshot was written"
   [ ! -e "$out/model.safetensors" ] && [ ! -e "$out/receipt.json" ] || fail "SIG$signal: an unfinished run has final weights or a receipt"
   "$assay" fsck "$out" >"$work/fsck" && grep -q ': unfinished: ' "$work/fsck" || fail "SIG$signal: $(cat "$work/fsck")"
-  json=$(train "$out" $job --steps $steps) || fail "continuing: $(cat "$work/stderr")"
+  json=$(eval "'$assay' $hint --json --quiet" 2>"$work/stderr") || fail "continuing by '$hint': $(cat "$work/stderr")"
   [ "$(echo "$json" | field state_root)" = "$root" ] || fail "continuing after SIG$signal: $json, expected root $root"
   [ "$(echo "$json" | field resumed_from)" -gt 0 ] || fail "continuing after SIG$signal began anew: $json"
   cmp "$work/whole/receipt.json" "$out/receipt.json" || fail "continuing after SIG$signal gave another receipt"
@@ -38,6 +38,16 @@ json=$(train "$work/INT" $job --steps $steps)
 [ "$(echo "$json" | field resumed_from)" -eq $steps ] || fail "a finished run was trained again: $json"
 [ "$(echo "$json" | field state_root)" = "$root" ] || fail "a finished run reports $json"
 cmp "$work/whole/receipt.json" "$work/INT/receipt.json" || fail "a finished run has another receipt after it was looked at"
+
+# `assay resume` says what is no run, what is finished, and goes on to more steps.
+json=$("$assay" resume "$work/TERM" --json --quiet 2>"$work/stderr") || fail "resume of a finished run: $(cat "$work/stderr")"
+[ "$(echo "$json" | field resumed_from)" -eq $steps ] || fail "a finished run was trained again: $json"
+json=$("$assay" resume "$work/TERM" --steps $((steps + 5)) --json --quiet 2>"$work/stderr") || fail "resume to more steps: $(cat "$work/stderr")"
+[ "$(echo "$json" | field steps)" -eq $((steps + 5)) ] || fail "resume to more steps: $json"
+"$assay" resume "$work" --quiet >"$work/out" 2>"$work/stderr" && fail "resume of no run"
+grep -q '^assay: .*: is not a run directory' "$work/stderr" || fail "resume of no run: $(cat "$work/stderr")"
+"$assay" resume "$work/HUP" --steps 10 --quiet >"$work/out" 2>"$work/stderr" && fail "resume to fewer steps"
+grep -q "has $steps steps and a receipt for them already" "$work/stderr" || fail "resume to fewer steps: $(cat "$work/stderr")"
 
 # A second Ctrl-C does not wait for the step to end. One step of this job takes the reference kernels seconds.
 set -m

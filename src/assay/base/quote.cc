@@ -1,5 +1,7 @@
 #include "assay/base/quote.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace assay {
@@ -19,6 +21,17 @@ std::string OneLine(std::string_view text) {
 std::string Quote(std::string_view text) {
   constexpr std::size_t kMost = 80;
   return fmt::format("'{}{}'", OneLine(text.substr(0, kMost)), text.size() > kMost ? "..." : "");
+}
+
+std::string ShellQuoted(std::string_view text) {
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("_-./:=+,@%").find(c) != std::string_view::npos;
+  };
+  if (!text.empty() && std::ranges::all_of(text, plain)) return std::string(text);
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
 }
 
 }  // namespace assay

@@ -13,5 +13,12 @@ TEST(Quote, KeepsVisibleTextAndSpellsOutTheRest) {
   EXPECT_EQ(OneLine("x\ty"), "x\\x09y");
 }
 
+TEST(Quote, WordsOfAShell) {
+  EXPECT_EQ(ShellQuoted("runs/one-2.x"), "runs/one-2.x");
+  EXPECT_EQ(ShellQuoted("my runs"), "'my runs'");
+  EXPECT_EQ(ShellQuoted("it's"), "'it'\\''s'");
+  EXPECT_EQ(ShellQuoted(""), "''");
+}
+
 }  // namespace
 }  // namespace assay

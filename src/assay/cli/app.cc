@@ -82,6 +82,7 @@ int Main(int argc, char** argv) {
   Arguments app("assay", kDescription, kExitStatus, "assay " ASSAY_VERSION);
   Command command;
   AddTrain(app, command);
+  AddResume(app, command);
   AddAudit(app, command);
   AddDispute(app, command);
   AddJudge(app, command);

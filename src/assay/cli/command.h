@@ -20,6 +20,7 @@ namespace assay::cli {
 using Command = std::function<int()>;
 
 void AddTrain(Arguments& app, Command& command);
+void AddResume(Arguments& app, Command& command);
 void AddAudit(Arguments& app, Command& command);
 void AddDispute(Arguments& app, Command& command);
 void AddJudge(Arguments& app, Command& command);

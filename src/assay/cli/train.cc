@@ -1,37 +1,7 @@
-#include <chrono>
-
-#include <nlohmann/json.hpp>
-
-#include "assay/cli/command.h"
-#include "assay/cli/json.h"
-#include "assay/cli/progress.h"
-#include "assay/cli/signer.h"
-#include "assay/cli/text.h"
-#include "assay/run/steps_done.h"
-#include "assay/service/remote_run.h"
-#include "assay/train/followed_run.h"
-#include "assay/train/interrupt.h"
-#include "assay/train/memory_fit.h"
-#include "assay/train/trainer.h"
+#include "assay/cli/training.h"
 
 namespace assay::cli {
 namespace {
-
-struct TrainOptions {
-  std::string job;
-  std::string out;
-  std::string data;
-  std::string key;         // empty: the user's own
-  std::string follow;      // a run whose rounding log is followed: a directory or a URL
-  std::string ca_file;     // for a URL
-  float patience_s = 300;  // with it
-  std::int64_t steps = 0;  // 0: the job's
-  ComputeOptions compute;
-  bool json = false;
-  bool quiet = false;
-};
-
-double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 Result<PreparedJob> PrepareFrom(const TrainOptions& options, ThreadPool& pool) {
   ASSAY_ASSIGN(Job job, LoadJob(options.job));
@@ -40,133 +10,10 @@ Result<PreparedJob> PrepareFrom(const TrainOptions& options, ThreadPool& pool) {
   return Prepare(std::move(job), &pool);
 }
 
-// A longer run of the same job goes on where the other ended; a shorter one would have to throw away what is signed for.
-Status CheckNotCutBack(const std::string& out, const PreparedJob& prepared) {
-  if (!RunDirectory::IsRun(out)) return {};
-  ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(out));
-  const RunIdentity& id = run.identity();
-  if (id.trajectory != prepared.identity.trajectory || id.job == prepared.identity.job) return {};
-  ASSAY_ASSIGN(const std::int64_t done, StepsDone(run));
-  if (done <= prepared.job.steps) return {};
-  return Err(
-      "{}: has {} steps{} already, and {} were asked for; ask for {} or more (--steps) to continue it, or choose another --out "
-      "directory",
-      out, done, Exists(run.receipt_path()) ? " and a receipt for them" : "", prepared.job.steps, done);
-}
-
-Result<FollowedRun> OpenFollowed(const TrainOptions& options, const PreparedJob& prepared) {
-  if (service::IsUrl(options.follow)) {
-    return service::OpenRemoteRun(options.follow, prepared,
-                                  {.ca_file = options.ca_file, .patience_s = double{options.patience_s}});
-  }
-  ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(options.follow));
-  return FollowedRun::Open(run, prepared);
-}
-
-OrderedJson FollowsJson(const TrainOptions& options, const std::optional<Follows>& follows, const TrainOutcome& outcome) {
-  if (!follows) return nullptr;
-  const auto& parting = outcome.parting;
-  return {{"run", options.follow},
-          {"signer", follows->signer},
-          {"log", follows->log_root.hex()},
-          {"agrees", !parting},
-          {"differs_from", parting ? OrderedJson(parting->first) : OrderedJson(nullptr)},
-          {"differs_to", parting ? OrderedJson(parting->last) : OrderedJson(nullptr)}};
-}
-
-// What came of following another, and what to do with it.
-std::string FollowsText(const TrainOptions& options, const std::optional<Follows>& follows, const TrainOutcome& outcome) {
-  if (!follows) return "";
-  std::string text = fmt::format("follows     {} ({})\n", options.follow, follows->signer);
-  if (!outcome.parting) {
-    if (outcome.interrupted) return text;
-    return text + "            says the same to the end: a dispute with it ends in agreement\n";
-  }
-  const Parting& parting = *outcome.parting;
-  return text + fmt::format(
-                    "            up to step {}; it says otherwise after step {}, which a dispute of this run with it decides\n",
-                    std::max<std::int64_t>(0, parting.first - 1), parting.last);
-}
-
-void PrintResult(const TrainOptions& options, const PreparedJob& prepared, const RunDirectory& run, const Compute& compute,
-                 const std::optional<Follows>& follows, const TrainOutcome& outcome, double seconds) {
-  if (options.json) {
-    const OrderedJson json = {{"job", prepared.job.name},
-                              {"job_id", prepared.identity.job.hex()},
-                              {"steps", outcome.step},
-                              {"resumed_from", outcome.first_step},
-                              {"loss", outcome.loss},
-                              {"val_loss", ToJson(outcome.validation_loss)},
-                              {"state_root", outcome.state_root.hex()},
-                              {"signer", run.signer().id()},
-                              {"receipt", outcome.interrupted ? OrderedJson(nullptr) : OrderedJson(run.receipt_path())},
-                              {"seconds", seconds},
-                              {"device", compute.device},
-                              {"simd", compute.kernels},
-                              {"threads", compute.pool->threads()},
-                              {"interrupted", outcome.interrupted},
-                              {"follows", FollowsJson(options, follows, outcome)}};
-    fmt::print("{}\n", Dump(json));
-    return;
-  }
-  if (options.quiet) return;
-  const bool finished = !outcome.interrupted && outcome.first_step == outcome.step;
-  fmt::print("steps       {}{}\nloss        {:.6f}\n", outcome.step,
-             finished ? ", all of them done before: the run was finished, and nothing was trained" : "", outcome.loss);
-  if (outcome.validation_loss) fmt::print("val loss    {:.6f}\n", *outcome.validation_loss);
-  fmt::print("time        {}\nstate root  {}\n", Duration(seconds), outcome.state_root.hex());
-  fmt::print("signed by   {}\n{}", run.signer().id(), FollowsText(options, follows, outcome));
-  if (!outcome.interrupted) fmt::print("weights     {}\nreceipt     {}\n", run.weights_path(), run.receipt_path());
-}
-
-// Says what would fit where a device turns out to have too little memory for what kernels take beside the plan.
-Result<TrainOutcome> TrainWithin(const PreparedJob& prepared, RunDirectory& run, const SigningKey& key, const Compute& compute,
-                                 const TrainHooks& hooks, std::optional<FollowedRun> follow) {
-  try {
-    return Train(prepared, run, key, *compute.backend, *compute.pool, hooks, std::move(follow));
-  } catch (const OutOfMemory& error) {
-    const auto free = compute.backend->free_bytes();
-    if (!free) throw;
-    return Err("{}; {}", error.what(), WhatWouldFit(prepared.job, *compute.backend, *free));
-  }
-}
-
 Result<int> RunTrain(const TrainOptions& options) {
-  const double begin = Now();
   ASSAY_ASSIGN(Compute compute, MakeCompute(options.compute));
   ASSAY_ASSIGN(const PreparedJob prepared, PrepareFrom(options, *compute.pool));
-  ASSAY_TRY(ComputeFor(prepared.job, compute));
-  ASSAY_TRY(CheckFits(prepared, *compute.backend));
-  ASSAY_ASSIGN(const SigningKey key, OpenSigner(options.key));
-  std::optional<FollowedRun> follow;
-  std::optional<Follows> follows;
-  if (!options.follow.empty()) {
-    ASSAY_ASSIGN(follow, OpenFollowed(options, prepared));  // before anything is written
-    follows = follow->follows();
-  }
-  ASSAY_TRY(CheckNotCutBack(options.out, prepared));
-  ASSAY_ASSIGN(RunDirectory run,
-               RunDirectory::OpenForTraining(options.out, ContentOf(prepared, options.out), key.verify_key()));
-
-  Progress progress(stderr, ProgressModeFor(stderr, options.quiet), prepared.job.steps, ThroughputOf(prepared.job));
-  const InterruptGuard interrupt;
-  if (follow) follow->StopWhen([&] { return interrupt.signal() != 0; });
-  const TrainHooks hooks{
-      .on_start = [&](std::int64_t first) { progress.Start(first, Now()); },
-      .on_step = [&](const StepReport& report) { progress.Step(report, Now()); },
-      .on_evaluation = [&](std::int64_t step, float loss) { progress.Evaluation(step, loss); },
-      .on_note = [&](const std::string& text) { progress.Note(text); },
-      .should_stop = [&] { return interrupt.signal() != 0; },
-  };
-  const auto outcome = TrainWithin(prepared, run, key, compute, hooks, std::move(follow));
-  progress.Finish();
-  if (!outcome) return tl::unexpected(outcome.error());
-  PrintResult(options, prepared, run, compute, follows, *outcome, Now() - begin);
-  if (!outcome->interrupted) return kExitOk;
-  std::fflush(stdout);
-  progress.Note(
-      fmt::format("interrupted after step {} of {}; continue with the same command", outcome->step, prepared.job.steps));
-  return 128 + interrupt.signal();
+  return TrainInto(options, prepared, std::move(compute));
 }
 
 }  // namespace
@@ -177,7 +24,8 @@ void AddTrain(Arguments& app, Command& command) {
   sub.Footer(
       "The run directory holds snapshots, TensorBoard events and, at the end, model.safetensors. Ctrl-C finishes the step, "
       "writes a\n"
-      "snapshot and stops; the same command continues. However often it is interrupted, and on whatever machine, threads or "
+      "snapshot and stops; `assay resume DIR`, or the same command, continues. However often it is interrupted, and on "
+      "whatever machine, threads or "
       "kernels\n"
       "it runs, the job ends in the same bytes: compare the state root.\n"
       "\n"
@@ -196,9 +44,6 @@ void AddTrain(Arguments& app, Command& command) {
          "Train so many steps instead of the job's number; a run that has fewer is continued, one that has more is left alone")
       .Range(std::int64_t{1}, std::int64_t{0xffffffff})
       .Type("N");
-  sub.Option("--data", options->data, "Data file or folder instead of the job's").Type("PATH");
-  sub.Option("--key", options->key, "Signing key (assay keygen); otherwise $ASSAY_KEY, or your own, made at first use")
-      .Type("FILE");
   sub.Option("--follow", options->follow,
              "For fp64-rounded jobs: take the decisions of this run's rounding logs, to dispute it. A directory, or a URL of "
              "`assay provide`")
@@ -208,9 +53,7 @@ void AddTrain(Arguments& app, Command& command) {
       .ShowDefault()
       .Type("S");
   sub.Option("--ca", options->ca_file, "With --follow URL: PEM certificates to trust instead of the system's").Type("FILE");
-  AddComputeOptions(sub, options->compute);
-  sub.Flag("--json", options->json, "Print the result as one JSON object on the last line of standard output");
-  sub.Flag("--quiet", options->quiet, "No progress");
+  AddTrainingOptions(sub, *options);
   SetCommand(sub, std::move(options), command, RunTrain);
 }
 

@@ -183,6 +183,8 @@ void Visit(FieldVisitor& v, Job& job) {
   v.Section("snapshot");
   v.Int("every", job.snapshot.every, 0, kMaxStep);
   v.Int("keep", job.snapshot.keep, 0, 1 << 20);
+  v.Int("minutes", job.snapshot.minutes, 0, 1 << 20);
+  v.Bool("start", job.snapshot.start);
   v.Section("init");
   v.Path("weights", job.init_weights);
 }

@@ -36,6 +36,8 @@ struct EvalConfig {
 struct SnapshotConfig {
   std::int64_t every = 100;  // steps between snapshots; 0: only after the last step
   std::int64_t keep = 0;     // most recent snapshots kept; 0: all
+  std::int64_t minutes = 0;  // of time between snapshots, beside `every`; 0: none by time
+  bool start = false;        // one of the state before the first step, too
 };
 
 struct Job {

@@ -21,6 +21,10 @@ void SetHandler(void (*handler)(int)) {
   action.sa_flags = SA_RESTART;
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
+  // Of a terminal that is closed. Who began with it ignored (nohup) means to go on.
+  struct sigaction before{};
+  ::sigaction(SIGHUP, nullptr, &before);
+  if (before.sa_handler != SIG_IGN) ::sigaction(SIGHUP, &action, nullptr);
 }
 
 }  // namespace

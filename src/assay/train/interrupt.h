@@ -1,4 +1,4 @@
-// Turns the first SIGINT or SIGTERM into a flag that the step loop reads; the second ends the process at once.
+// Turns the first SIGINT, SIGTERM or SIGHUP into a flag that the step loop reads; the second ends the process at once.
 //
 // At most one guard may exist at a time: signal dispositions belong to the process.
 #pragma once

@@ -144,7 +144,8 @@ class Session {
     state_ = MoveTo(backend_.memory(), std::move(start));
     info_.job = prepared_.identity.job;
     info_.trajectory = prepared_.identity.trajectory;
-    return committer_.Begin(state_);
+    ASSAY_TRY(committer_.Begin(state_));
+    return job_.snapshot.start ? Save() : Status{};
   }
 
   // A snapshot to go on from is one that the log leads up to; of a step that it does not commit to, with the rounding logs that the snapshot's signature binds.
@@ -168,7 +169,7 @@ class Session {
       const bool last = info_.step == job_.steps;
       if (job_.eval.every > 0 && info_.step % job_.eval.every == 0 && !last) ASSAY_TRY(EvaluateNow());
       if (last) ASSAY_TRY(EvaluateNow());
-      if (last || (job_.snapshot.every > 0 && info_.step % job_.snapshot.every == 0)) ASSAY_TRY(Save());
+      if (last || (job_.snapshot.every > 0 && info_.step % job_.snapshot.every == 0) || IsTimeToSave()) ASSAY_TRY(Save());
     }
     return false;
   }
@@ -252,6 +253,10 @@ class Session {
     return events_->Write(info_.step, scalars);
   }
 
+  bool IsTimeToSave() const {
+    return job_.snapshot.minutes > 0 && Clock::now() - saved_at_ >= std::chrono::minutes(job_.snapshot.minutes);
+  }
+
   Status Save() {
     if (saved_) return {};
     if (events_) ASSAY_TRY(events_->Sync());
@@ -262,6 +267,7 @@ class Session {
     info_.signature = key_.Sign(SignedMessage(info_));
     ASSAY_TRY(WriteSnapshot(run_.SnapshotPath(info_.step), prepared_.program.state, HostState(state_).get(), info_));
     saved_ = true;
+    saved_at_ = Clock::now();
     return run_.Prune(info_.step, job_.snapshot.keep);
   }
 
@@ -344,11 +350,12 @@ class Session {
   Stepper stepper_;
   Committer committer_;
   std::optional<Follows> follows_;
-  State state_;                        // in the backend's memory
-  SnapshotInfo info_;                  // of state_; its root is that of the last Save
-  std::optional<EventWriter> events_;  // while steps are run
-  bool saved_ = false;                 // whether a snapshot of state_ is on disk
-  bool warned_ = false;                // of a loss that is not finite
+  State state_;                                // in the backend's memory
+  SnapshotInfo info_;                          // of state_; its root is that of the last Save
+  std::optional<EventWriter> events_;          // while steps are run
+  bool saved_ = false;                         // whether a snapshot of state_ is on disk
+  Clock::time_point saved_at_ = Clock::now();  // the last one
+  bool warned_ = false;                        // of a loss that is not finite
 };
 
 }  // namespace
