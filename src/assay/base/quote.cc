@@ -26,7 +26,7 @@ std::string Quote(std::string_view text) {
 std::string ShellQuoted(std::string_view text) {
   const auto plain = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("_-./:=+,@%").find(c) != std::string_view::npos;
+           std::string_view("_-./:=+,@%[]~").find(c) != std::string_view::npos;
   };
   if (!text.empty() && std::ranges::all_of(text, plain)) return std::string(text);
   std::string out = "'";

@@ -5,6 +5,7 @@
 
 #include "assay/base/file.h"
 #include "assay/run/directory.h"
+#include "assay/run/receipt.h"
 #include "assay/train/job_paths.h"
 #include "assay/train/prepare.h"
 
@@ -12,6 +13,7 @@ namespace assay::cli {
 namespace {
 
 constexpr std::uint64_t kMaxJobBytes = std::uint64_t{1} << 24;
+constexpr std::uint64_t kMaxReceiptBytes = std::uint64_t{1} << 16;
 
 Result<Compared> OpenRun(const std::string& target) {
   ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(target));
@@ -35,6 +37,12 @@ Result<Compared> OpenRun(const std::string& target) {
     out.notes.push_back(fmt::format("{}: {}; only what was committed to is compared", target, written.error().message));
   }
   ASSAY_ASSIGN(out.log, RunLog::Read(run.log_path(), run.signer(), run.identity().trajectory));
+  if (const auto file = ReadFile(run.receipt_path(), kMaxReceiptBytes)) {
+    const auto receipt =
+        OpenReceipt({reinterpret_cast<const char*>(file->data()), file->size()}, run.signer(), run.receipt_path());
+    if (!receipt) return tl::unexpected(receipt.error());
+    out.delivered = receipt->weights;
+  }
   return out;
 }
 
@@ -76,11 +84,13 @@ std::vector<Difference> DifferencesOf(const Compared& a, const Compared& b) {
   for (const JobSetting& setting : left) {
     const auto other = of_b.find(setting.name);
     const std::string value = other == of_b.end() ? "" : other->second;
-    if (value != setting.value) out.push_back({setting.name, setting.value, value, setting.identifies});
+    // A job whose data is not here does not have what only its data tells.
+    const bool open = value.empty() && !b.id;
+    if (value != setting.value && !open) out.push_back({setting.name, setting.value, value, setting.identifies});
     if (other != of_b.end()) of_b.erase(other);
   }
   for (const JobSetting& setting : right) {
-    if (of_b.contains(setting.name)) out.push_back({setting.name, "", setting.value, setting.identifies});
+    if (of_b.contains(setting.name) && a.id) out.push_back({setting.name, "", setting.value, setting.identifies});
   }
   // Where the data of one is not here, nothing can be said about whether it is the same.
   if (a.data && b.data && *a.data != *b.data) out.push_back({"data (root)", HexOf(a.data), HexOf(b.data), true});

@@ -18,9 +18,10 @@ struct Compared {
   Job job;
   std::optional<Digest> id{};  // not known of a job file whose data is not here
   std::optional<Digest> data{};
-  std::optional<Digest> weights{};  // of a file that the job starts from
-  std::optional<RunLog> log{};      // of a run
-  std::string signer{};             // of a run
+  std::optional<Digest> weights{};    // of a file that the job starts from
+  std::optional<RunLog> log{};        // of a run
+  std::optional<Digest> delivered{};  // of a finished run: the root over the weights that its receipt signs
+  std::string signer{};               // of a run
   std::vector<std::string> notes{};
 };
 
@@ -37,7 +38,8 @@ std::vector<Difference> DifferencesOf(const Compared& a, const Compared& b);
 
 // How far two runs of one trajectory say the same.
 struct Progress {
-  std::int64_t agree_until = 0;  // the step of the last entry that both have alike
+  std::optional<std::int64_t>
+      agree_until{};  // the step of the last entry that both have alike; none: they differ from the start
   std::optional<std::int64_t>
       differs_at{};  // the step of the first entry in which they differ; none: one run is as far as the other, or only shorter
   std::string what{};  // "states", "losses", "batches" or "rounding logs": what differs there

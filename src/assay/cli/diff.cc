@@ -14,16 +14,22 @@ struct DiffOptions {
   bool json = false;
 };
 
+bool SameWeights(const Compared& a, const Compared& b) { return !a.delivered || !b.delivered || *a.delivered == *b.delivered; }
+
 // What two runs say of each other; nothing of jobs, or of runs of different jobs.
 std::string LogLine(const Compared& a, const Compared& b, const Progress& progress) {
+  if (progress.differs_at && !progress.agree_until) return "they differ from the start";
   if (progress.differs_at) {
-    return fmt::format("they agree up to step {} and differ in their {} at the entry of step {}", progress.agree_until,
+    return fmt::format("they agree up to step {} and differ in their {} at the entry of step {}", *progress.agree_until,
                        progress.what, *progress.differs_at);
   }
   const std::int64_t of_a = a.log->entries().empty() ? 0 : a.log->entries().back().step;
   const std::int64_t of_b = b.log->entries().empty() ? 0 : b.log->entries().back().step;
-  if (of_a == of_b) return fmt::format("they agree in every entry, up to step {}", progress.agree_until);
-  return fmt::format("they agree up to step {}, where {} ends; the other goes on to step {}", progress.agree_until,
+  if (of_a == of_b) {
+    return fmt::format("they agree in every entry of their logs, up to step {}{}", of_a,
+                       SameWeights(a, b) ? "" : ", and their receipts sign for different weights");
+  }
+  return fmt::format("they agree up to step {}, where {} ends; the other goes on to step {}", std::min(of_a, of_b),
                      of_a < of_b ? "the first" : "the second", std::max(of_a, of_b));
 }
 
@@ -45,7 +51,9 @@ Result<int> RunDiff(const DiffOptions& options) {
   }
   std::optional<Progress> progress;
   if (a.log && b.log && a.log->trajectory() == b.log->trajectory()) progress = CompareLogs(*a.log, *b.log);
-  const bool alike = differences.empty() && same_job.value_or(true) && !(progress && progress->differs_at);
+  const bool same_runs = !progress || (!progress->differs_at && (!same_job.value_or(false) || SameWeights(a, b)));
+  const bool alike = differences.empty() && same_job.value_or(true) && same_runs;
+  const int status = !alike ? kExitRefuted : same_job ? kExitOk : kExitUndecided;
 
   if (options.json) {
     OrderedJson settings = OrderedJson::array();
@@ -59,14 +67,14 @@ Result<int> RunDiff(const DiffOptions& options) {
                               {"a", SideJson(a)},
                               {"b", SideJson(b)},
                               {"settings", settings},
-                              {"agree_until", progress ? OrderedJson(progress->agree_until) : OrderedJson(nullptr)},
+                              {"agree_until", progress ? ToJson(progress->agree_until) : OrderedJson(nullptr)},
                               {"differ_at", progress ? ToJson(progress->differs_at) : OrderedJson(nullptr)},
                               {"notes", notes}};
     fmt::print("{}\n", Dump(json));
-    return alike ? kExitOk : kExitRefuted;
+    return status;
   }
 
-  std::vector<std::vector<std::string>> rows = {{"setting", "first", "second", "makes another job"}};
+  std::vector<std::vector<std::string>> rows = {{"setting", "A", "B", "changes the job id"}};
   const auto shown = [](const std::string& value) {
     return value.empty() ? std::string("-") : value.size() == 64 ? value.substr(0, 16) + "…" : value;
   };
@@ -83,9 +91,10 @@ Result<int> RunDiff(const DiffOptions& options) {
     fmt::print("{:<12} {}\n", "job", differences.empty() ? "the same as far as can be told here" : "cannot be told here");
   }
   if (progress) fmt::print("{:<12} {}\n", "runs", LogLine(a, b, *progress));
+  if (a.log && b.log && !progress) fmt::print("{:<12} not compared: they are of different jobs\n", "runs");
   if (!a.signer.empty() && !b.signer.empty() && a.signer != b.signer)
     fmt::print("{:<12} {} and {}\n", "signers", a.signer, b.signer);
-  return alike ? kExitOk : kExitRefuted;
+  return status;
 }
 
 }  // namespace
@@ -93,10 +102,13 @@ Result<int> RunDiff(const DiffOptions& options) {
 void AddDiff(Arguments& app, Command& command) {
   auto options = std::make_shared<DiffOptions>();
   Subcommand sub = app.Add("diff", "What differs between two jobs or two runs: settings, data, and from which step on");
-  sub.Option("A", options->a, "A job file or a run directory").Required();
-  sub.Option("B", options->b, "Another").Required();
+  sub.Option("A", options->a, "A job file or a run directory").Required().Type("JOB|RUN");
+  sub.Option("B", options->b, "Another").Required().Type("JOB|RUN");
   sub.Flag("--json", options->json, "Print a JSON object (docs/OUTPUT.md)");
-  sub.Footer("Exit status: 0 nothing differs, 1 something does.");
+  sub.Footer(
+      "Exit status: 0 nothing differs, 1 something does, 3 it cannot be told here, because data is missing.\n"
+      "\n"
+      "Example: assay diff job.toml runs/theirs");
   SetCommand(sub, options, command, RunDiff);
 }
 

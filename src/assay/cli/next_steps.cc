@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "assay/base/quote.h"
 #include "assay/dispute/examine.h"
 
 namespace assay::cli {
@@ -13,15 +14,6 @@ namespace {
 
 using dispute::ProviderId;
 using dispute::Standing;
-
-// As one word of a shell.
-std::string Word(const std::string& text) {
-  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+=,[]~";
-  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
 
 std::optional<ProviderId> FirstStanding(const dispute::Record& record, std::uint32_t group) {
   for (const ProviderId id : record.groups[group]) {
@@ -44,11 +36,12 @@ std::optional<ProviderId> FollowerOf(const dispute::Arbitration& result, Provide
 }
 
 std::vector<std::string> Commands(const NextStep& step, const NextContext& context) {
-  const std::string job = context.job.empty() ? "JOB.toml" : Word(context.job), them = Word(step.name);
+  const std::string job = context.job.empty() ? "JOB.toml" : ShellQuoted(context.job), them = ShellQuoted(step.name);
   const std::string out = fmt::format("followed-{}", step.follow);
   const std::string train = fmt::format("assay train {} --follow {} --out {}", job, them, out);
   if (context.pair) return {train, fmt::format("assay dispute {} {} --job {}", them, out, job)};
-  const std::string referee = context.referee_key.empty() ? "" : fmt::format(" --referee-key {}", Word(context.referee_key));
+  const std::string referee =
+      context.referee_key.empty() ? "" : fmt::format(" --referee-key {}", ShellQuoted(context.referee_key));
   return {train, fmt::format("assay provide {} --listen HOST:PORT", out),
           fmt::format("assay dispute --job {} --provider {} --provider http://HOST:PORT{} --evidence {}.evidence", job, them,
                       referee, out)};
@@ -96,10 +89,10 @@ std::vector<NextStep> HearingSteps(const dispute::Arbitration& result, const std
     if (result.record.providers[i].standing != Standing::kUnheard) continue;
     NextStep step{.hear = labels[i], .name = result.names[i]};
     if (context.key_file.empty()) step.commands.push_back(fmt::format("assay keygen --out {}", key));
-    step.commands.push_back(fmt::format("assay provide RUN --referee {}", Word(key + ".pub")));
-    std::string again = fmt::format("assay dispute --job {}", context.job.empty() ? "JOB.toml" : Word(context.job));
-    for (const std::string& url : context.providers) again += fmt::format(" --provider {}", Word(url));
-    step.commands.push_back(fmt::format("{} --referee-key {}", again, Word(key)));
+    step.commands.push_back(fmt::format("assay provide RUN --listen HOST:PORT --referee {}", ShellQuoted(key + ".pub")));
+    std::string again = fmt::format("assay dispute --job {}", context.job.empty() ? "JOB.toml" : ShellQuoted(context.job));
+    for (const std::string& url : context.providers) again += fmt::format(" --provider {}", ShellQuoted(url));
+    step.commands.push_back(fmt::format("{} --referee-key {} --evidence heard.evidence", again, ShellQuoted(key)));
     next.push_back(std::move(step));
   }
   return next;
@@ -114,9 +107,10 @@ std::string NextText(const std::vector<NextStep>& next) {
       continue;
     }
     if (!step.hear.empty()) {
-      text +=
-          fmt::format("next        the provider of {} ({}) names this referee's public key, and the dispute is held again:\n",
-                      step.hear, step.name);
+      text += fmt::format(
+          "next        the provider of {} ({}) is sent this referee's public key and names it, and the dispute is held "
+          "again:\n",
+          step.hear, step.name);
     } else {
       text += fmt::format("next        {}, or whoever doubts {}, follows {} and disputes it again:\n", step.by, step.follow,
                           step.follow);

@@ -90,7 +90,6 @@ void PrintResult(const TrainOptions& options, const PreparedJob& prepared, const
     fmt::print("{}\n", Dump(json));
     return;
   }
-  if (options.quiet) return;
   const bool finished = !outcome.interrupted && outcome.first_step == outcome.step;
   fmt::print("steps       {}{}\nloss        {:.6f}\n", outcome.step,
              finished ? ", all of them done before: the run was finished, and nothing was trained" : "", outcome.loss);
@@ -169,7 +168,7 @@ void AddTrainingOptions(Subcommand& sub, TrainOptions& options) {
       .Type("FILE");
   AddComputeOptions(sub, options.compute);
   sub.Flag("--json", options.json, "Print the result as one JSON object on the last line of standard output");
-  sub.Flag("--quiet", options.quiet, "No progress");
+  sub.Flag("--quiet", options.quiet, "Only the result, no progress");
 }
 
 }  // namespace assay::cli

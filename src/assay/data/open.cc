@@ -174,6 +174,8 @@ SampleRule TrainingRule(const DataConfig& config, std::int64_t sequence) {
 }
 
 Result<Data> OpenData(const DataConfig& config, std::int64_t sequence, ThreadPool* pool) {
+  const bool generated = config.kind == DataKind::kImages || config.kind == DataKind::kFeatures;
+  if (generated && !config.path.empty()) return Err("{}: the job's data is generated and takes no file", config.path);
   ASSAY_ASSIGN(Data data, OpenKind(config, sequence));
   data.root = DataRoot(data.part, pool);
   return data;
