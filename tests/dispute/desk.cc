@@ -15,6 +15,7 @@ Desk::Desk(const Stage& stage, Key key, std::string receipt, Docket::Options opt
 void Desk::Restart() {
   docket_.emplace(stage_.DocketOf(receipt_, options_));
   meter_.emplace(stage_.steps(), stage_.every());
+  meters_.clear();
   answers_.clear();
   spent_.clear();
 }
@@ -45,7 +46,13 @@ tl::expected<Answer, Denied> Desk::Ask(ByteSpan question, const Signature& signa
                              .steps_traced = after.steps_traced - before.steps_traced,
                              .batches_loaded = after.batches_loaded - before.batches_loaded},
                     .bytes = free ? 0 : body->size()};
-  docket_->Charge(addressed->dispute, cost);
+  Meter& own = meters_.try_emplace(addressed->dispute, stage_.steps(), stage_.every()).first->second;
+  const Work mine = own.work();
+  own.Answer(addressed->question);
+  docket_->Charge(addressed->dispute, {.work = {.steps_run = own.work().steps_run - mine.steps_run,
+                                                .steps_traced = own.work().steps_traced - mine.steps_traced,
+                                                .batches_loaded = own.work().batches_loaded - mine.batches_loaded},
+                                       .bytes = cost.bytes});
   Budget& spent = spent_[addressed->dispute];
   Budget& most = most_[addressed->dispute];
   spent = spent + cost;

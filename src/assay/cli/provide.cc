@@ -1,4 +1,5 @@
 #include "assay/audit/claims.h"
+#include "assay/audit/copy.h"
 #include "assay/cli/command.h"
 #include "assay/cli/signer.h"
 #include "assay/service/provider_http.h"
@@ -35,6 +36,13 @@ Result<int> RunProvide(const ProvideOptions& options) {
                key.verify_key().id());
   }
   ASSAY_ASSIGN(const PreparedJob prepared, PrepareRun(run, options.data, *compute.pool));
+  // Whoever cannot answer from its copy would lose what it is in the right about.
+  ASSAY_ASSIGN(const auto damage, FindDamage(run, prepared, {}, *compute.pool));
+  if (damage) {
+    fmt::print(stderr, "assay: {}: is damaged, and cannot be answered for: {}; `assay fsck` says more\n", run.path(),
+               damage->reason);
+    return kExitDamaged;
+  }
   ASSAY_TRY(ComputeFor(prepared.job, compute));
   ASSAY_TRY(CheckFits(prepared, *compute.backend));
   const auto limits = dispute::RunAccount::Limits::Of(static_cast<std::size_t>(options.memory_mib) << 20);
@@ -57,7 +65,7 @@ void AddProvide(Arguments& app, Command& command) {
       "disputes\n"
       "need. Without, anybody may who shows a receipt that contradicts this run's, and all of them together for --open-to-all "
       "bouts:\n"
-      "a dispute of n receipts sets 2n of them aside. When too few are left disputes are refused, and undecided, until "
+      "a dispute of n receipts sets 2(n-1)+1 of them aside. When too few are left disputes are refused, and undecided, until "
       "the "
       "run is\n"
       "provided anew: name your referee. Every dispute that is opened or refused is told on standard error.\n"

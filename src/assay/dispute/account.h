@@ -6,24 +6,18 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "assay/base/result.h"
 #include "assay/dispute/answer.h"
+#include "assay/dispute/meter.h"
 #include "assay/dispute/question.h"
 #include "assay/merkle/hash_tree.h"
 
 namespace assay::dispute {
-
-// What answering has cost so far.
-struct Work {
-  std::int64_t steps_run = 0;
-  std::int64_t steps_traced = 0;
-  std::int64_t batches_loaded = 0;
-  friend bool operator==(const Work&, const Work&) = default;
-};
 
 class Account {
  public:
@@ -39,7 +33,9 @@ class Account {
   virtual Result<Bytes> Leaf(const TreeName& tree, std::uint64_t index) = 0;
   virtual Result<SamplesAnswer> Samples(const SamplesQuestion& question) = 0;
   virtual Result<std::vector<ref::Value>> Parts(const PartsQuestion& question) = 0;
-  virtual Work work() const { return {}; }
+  virtual Work work() const { return {}; }  // what answering has cost so far
+  // For a dispute that begins. None: what it costs is read off work().
+  virtual std::optional<Meter> NewMeter() const { return std::nullopt; }
 };
 
 // The body of the answer to a question, from an account. An error: it has to be refused.

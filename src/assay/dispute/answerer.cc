@@ -1,5 +1,6 @@
 #include "assay/dispute/answerer.h"
 
+#include <algorithm>
 #include <memory>
 #include <new>
 #include <utility>
@@ -10,6 +11,9 @@ namespace assay::dispute {
 namespace {
 
 using Failure = Answerer::Failure;
+
+// What an answer counts for at least. It limits how many there are, and so how often something can have to be made again.
+constexpr std::size_t kLeastBytes = 4096;
 
 tl::unexpected<Failure> Fail(Failure::Kind kind, std::string why) { return tl::unexpected(Failure{kind, std::move(why)}); }
 
@@ -119,12 +123,29 @@ Answerer::Outcome<Bytes> Answerer::Answer(ByteSpan message) {
   Result<Bytes> body = BodyOf(account_, addressed->question);
   const Work after = account_.work();
   lock.lock();
-  docket_.Charge(addressed->dispute, CostOf(before, after, free || !body ? 0 : body->size()));
+  Budget cost = CostOf(before, after, free || !body ? 0 : std::max(body->size(), kLeastBytes));
+  if (body) cost.work = WorkFor(addressed->dispute, addressed->question, cost.work);
+  docket_.Charge(addressed->dispute, cost);
   // What the job does not have it will never have; what failed here may go well another time.
   if (!body) return Fail(body.error().system ? Failure::Kind::kFailed : Failure::Kind::kMalformed, body.error().message);
   Bytes answer = Encode(Sign(split->question, std::move(*body), key_));
   answers_.Put(hash, answer, answer.size());
   return answer;
+}
+
+// A dispute pays for what it asks for, once. What others asked in between, so that it has to be made again, is not held against it.
+Work Answerer::WorkFor(const Digest& dispute, const Question& question, const Work& measured) {
+  auto* found = meters_.Find(dispute);
+  if (found == nullptr) {
+    std::optional<Meter> meter = account_.NewMeter();
+    if (!meter) return measured;
+    meters_.Put(dispute, std::make_shared<Meter>(std::move(*meter)), 1);
+    found = meters_.Find(dispute);
+  }
+  Meter& meter = **found;
+  const Work before = meter.work();
+  meter.Answer(question);
+  return CostOf(before, meter.work(), 0).work;
 }
 
 Result<Docket> DocketOf(const Account& account, const Docket::Options& options) {

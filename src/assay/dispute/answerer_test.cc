@@ -126,13 +126,13 @@ class AnswererTest : public testing::Test {
   SigningKey key = TestKey();
 };
 
-// Two receipts make at most two bouts. A third is there for work that is done again, and a fourth for the last question, which may cost as much.
+// Two receipts make at most two bouts; the third part of the budget is there for the last question, which may cost as much.
 TEST_F(AnswererTest, WhatIsUsedUpIsNotSigned) {
   Answerer answerer(account, key, MakeDocket());
   const Digest one = Open(answerer, 1), two = Open(answerer, 2);
-  for (std::int64_t step = 1; step <= 7; ++step) Ask(answerer, one, Trace(step));
-  EXPECT_EQ(KindOf(Send(answerer, one, Trace(8))), Kind::kForbidden) << "it does not come back";
-  EXPECT_EQ(account.work().steps_traced, 7);
+  for (std::int64_t step = 1; step <= 5; ++step) Ask(answerer, one, Trace(step));
+  EXPECT_EQ(KindOf(Send(answerer, one, Trace(7))), Kind::kForbidden) << "it does not come back";
+  EXPECT_EQ(account.work().steps_traced, 5);
   Ask(answerer, one, Trace(2));  // was answered before
   Ask(answerer, one, Log());     // costs nothing
   Ask(answerer, two, Trace(9));  // another dispute
@@ -181,21 +181,21 @@ TEST_F(AnswererTest, AnOpeningShowsSomethingToDispute) {
 // Whoever was let in can ask to the end, whatever others ask; who would not be able to is not let in.
 TEST_F(AnswererTest, StrangersShareWhatIsSetAsideAtTheOpening) {
   std::vector<OpeningNote> notes;
-  Answerer open(account, key, MakeDocket({.bout = kBout, .open_to_all = Times(10, kBout)}),
+  Answerer open(account, key, MakeDocket({.bout = kBout, .open_to_all = Times(8, kBout)}),
                 {.note = [&](const OpeningNote& note) { notes.push_back(note); }});
   const Digest first = Open(open, 1), second = Open(open, 2, kStranger);
   Open(open, 1);  // once more, which takes nothing
   const auto third = open.Open(Signed(Encode(OpeningOf(3)), kReferee));
   ASSERT_FALSE(third);
   EXPECT_EQ(third.error().kind, Kind::kForbidden);
-  EXPECT_EQ(third.error().why, "a dispute of 2 receipts may take 4 bouts; left for referees that are not named here: 2");
-  for (std::int64_t step = 1; step <= 7; ++step) Ask(open, second, Trace(step), kStranger);
-  EXPECT_EQ(KindOf(Send(open, second, Trace(8), kStranger)), Kind::kForbidden);
-  for (std::int64_t step = 11; step <= 17; ++step) Ask(open, first, Trace(step));
+  EXPECT_EQ(third.error().why, "a dispute of 2 receipts may take 3 bouts; left for referees that are not named here: 2");
+  for (std::int64_t step = 1; step <= 5; ++step) Ask(open, second, Trace(step), kStranger);
+  EXPECT_EQ(KindOf(Send(open, second, Trace(7), kStranger)), Kind::kForbidden);
+  for (std::int64_t step = 11; step <= 15; ++step) Ask(open, first, Trace(step));
   EXPECT_FALSE(open.Open(Signed(Encode(OpeningOf(3)), kReferee))) << "what was asked for is spent";
   ASSERT_EQ(notes.size(), 4u);
-  EXPECT_EQ(notes[0].bouts, 4);
-  EXPECT_EQ(notes[0].bouts_left, 6);
+  EXPECT_EQ(notes[0].bouts, 3);
+  EXPECT_EQ(notes[0].bouts_left, 5);
   EXPECT_EQ(notes[1].referee, kStranger);
   EXPECT_EQ(notes[1].bouts_left, 2);
   EXPECT_FALSE(notes[1].pinned);
@@ -209,8 +209,7 @@ TEST_F(AnswererTest, PinnedRefereesAreNotUsedUpByOthers) {
   EXPECT_EQ(stranger.error().kind, Kind::kForbidden);
   for (std::uint8_t dispute = 0; dispute < 20; ++dispute) {
     const Digest id = Open(pinned, dispute, kPinned);
-    // More than any dispute takes: what is kept may be lost to others' questions, and has to be made again.
-    for (std::int64_t step = 1; step <= 40; ++step) Ask(pinned, id, Trace(100 * dispute + step), kPinned);
+    for (std::int64_t step = 1; step <= 4; ++step) Ask(pinned, id, Trace(100 * dispute + step), kPinned);
   }
 }
 
@@ -287,7 +286,7 @@ TEST(AnswererOfARun, AnswersProveThemselves) {
   const auto account = run.Account();
   const SigningKey referee("referee", {9});
   const Budget bout = account->Bill().value();
-  Answerer answerer(*account, run.key, DocketOf(*account, {.bout = bout, .open_to_all = Times(4, bout)}).value());
+  Answerer answerer(*account, run.key, DocketOf(*account, {.bout = bout, .open_to_all = Times(3, bout)}).value());
   Receipt other = OpenClaim(account->receipt(), "receipt")->receipt;
   const SigningKey liar("liar", {8});
   other.signer = liar.verify_key().ToString();
@@ -327,6 +326,40 @@ TEST(AnswererOfARun, AnswersProveThemselves) {
   const LeavesQuestion input{{.kind = TreeKind::kInput, .at = 6, .node = 0, .index = 0}, {{0, 1}}};
   ask(input);
   EXPECT_EQ(account->work().steps_traced, 2);
+}
+
+// Strangers who ask about another step in between make the account run both again and again. Who asks about one step is charged for one.
+TEST(AnswererOfARun, WhatOthersAskInBetweenIsNotChargedFor) {
+  TestRun run(RunShape{.microbatches = 1, .commit_every = 2});
+  const auto account = run.Account(RunAccount::Limits::Of(1));
+  const Budget bout = account->Bill().value();
+  Answerer answerer(*account, run.key, DocketOf(*account, {.bout = bout, .open_to_all = Times(6, bout)}).value());
+  Receipt other = OpenClaim(account->receipt(), "receipt")->receipt;
+  const SigningKey liar("liar", {8}), referee("referee", {9}), stranger("stranger", {10});
+  other.signer = liar.verify_key().ToString();
+  other.final_state_root.bytes[0] ^= 1;
+  const std::string shown = SignReceipt(other, liar);
+  const auto open = [&](const SigningKey& key) {
+    Opening opening{.referee = key.verify_key().point(), .shown = shown};
+    opening.receipts = {HashBytes(AsBytes(account->receipt())), HashBytes(AsBytes(shown))};
+    std::ranges::sort(opening.receipts, {}, &Digest::bytes);
+    return answerer.Open(SignOpening(opening, key)).value();
+  };
+  const Digest ours = open(referee), theirs = open(stranger);
+  const TreeName trace{.kind = TreeKind::kTrace, .at = 6};
+  const std::uint64_t size = (*account->Tree(trace))->size();
+  const std::int64_t before = account->work().steps_traced;
+  for (std::uint64_t leaf = 0; leaf < 12; ++leaf) {
+    const auto ask = [&](const Digest& dispute, const SigningKey& key, std::int64_t step) {
+      const LeavesQuestion question{{.kind = TreeKind::kTrace, .at = step}, {{leaf % size, leaf % size + 1}}};
+      return answerer.Answer(SignQuestion(Encode(dispute, question), HashBytes(AsBytes(account->receipt())), key));
+    };
+    const auto answer = ask(ours, referee, 6);
+    ASSERT_TRUE(answer) << leaf << ": " << answer.error().why;
+    ask(theirs, stranger, 2);
+  }
+  EXPECT_GT(account->work().steps_traced - before, bout.work.steps_traced * 6)
+      << "nothing had to be made again: this shows nothing";
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ Docket::Docket(Own own, Options options) : own_(std::move(own)), options_(std::m
 }
 
 std::int64_t Docket::BoutsOf(std::size_t receipts) {
-  return 2 * std::max<std::int64_t>(1, static_cast<std::int64_t>(receipts) - 1) + 2;
+  return 2 * std::max<std::int64_t>(1, static_cast<std::int64_t>(receipts) - 1) + 1;
 }
 
 Budget Docket::Left() const {
@@ -98,10 +98,9 @@ tl::expected<bool, Denied> Docket::Admit(const Digest& dispute, ByteSpan questio
     return tl::unexpected(Denied{Denial::kForbidden, "the question is not signed by the dispute's referee for us"});
   }
   if (free) return open->pinned;
-  // What others ask in between can make kept work be done again. A referee that is named is not turned away for it; how much it is shown is limited all the same.
-  const Budget allowed = Less(open->budget, options_.bout);
-  const bool within = open->pinned ? open->spent.bytes <= allowed.bytes : allowed.Holds(open->spent);
-  if (!within) return tl::unexpected(Denied{Denial::kSpent, "this dispute has used up its budget"});
+  if (!Less(open->budget, options_.bout).Holds(open->spent)) {
+    return tl::unexpected(Denied{Denial::kSpent, "this dispute has used up its budget"});
+  }
   return open->pinned;
 }
 

@@ -76,8 +76,8 @@ class Docket {
   void Charge(const Digest& dispute, const Budget& cost);
 
   // What a dispute of so many receipts may cost, in bouts. Each bout strikes a provider or ends a match without doing so, so that there are at most twice as many as other
-  // receipts. Two more are set aside: one for work that is done again because others asked in between, and one because a question is answered as long as no more than those are
-  // spent, and costs at most a bout itself.
+  // receipts. One more is set aside: a question is answered as long as no more than those are spent, and costs at most a bout. What is charged for is what the dispute's own
+  // questions take, however often it has to be done again because others ask in between.
   static std::int64_t BoutsOf(std::size_t receipts);
   Budget BudgetOf(std::size_t receipts) const { return Times(BoutsOf(receipts), options_.bout); }
   std::int64_t BoutsLeft() const;                               // for referees that are not pinned: neither spent nor set aside

@@ -96,8 +96,11 @@ Result<std::unique_ptr<RunAccount>> RunAccount::Make(const RunDirectory& run, co
   if (claim.receipt.log != log.checkpoint()) {
     return Err("{}: the receipt signs another log than the one here: this copy is damaged", run.path());
   }
-  return std::unique_ptr<RunAccount>(
+  std::unique_ptr<RunAccount> account(
       new RunAccount({run, prepared, backend, pool}, std::move(terms), std::move(log), std::move(text), limits, conduct));
+  // The delivered file is read while it is there: whoever trains the run further replaces it.
+  if (auto weights = account->WeightRecords()) account->weights_ = std::make_shared<const Listing>(std::move(*weights));
+  return account;
 }
 
 Result<Budget> RunAccount::Bill() const {
@@ -108,6 +111,12 @@ Result<Budget> RunAccount::Bill() const {
   std::int64_t interval = std::min(job.commit_every, job.steps);
   for (std::size_t i = 1; i < steps.size(); ++i) interval = std::max(interval, steps[i] - steps[i - 1]);
   return Budget{.work = BillOf(job.commit_every, interval), .bytes = kBoutBytes};
+}
+
+std::optional<Meter> RunAccount::NewMeter() const {
+  const auto steps = site_.run.SnapshotSteps();
+  if (!steps) return std::nullopt;
+  return Meter(terms_.job().steps, terms_.job().commit_every, std::make_shared<const std::vector<std::int64_t>>(*steps));
 }
 
 Work RunAccount::BillOf(std::int64_t commit_every, std::int64_t interval) {
@@ -152,6 +161,7 @@ Result<std::shared_ptr<const Listing>> RunAccount::List(const TreeName& tree) {
     ASSAY_ASSIGN(const auto traced, Traced(tree.at));
     return traced->records;
   }
+  if (tree.kind == TreeKind::kWeights && weights_) return weights_;
   if (const auto* made = lists_.Find(tree)) return *made;
   ASSAY_ASSIGN(std::vector<Bytes> records, Records(tree));
   auto made = std::make_shared<const Listing>(std::move(records));

@@ -40,6 +40,7 @@ class RunAccount : public Account {
   Result<Bytes> Leaf(const TreeName& tree, std::uint64_t index) override;
   Result<SamplesAnswer> Samples(const SamplesQuestion& question) override;
   Result<std::vector<ref::Value>> Parts(const PartsQuestion& question) override;
+  std::optional<Meter> NewMeter() const override;
   Work work() const override { return rerun_.work(); }
 
   // What it answers from.
@@ -88,6 +89,7 @@ class RunAccount : public Account {
   Conduct honest_;
   Rerunner rerun_;
   BoundedCache<TreeName, std::shared_ptr<const Listing>> lists_;
+  std::shared_ptr<const Listing> weights_;  // null: the delivered file could not be read
   BoundedCache<TreeName, std::shared_ptr<const HashTree>> trees_;
   BoundedCache<std::int64_t, std::shared_ptr<const TracedStep>> traces_;
   BoundedCache<std::pair<std::int64_t, std::uint32_t>, std::shared_ptr<const NodeCapture>> captures_;

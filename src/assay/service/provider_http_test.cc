@@ -43,7 +43,7 @@ class ProvideHttpTest : public testing::Test {
          .contradicts = [](const std::string&) -> Status { return {}; },
          .is_opened = anybody,
          .is_asked = [](ByteSpan, const Digest&, const Signature&, const dispute::KeyPoint&) { return true; }},
-        {.bout = much, .open_to_all = dispute::Times(4, much)});
+        {.bout = much, .open_to_all = dispute::Times(3, much)});
   }
   // The dispute's id.
   Digest Open() {

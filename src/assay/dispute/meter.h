@@ -1,19 +1,24 @@
 // Meter: what answering costs a provider that keeps no more than the newest of each sort: a state, the states of one entry, one traced step, one captured node, one batch. It counts as
-// RunAccount does, which keeps more where it has room, so this is the most that answering can cost. Not synchronised.
+// RunAccount does, which keeps more where it has room, so this is the most that answering can cost. It knows of one dispute's questions alone: what others ask in between, and what
+// has to be done again for that, is not counted. Not synchronised.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
-#include "assay/dispute/account.h"
+#include "assay/dispute/question.h"
+#include "assay/dispute/work.h"
 
 namespace assay::dispute {
 
 class Meter {
  public:
-  // Snapshots and entries are `every` steps apart.
-  Meter(std::int64_t steps, std::int64_t every) : steps_(steps), every_(every) {}
+  // Entries are `every` steps apart. `snapshots`: the steps after which there is a state at hand, ascending; null: after each entry.
+  Meter(std::int64_t steps, std::int64_t every, std::shared_ptr<const std::vector<std::int64_t>> snapshots = nullptr)
+      : steps_(steps), every_(every), snapshots_(std::move(snapshots)) {}
 
   const Work& work() const { return work_; }
   void Answer(const Question& question);  // that there is an answer to
@@ -30,6 +35,7 @@ class Meter {
   void Batch(std::int64_t step);
 
   std::int64_t steps_, every_;
+  std::shared_ptr<const std::vector<std::int64_t>> snapshots_;
   std::optional<std::int64_t> at_, before_;  // states at hand: where it stands, and before the step that was observed last
   std::optional<std::int64_t> states_, trace_, batches_, batch_, state_;
   std::optional<std::pair<std::int64_t, std::uint32_t>> capture_;

@@ -1,4 +1,4 @@
-#include "meter.h"
+#include "assay/dispute/meter.h"
 
 #include <algorithm>
 
@@ -17,6 +17,10 @@ bool Replaces(std::optional<T>& kept, const T& wanted) {
 
 void Meter::GoTo(std::int64_t step) {
   std::int64_t from = step / every_ * every_;  // a snapshot, or the start
+  if (snapshots_) {
+    const auto after = std::ranges::upper_bound(*snapshots_, step);
+    from = after == snapshots_->begin() ? 0 : *std::prev(after);
+  }
   for (const auto& held : {at_, before_}) {
     if (held && *held <= step) from = std::max(from, *held);
   }
