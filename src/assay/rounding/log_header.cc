@@ -54,9 +54,9 @@ LogHeader::Entry LogHeader::ReadEntry(ByteSpan bytes) {
 
 Status LogHeader::Check(std::uint64_t segment, const std::optional<Entry>& before, const Entry& entry,
                         std::uint64_t coded) const {
-  const std::uint64_t least = before ? before->first + 1 : 0, begin = before ? before->end : 0;
-  if (entry.first < least || entry.first >= elements) {
-    return Err("segment {} starts at element {} of {}, after {}", segment, entry.first, elements, least);
+  const std::uint64_t begin = before ? before->end : 0;
+  if ((before && entry.first <= before->first) || entry.first >= elements) {
+    return Err("segment {} starts at element {} of {}, not after the one before", segment, entry.first, elements);
   }
   if (entry.end <= begin || entry.end > coded || (segment + 1 == segments() && entry.end != coded)) {
     return Err("segment {} ends at byte {} of {}, after {}", segment, entry.end, coded, begin);
