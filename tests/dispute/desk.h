@@ -33,8 +33,8 @@ class Desk {
   std::string receipt_;
   Docket::Options options_;
   std::optional<Docket> docket_;
-  std::optional<Meter> meter_;      // what it does, whoever asks
-  std::map<Digest, Meter> meters_;  // what each dispute asks for
+  std::optional<Meter> meter_;        // what it does, whoever asks
+  std::map<Digest, Meter> meters_;    // what each dispute asks for
   std::map<Digest, Answer> answers_;  // by the hash of the question
   std::map<Digest, Budget> spent_, most_;
 };

@@ -246,8 +246,11 @@ TEST(Generated, RootFollowsTheParameters) {
   config.noise = 0.25f;
   EXPECT_NE(OpenData(config, 0)->root, root);
   config.noise = 0.5f;
-  config.path = "somewhere";
   EXPECT_EQ(OpenData(config, 0)->root, root);
+  config.path = "somewhere";
+  const auto opened = OpenData(config, 0);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().message, "somewhere: the job's data is generated and takes no file");
 }
 
 }  // namespace
