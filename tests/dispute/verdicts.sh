@@ -94,18 +94,18 @@ serve file "$assay" provide "$work/file" --key "$work/liar.key"
 disputes "a false file" 0 1 --provider "$url" --provider "$honest" --referee-key "$work/referee.key" --evidence "$work/e3"
 has '"cause":"weights"'
 judges "a false file" 0 "$work/e3"
-# A copy that has gone bad is nothing that its owner signs for.
+# A copy that goes bad while it is provided is answered for as it was; one that has gone bad is not provided.
 cp -r "$work/honest" "$work/rotten"
-at=$(($(stat -c %s "$work/rotten/model.safetensors") - 2))
-printf '\377' | dd of="$work/rotten/model.safetensors" bs=1 seek=$at conv=notrunc status=none
-cmp -s "$work/rotten/model.safetensors" "$work/honest/model.safetensors" && fail "nothing was spoilt"
 serve file "$assay" provide "$work/file" --key "$work/liar.key"
 file=$url
 serve rotten "$assay" provide "$work/rotten" --key "$work/honest.key"
-patience=3 disputes "a rotten copy" 0 0 --provider "$file" --provider "$url" --referee-key "$work/referee.key"
-has '"convicted":\[\]'
-has '"absent":\[\{"label":"1"'
-grep -q 'is not the file that the receipt promises' "$work/rotten.err" || fail "the provider is not told: $(cat "$work/rotten.err")"
+at=$(($(stat -c %s "$work/rotten/model.safetensors") - 2))
+printf '\377' | dd of="$work/rotten/model.safetensors" bs=1 seek=$at conv=notrunc status=none
+cmp -s "$work/rotten/model.safetensors" "$work/honest/model.safetensors" && fail "nothing was spoilt"
+disputes "a copy that goes bad" 0 1 --provider "$file" --provider "$url" --referee-key "$work/referee.key"
+has '"convicted":\[\{"label":"0"'
+"$assay" provide "$work/rotten" --key "$work/honest.key" >"$work/out" 2>"$work/err" </dev/null
+[ $? -eq 4 ] && grep -q 'is damaged, and cannot be answered for' "$work/err" || fail "a rotten copy is provided: $(cat "$work/out" "$work/err")"
 "$assay" verify "$work/honest/model.safetensors" --receipt "$work/honest/receipt.json" >"$work/out" || fail "verify: $(cat "$work/out")"
 "$assay" verify "$work/file/model.safetensors" --receipt "$work/honest/receipt.json" >"$work/out"
 [ $? -eq 1 ] || fail "verify: a false file passes: $(cat "$work/out")"
