@@ -161,5 +161,5 @@ python3 "$(dirname "$0")/replicate.py" "$assay" --steps 20 --job mlp --job gpt2-
 tail -n1 "$work/out"
 
 python3 scripts/loss_curves.py "$assay" --steps 3 --job mlp --out "$work" >"$work/out" 2>"$work/err" || fail "loss_curves: $(cat "$work/out" "$work/err")"
-grep -q 'within the noise' "$work/loss-curves.md" || fail "loss_curves: $(cat "$work/loss-curves.md")"
+[ "$(grep -c '^- fp64-rounded, .* bits: within the noise' "$work/loss-curves.md")" -eq 3 ] || fail "loss_curves: $(cat "$work/loss-curves.md")"
 grep -q '</svg>' "$work/loss-curves.svg" || fail "loss_curves: no plot"
