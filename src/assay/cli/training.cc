@@ -9,7 +9,6 @@
 #include "assay/cli/progress.h"
 #include "assay/cli/signer.h"
 #include "assay/cli/text.h"
-#include "assay/run/steps_done.h"
 #include "assay/service/remote_run.h"
 #include "assay/train/followed_run.h"
 #include "assay/train/interrupt.h"
@@ -20,20 +19,6 @@ namespace assay::cli {
 namespace {
 
 double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
-// A longer run of the same job goes on where the other ended; a shorter one would have to throw away what is signed for.
-Status CheckNotCutBack(const std::string& out, const PreparedJob& prepared) {
-  if (!RunDirectory::IsRun(out)) return {};
-  ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(out));
-  const RunIdentity& id = run.identity();
-  if (id.trajectory != prepared.identity.trajectory || id.job == prepared.identity.job) return {};
-  ASSAY_ASSIGN(const std::int64_t done, StepsDone(run));
-  if (done <= prepared.job.steps) return {};
-  return Err(
-      "{}: has {} steps{} already, and {} were asked for; ask for {} or more (--steps) to continue it, or choose another --out "
-      "directory",
-      out, done, Exists(run.receipt_path()) ? " and a receipt for them" : "", prepared.job.steps, done);
-}
 
 Result<FollowedRun> OpenFollowed(const TrainOptions& options, const PreparedJob& prepared) {
   if (service::IsUrl(options.follow)) {
@@ -137,7 +122,6 @@ Result<int> TrainInto(const TrainOptions& options, const PreparedJob& prepared, 
     ASSAY_ASSIGN(follow, OpenFollowed(options, prepared));  // before anything is written
     follows = follow->follows();
   }
-  ASSAY_TRY(CheckNotCutBack(options.out, prepared));
   ASSAY_ASSIGN(RunDirectory run,
                RunDirectory::OpenForTraining(options.out, ContentOf(prepared, options.out), key.verify_key()));
 

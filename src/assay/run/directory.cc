@@ -5,6 +5,8 @@
 #include <charconv>
 #include <utility>
 
+#include "assay/run/steps_done.h"
+
 namespace assay {
 namespace {
 
@@ -94,12 +96,23 @@ Result<RunDirectory> RunDirectory::OpenForTraining(const std::string& path, cons
       return Err("{}: is signed by {}, not by {}; continue it with that key (--key) or choose another --out directory", path,
                  before->signer.id(), signer.id());
     }
+    ASSAY_TRY(RunDirectory(path, *before).CheckNotCutBack(content));
   }
   ASSAY_TRY(run.RemoveTemporaries());
   ASSAY_TRY(SyncTree(path));
   if (before) ASSAY_TRY(run.RemoveOutdated(*before));
   ASSAY_TRY(run.Establish(content, before));
   return run;
+}
+
+Status RunDirectory::CheckNotCutBack(const RunContent& content) const {
+  if (identity().job == content.identity.job) return {};
+  ASSAY_ASSIGN(const std::int64_t done, StepsDone(*this));
+  if (done <= content.steps) return {};
+  return Err(
+      "{}: has {} steps{} already, and {} were asked for; ask for {} or more (--steps) to continue it, or choose another --out "
+      "directory",
+      path_, done, Exists(receipt_path()) ? " and a receipt for them" : "", content.steps, done);
 }
 
 // A receipt goes before anything changes that it speaks of; the weights that it commits to are of no use without it.

@@ -36,6 +36,7 @@ namespace assay {
 // What a run is created from.
 struct RunContent {
   RunIdentity identity;
+  std::int64_t steps = 0;  // that the job has
   std::string job_toml;
   Bytes job;
   Bytes program;
@@ -43,9 +44,9 @@ struct RunContent {
 
 class RunDirectory {
  public:
-  // Creates the directory, or opens one that has the same trajectory (a longer or shorter run of the same job continues it) and the
-  // same signer, and locks it. Refuses directories of other jobs or signers and directories that hold anything else. A receipt of
-  // what changes is removed first, with the weights of another number of steps. What a killed process left is removed, and what it
+  // Creates the directory, or opens one that has the same trajectory (a longer run of the same job continues it) and the same signer,
+  // and locks it. Refuses directories of other jobs or signers, directories that hold anything else, and runs that have more steps
+  // than the job already: a run is never cut back, since what is signed for would be thrown away. A receipt of what changes is removed first, with the weights of another number of steps. What a killed process left is removed, and what it
   // did not sync is synced.
   static Result<RunDirectory> OpenForTraining(const std::string& path, const RunContent& content, const VerifyKey& signer);
   // For reading; takes no lock.
@@ -83,6 +84,7 @@ class RunDirectory {
 
  private:
   RunDirectory(std::string path, RunHeader header) : path_(std::move(path)), header_(std::move(header)) {}
+  Status CheckNotCutBack(const RunContent& content) const;
   Status RemoveOutdated(const RunHeader& before) const;
   Status Establish(const RunContent& content, const std::optional<RunHeader>& before) const;
   Status RemoveStrangers(const std::optional<RunHeader>& before) const;

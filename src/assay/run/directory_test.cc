@@ -26,6 +26,7 @@ std::vector<Tensor> StateAt(std::int64_t step) {
 
 RunContent ContentFor(std::string_view job, std::string_view trajectory) {
   return {.identity = {.job = HashBytes(AsBytes(job)), .trajectory = HashBytes(AsBytes(trajectory)), .data = {}},
+          .steps = 1000,
           .job_toml = "name = \"" + std::string(job) + "\"\n",
           .job = Bytes{1, 2, 3},
           .program = Bytes{4, 5}};
@@ -156,6 +157,26 @@ TEST_F(RunDirectoryTest, AReceiptGoesWhenTheJobChangesAndTheWeightsWithItsNumber
   EXPECT_TRUE(Exists(weights));
   ASSERT_TRUE(Open("k", "t"));
   EXPECT_FALSE(Exists(weights));
+}
+
+TEST_F(RunDirectoryTest, IsNeverCutBack) {
+  {
+    const auto run = Open("j", "t");
+    ASSERT_TRUE(run);
+    ASSERT_TRUE(Save(*run, 12));
+    ASSERT_TRUE(WriteFileAtomic(run->receipt_path(), AsBytes("{}")));
+  }
+  RunContent other = ContentFor("k", "t");
+  other.steps = 11;
+  const auto cut = RunDirectory::OpenForTraining(path_, other, key_.verify_key());
+  ASSERT_FALSE(cut);
+  EXPECT_EQ(cut.error().message, path_ +
+                                     ": has 12 steps and a receipt for them already, and 11 were asked for; ask for 12 or more "
+                                     "(--steps) to continue it, or choose another --out directory");
+  EXPECT_TRUE(Exists(path_ + "/receipt.json")) << "nothing was touched";
+  EXPECT_EQ(RunDirectory::Open(path_)->identity().job, HashBytes(AsBytes("j")));
+  other.steps = 12;
+  EXPECT_TRUE(RunDirectory::OpenForTraining(path_, other, key_.verify_key())) << "an interrupted run becomes a finished one";
 }
 
 // A change of the job may be cut short anywhere, and be followed by a change to a third job.

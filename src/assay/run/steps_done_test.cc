@@ -16,6 +16,7 @@ TEST(StepsDone, IsTheLastStepThatAnEntryOrASnapshotIsOf) {
   const SigningKey key = SigningKey::Generate("test");
   const Digest trajectory = HashBytes(AsBytes("t"));
   const RunContent content{.identity = {.job = HashBytes(AsBytes("j")), .trajectory = trajectory, .data = {}},
+                           .steps = 12,
                            .job_toml = "",
                            .job = Bytes{1},
                            .program = Bytes{2}};

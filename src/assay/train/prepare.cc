@@ -56,6 +56,7 @@ Result<PreparedJob> Prepare(Job job, ThreadPool* pool) {
 
 RunContent ContentOf(const PreparedJob& prepared, const std::string& run_path) {
   return {.identity = prepared.identity,
+          .steps = prepared.job.steps,
           .job_toml = ToToml(PortableJob(prepared.job, run_path)),
           .job = Encode(prepared.job, prepared.inputs),
           .program = Encode(prepared.program)};
