@@ -15,7 +15,7 @@ Desk::Desk(const Stage& stage, Key key, std::string receipt, Docket::Options opt
 void Desk::Restart() {
   docket_.emplace(stage_.DocketOf(receipt_, options_));
   meter_.emplace(stage_.steps(), stage_.every());
-  meters_.clear();
+  fees_.emplace([&stage = stage_] { return std::optional<Meter>(std::in_place, stage.steps(), stage.every()); });
   answers_.clear();
   spent_.clear();
 }
@@ -37,22 +37,13 @@ tl::expected<Answer, Denied> Desk::Ask(ByteSpan question, const Signature& signa
   const Digest hash = HashBytes(question);
   if (const auto known = answers_.find(hash); known != answers_.end()) return known->second;
   if (!admitted) return tl::unexpected(admitted.error());
-  Result<Bytes> body = stage_.Answer(0, addressed->question);
-  if (!body) return tl::unexpected(Denied{Denial::kForbidden, body.error().message});
   const Work before = meter_->work();
   meter_->Answer(addressed->question);
-  const Work& after = meter_->work();
-  const Budget cost{.work = {.steps_run = after.steps_run - before.steps_run,
-                             .steps_traced = after.steps_traced - before.steps_traced,
-                             .batches_loaded = after.batches_loaded - before.batches_loaded},
-                    .bytes = free ? 0 : body->size()};
-  Meter& own = meters_.try_emplace(addressed->dispute, stage_.steps(), stage_.every()).first->second;
-  const Work mine = own.work();
-  own.Answer(addressed->question);
-  docket_->Charge(addressed->dispute, {.work = {.steps_run = own.work().steps_run - mine.steps_run,
-                                                .steps_traced = own.work().steps_traced - mine.steps_traced,
-                                                .batches_loaded = own.work().batches_loaded - mine.batches_loaded},
-                                       .bytes = cost.bytes});
+  Result<Bytes> body = stage_.Answer(0, addressed->question);
+  const Work done = Since(before, meter_->work());
+  const Budget charge = fees_->For(addressed->dispute, addressed->question, body ? body->size() : 0, done);
+  docket_->Charge(addressed->dispute, charge);
+  const Budget cost{.work = done, .bytes = charge.bytes};
   Budget& spent = spent_[addressed->dispute];
   Budget& most = most_[addressed->dispute];
   spent = spent + cost;
@@ -60,6 +51,7 @@ tl::expected<Answer, Denied> Desk::Ask(ByteSpan question, const Signature& signa
   most.work.steps_traced = std::max(most.work.steps_traced, spent.work.steps_traced);
   most.work.batches_loaded = std::max(most.work.batches_loaded, spent.work.batches_loaded);
   most.bytes = std::max(most.bytes, spent.bytes);
+  if (!body) return tl::unexpected(Denied{Denial::kForbidden, body.error().message});
   Answer answer{.body = std::move(*body), .signature = {}};
   answer.signature = stage_.SignAnswer(question, answer.body, key_);
   return answers_.emplace(hash, std::move(answer)).first->second;

@@ -1,12 +1,12 @@
 // Desk: an honest provider in a simulation, as strangers and referees meet it: a real docket that says who may ask, a run that answers, a meter that says what it cost, and a memory of
-// answers that were given. It does what Answerer does, with the keys and runs of a stage. Not synchronised.
+// answers that were given. It does what Answerer does and charges what it charges, with the keys and runs of a stage. Not synchronised.
 #pragma once
 
 #include <map>
 #include <optional>
 #include <string>
 
-#include "assay/dispute/meter.h"
+#include "assay/dispute/fees.h"
 #include "stage.h"
 
 namespace assay::dispute {
@@ -34,7 +34,7 @@ class Desk {
   Docket::Options options_;
   std::optional<Docket> docket_;
   std::optional<Meter> meter_;        // what it does, whoever asks
-  std::map<Digest, Meter> meters_;    // what each dispute asks for
+  std::optional<Fees> fees_;          // what each dispute is charged for
   std::map<Digest, Answer> answers_;  // by the hash of the question
   std::map<Digest, Budget> spent_, most_;
 };

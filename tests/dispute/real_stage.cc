@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <numeric>
 
+#include "assay/dispute/fees.h"
 #include "jobs_for_test.h"
 #include "kept_evidence.h"
 
 namespace assay::dispute {
 namespace {
 
-constexpr std::uint64_t kBoutBytes = std::uint64_t{4} << 20;  // as RunAccount::Bill has it
 constexpr std::size_t kMaxRead = 4096;
 constexpr std::size_t kWholeJudgement = 16;  // of so many pieces of evidence one is judged from its bytes alone
 

@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "assay/dispute/fees.h"
+
 namespace assay::dispute {
 namespace {
-
-// Of the answers about one interval and one trace, of 64 leaves each.
-constexpr std::uint64_t kBoutBytes = 4096;
 
 Bytes Asked(ByteSpan question, const Digest& receipt) {
   Bytes asked(question.begin(), question.end());

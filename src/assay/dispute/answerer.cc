@@ -12,9 +12,6 @@ namespace {
 
 using Failure = Answerer::Failure;
 
-// What an answer counts for at least. It limits how many there are, and so how often something can have to be made again.
-constexpr std::size_t kLeastBytes = 4096;
-
 tl::unexpected<Failure> Fail(Failure::Kind kind, std::string why) { return tl::unexpected(Failure{kind, std::move(why)}); }
 
 tl::unexpected<Failure> Fail(const Denied& denied) {
@@ -28,13 +25,6 @@ Result<Bytes> BodyOf(Account& account, const Question& question) {
   } catch (const std::bad_alloc& error) {
     return tl::unexpected(Error{fmt::format("out of memory: {}", error.what()), true});
   }
-}
-
-Budget CostOf(const Work& before, const Work& after, std::size_t bytes) {
-  return {.work = {.steps_run = after.steps_run - before.steps_run,
-                   .steps_traced = after.steps_traced - before.steps_traced,
-                   .batches_loaded = after.batches_loaded - before.batches_loaded},
-          .bytes = bytes};
 }
 
 }  // namespace
@@ -70,7 +60,12 @@ class Answerer::Turn {
 };
 
 Answerer::Answerer(Account& account, const SigningKey& key, Docket docket, const AnswererOptions& options)
-    : account_(account), key_(key), options_(options), docket_(std::move(docket)), answers_(options.max_cached_bytes) {}
+    : account_(account),
+      key_(key),
+      options_(options),
+      docket_(std::move(docket)),
+      fees_([&account] { return account.NewMeter(); }),
+      answers_(options.max_cached_bytes) {}
 
 std::size_t Answerer::cached_bytes() const {
   const std::lock_guard lock(mutex_);
@@ -123,29 +118,13 @@ Answerer::Outcome<Bytes> Answerer::Answer(ByteSpan message) {
   Result<Bytes> body = BodyOf(account_, addressed->question);
   const Work after = account_.work();
   lock.lock();
-  Budget cost = CostOf(before, after, free || !body ? 0 : std::max(body->size(), kLeastBytes));
-  if (body) cost.work = WorkFor(addressed->dispute, addressed->question, cost.work);
-  docket_.Charge(addressed->dispute, cost);
+  docket_.Charge(addressed->dispute,
+                 fees_.For(addressed->dispute, addressed->question, body ? body->size() : 0, Since(before, after)));
   // What the job does not have it will never have; what failed here may go well another time.
   if (!body) return Fail(body.error().system ? Failure::Kind::kFailed : Failure::Kind::kMalformed, body.error().message);
   Bytes answer = Encode(Sign(split->question, std::move(*body), key_));
   answers_.Put(hash, answer, answer.size());
   return answer;
-}
-
-// A dispute pays for what it asks for, once. What others asked in between, so that it has to be made again, is not held against it.
-Work Answerer::WorkFor(const Digest& dispute, const Question& question, const Work& measured) {
-  auto* found = meters_.Find(dispute);
-  if (found == nullptr) {
-    std::optional<Meter> meter = account_.NewMeter();
-    if (!meter) return measured;
-    meters_.Put(dispute, std::make_shared<Meter>(std::move(*meter)), 1);
-    found = meters_.Find(dispute);
-  }
-  Meter& meter = **found;
-  const Work before = meter.work();
-  meter.Answer(question);
-  return CostOf(before, meter.work(), 0).work;
 }
 
 Result<Docket> DocketOf(const Account& account, const Docket::Options& options) {

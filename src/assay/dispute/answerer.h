@@ -13,6 +13,7 @@
 #include "assay/dispute/account.h"
 #include "assay/dispute/bounded_cache.h"
 #include "assay/dispute/docket.h"
+#include "assay/dispute/fees.h"
 #include "assay/sign/key.h"
 
 namespace assay::dispute {
@@ -54,7 +55,6 @@ class Answerer {
   std::size_t waiting() const;  // questions that are being answered or wait for it
 
  private:
-  Work WorkFor(const Digest& dispute, const Question& question, const Work& measured);
   class Turn;
 
   Account& account_;
@@ -63,11 +63,10 @@ class Answerer {
   mutable std::mutex mutex_;  // over all that follows
   std::condition_variable changed_;
   Docket docket_;
-  BoundedCache<Digest, Bytes> answers_;                              // by the hash of the question
-  BoundedCache<Digest, std::shared_ptr<Meter>> meters_{kMaxMeters};  // by dispute; each counts as one byte
-  static constexpr std::size_t kMaxMeters = 4096;
-  bool busy_ = false;                // the account works
-  std::size_t waiting_[2] = {0, 0};  // not pinned, pinned; with the one that is being answered
+  Fees fees_;
+  BoundedCache<Digest, Bytes> answers_;  // by the hash of the question
+  bool busy_ = false;                    // the account works
+  std::size_t waiting_[2] = {0, 0};      // not pinned, pinned; with the one that is being answered
 };
 
 // The docket of who has this account: its job and receipt, and what a receipt has to be to contradict it. An error: the account is of no dispute.

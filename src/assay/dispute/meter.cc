@@ -65,18 +65,23 @@ void Meter::Batch(std::int64_t step) {
 
 void Meter::Tree(const TreeName& tree, bool content) {
   switch (tree.kind) {
-    case TreeKind::kStates: return States(tree.at);
-    case TreeKind::kTrace: return Trace(tree.at);
+    case TreeKind::kStates: return HasEntry(tree.at) ? States(tree.at) : void();
+    case TreeKind::kBatches: return HasEntry(tree.at) ? Batches(tree.at) : void();
+    case TreeKind::kTrace: return HasStep(tree.at) ? Trace(tree.at) : void();
     case TreeKind::kState:
-      if (Replaces(state_, tree.at)) State(tree.at);
+    case TreeKind::kStateTensor: {
+      if (tree.at != 0 && !HasStep(tree.at)) return;
+      if (tree.kind == TreeKind::kStateTensor || Replaces(state_, tree.at)) State(tree.at);
       return;
-    case TreeKind::kStateTensor: return State(tree.at);
-    case TreeKind::kBatches: return Batches(tree.at);
+    }
     case TreeKind::kBatch:
-    case TreeKind::kBatchField: return Batch(tree.at);
+    case TreeKind::kBatchField: return HasStep(tree.at) ? Batch(tree.at) : void();
     // The hashes of what nodes gave are part of the trace.
     case TreeKind::kInput:
-    case TreeKind::kOutput: return content || tree.kind == TreeKind::kInput ? Capture(tree.at, tree.node) : Trace(tree.at);
+    case TreeKind::kOutput: {
+      if (!HasStep(tree.at)) return;
+      return content || tree.kind == TreeKind::kInput ? Capture(tree.at, tree.node) : Trace(tree.at);
+    }
     default: return;
   }
 }
@@ -85,7 +90,8 @@ void Meter::Answer(const Question& question) {
   if (const auto* commit = std::get_if<CommitQuestion>(&question)) Tree(commit->tree, false);
   if (const auto* expand = std::get_if<ExpandQuestion>(&question)) Tree(expand->tree, false);
   if (const auto* leaves = std::get_if<LeavesQuestion>(&question)) Tree(leaves->tree, true);
-  if (const auto* parts = std::get_if<PartsQuestion>(&question)) Capture(parts->step, parts->node);
+  const auto* parts = std::get_if<PartsQuestion>(&question);
+  if (parts != nullptr && HasStep(parts->step)) Capture(parts->step, parts->node);
 }
 
 }  // namespace assay::dispute

@@ -21,9 +21,11 @@ class Meter {
       : steps_(steps), every_(every), snapshots_(std::move(snapshots)) {}
 
   const Work& work() const { return work_; }
-  void Answer(const Question& question);  // that there is an answer to
+  void Answer(const Question& question);  // whatever it names; what the job does not have costs nothing
 
  private:
+  bool HasStep(std::int64_t step) const { return step >= 1 && step <= steps_; }
+  bool HasEntry(std::int64_t entry) const { return entry >= 1 && entry <= (steps_ + every_ - 1) / every_; }
   void Tree(const TreeName& tree, bool content);
   void GoTo(std::int64_t step);
   void State(std::int64_t step);

@@ -5,6 +5,7 @@
 
 #include "assay/base/file.h"
 #include "assay/dispute/claim.h"
+#include "assay/dispute/fees.h"
 #include "assay/dispute/parts.h"
 #include "assay/job/rounded_bill.h"
 #include "assay/merkle/tree.h"
@@ -15,8 +16,7 @@ namespace {
 
 constexpr std::size_t kMaxReceiptBytes = 65536;
 
-// Of answers that one bout can need; tests/dispute/bill.cc shows that it needs less. Of a rounded job all answers of both parties have less (kMaxRoundedBytes).
-constexpr std::uint64_t kBoutBytes = std::uint64_t{4} << 20;
+// tests/dispute/bill.cc shows that a bout needs less; of a rounded job all answers of both parties have less.
 static_assert(kMaxRoundedBytes <= kBoutBytes);
 
 bool IsListing(TreeKind kind) {

@@ -12,4 +12,11 @@ struct Work {
   friend bool operator==(const Work&, const Work&) = default;
 };
 
+// What was done between two readings of a meter.
+inline Work Since(const Work& before, const Work& after) {
+  return {.steps_run = after.steps_run - before.steps_run,
+          .steps_traced = after.steps_traced - before.steps_traced,
+          .batches_loaded = after.batches_loaded - before.batches_loaded};
+}
+
 }  // namespace assay::dispute
