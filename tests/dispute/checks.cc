@@ -100,7 +100,7 @@ class Checks {
   }
 
   void CheckBudgets(const Record& record) {
-    const auto bouts = static_cast<std::int64_t>(2 * std::max<std::size_t>(1, record.receipts.size() - 1));
+    const auto bouts = static_cast<std::int64_t>(2 * (std::max<std::size_t>(2, record.parties) - 1));
     const Budget stated = Times(bouts, stage_.bout());
     const Budget open = Times(ended_.scenario.open_bouts, stage_.bout());
     for (ProviderId id = 0; id < ended_.desks.size(); ++id) {
@@ -116,9 +116,9 @@ class Checks {
       part(spent.work.batches_loaded, stated.work.batches_loaded);
       part(spent.bytes, stated.bytes);
       if (result_.most_used > 1) {
-        return Fail(fmt::format(
-            "provider {} has run {} steps, traced {}, loaded {} and said {} bytes in a dispute of {} receipts", id,
-            spent.work.steps_run, spent.work.steps_traced, spent.work.batches_loaded, spent.bytes, record.receipts.size()));
+        return Fail(
+            fmt::format("provider {} has run {} steps, traced {}, loaded {} and said {} bytes in a dispute of {} parties", id,
+                        spent.work.steps_run, spent.work.steps_traced, spent.work.batches_loaded, spent.bytes, record.parties));
       }
     }
   }

@@ -91,7 +91,9 @@ class Simulation {
 
   void MakeOpenings() {
     const Record& record = referee_->record();
+    if (record.parties < 2) return;
     Opening opening{.referee = options_.referee, .nonce = options_.nonce, .receipts = record.receipts, .shown = {}};
+    opening.parties = static_cast<std::uint32_t>(record.parties);
     std::ranges::sort(opening.receipts, {}, &Digest::bytes);
     for (std::size_t i = 0; i < addresses_.size(); ++i) {
       for (std::size_t j = 0; j < addresses_.size() && addresses_[i].opening.empty(); ++j) {

@@ -38,6 +38,7 @@ Bytes Strangers::OpeningOf(Key referee, const Digest& nonce, std::vector<Digest>
   Opening opening{.referee = stage_.PointOf(referee), .nonce = nonce, .receipts = std::move(receipts), .shown = shown};
   std::ranges::sort(opening.receipts, {}, &Digest::bytes);
   opening.receipts.erase(std::unique(opening.receipts.begin(), opening.receipts.end()), opening.receipts.end());
+  opening.parties = static_cast<std::uint32_t>(dice_.One(8) ? dice_.Below(3) : opening.receipts.size());
   Bytes bytes = Encode(opening);
   const Signature signature = stage_.SignOpening(bytes, dice_.One(16) ? kFirstPuppet : referee);
   bytes.insert(bytes.end(), signature.begin(), signature.end());

@@ -86,7 +86,7 @@ Answerer::Outcome<Digest> Answerer::Open(ByteSpan opening) {
     options_.note({.referee = message->opening.referee,
                    .refused = opened ? "" : opened.error().why,
                    .pinned = opened && opened->pinned,
-                   .bouts = Docket::BoutsOf(message->opening.receipts.size()),
+                   .bouts = Docket::BoutsOf(message->opening.parties),
                    .bouts_left = docket_.BoutsLeft()});
   }
   if (!opened) return Fail(opened.error());

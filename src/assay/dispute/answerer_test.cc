@@ -173,6 +173,7 @@ TEST_F(AnswererTest, AnOpeningShowsSomethingToDispute) {
   EXPECT_TRUE(refused(other)) << "that takes no part";
   Opening without = OpeningOf(1);
   std::erase(without.receipts, HashBytes(AsBytes("own")));
+  without.parties = 1;
   EXPECT_TRUE(refused(without)) << "we take no part";
   EXPECT_TRUE(refused(OpeningOf(1), kStranger)) << "signed by somebody else";
   EXPECT_FALSE(refused(OpeningOf(1)));
@@ -188,7 +189,7 @@ TEST_F(AnswererTest, StrangersShareWhatIsSetAsideAtTheOpening) {
   const auto third = open.Open(Signed(Encode(OpeningOf(3)), kReferee));
   ASSERT_FALSE(third);
   EXPECT_EQ(third.error().kind, Kind::kForbidden);
-  EXPECT_EQ(third.error().why, "a dispute of 2 receipts may take 3 bouts; left for referees that are not named here: 2");
+  EXPECT_EQ(third.error().why, "a dispute of 2 parties may take 3 bouts; left for referees that are not named here: 2");
   for (std::int64_t step = 1; step <= 5; ++step) Ask(open, second, Trace(step), kStranger);
   EXPECT_EQ(KindOf(Send(open, second, Trace(7), kStranger)), Kind::kForbidden);
   for (std::int64_t step = 11; step <= 15; ++step) Ask(open, first, Trace(step));
@@ -237,6 +238,39 @@ TEST_F(AnswererTest, WhatItDoesNotHaveIsNotSigned) {
   EXPECT_EQ(disk.error().why, "the disk failed");
   EXPECT_FALSE(Send(answerer, dispute, ExpandQuestion{{.kind = TreeKind::kState, .at = 1}, {0, 1}}));
   Ask(answerer, dispute, Trace(1));  // it goes on
+}
+
+// Otherwise whatever fails could be asked without end.
+TEST_F(AnswererTest, WhatFailsIsChargedFor) {
+  Answerer answerer(account, key, MakeDocket());
+  const Digest dispute = Open(answerer, 1);
+  const Question failing = CommitQuestion{{.kind = TreeKind::kStates, .at = 1}};
+  std::size_t asked = 0;
+  while (asked < 1000 && KindOf(Send(answerer, dispute, failing)) != Kind::kForbidden) ++asked;
+  EXPECT_EQ(asked, 2 * kBout.bytes / Fees::kLeastBytes + 1);
+}
+
+TEST_F(AnswererTest, WhatADisputeTakesFollowsFromItsParties) {
+  std::vector<OpeningNote> notes;
+  Answerer answerer(account, key, MakeDocket({.bout = kBout, .open_to_all = Times(16, kBout)}),
+                    {.note = [&](const OpeningNote& note) { notes.push_back(note); }});
+  Opening many = OpeningOf(1);
+  for (std::uint8_t more = 0; more < 20; ++more) many.receipts.push_back(HashBytes({&more, 1}));
+  std::ranges::sort(many.receipts, {}, &Digest::bytes);
+  EXPECT_TRUE(answerer.Open(Signed(Encode(many), kReferee))) << "two parties, however many receipts";
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_EQ(notes[0].bouts, 3);
+  many.parties = 9;
+  many.nonce.bytes[0] ^= 1;
+  const auto nine = answerer.Open(Signed(Encode(many), kReferee));
+  ASSERT_FALSE(nine);
+  EXPECT_EQ(nine.error().why, "a dispute of 9 parties may take 17 bouts; left for referees that are not named here: 13");
+  for (const std::uint32_t parties : {0u, 23u, UINT32_MAX}) {
+    many.parties = parties;
+    const auto none = answerer.Open(Signed(Encode(many), kReferee));
+    ASSERT_FALSE(none) << parties;
+    EXPECT_EQ(none.error().kind, Kind::kMalformed);
+  }
 }
 
 TEST_F(AnswererTest, AnAnswerIsWorthNothingInAnotherDispute) {

@@ -323,12 +323,13 @@ Result<Terms> FetchTerms(const std::vector<std::unique_ptr<Peer>>& peers, const 
 // Opens the dispute at each provider with a receipt that contradicts its own; none where there is no such.
 std::vector<Bytes> OpeningsFor(const Law& law, const ArbitrateOptions& options, const std::vector<Claim>& claims,
                                const std::vector<std::string>& receipts, const Record& record) {
-  Opening opening{.referee = options.law.referee, .nonce = options.law.nonce};
-  opening.receipts = record.receipts;
-  std::ranges::sort(opening.receipts, {}, &Digest::bytes);
   std::vector<Bytes> openings(claims.size());
+  if (record.parties < 2) return openings;  // nothing will be asked
+  Opening opening{.referee = options.law.referee, .nonce = options.law.nonce, .receipts = record.receipts};
+  opening.parties = static_cast<std::uint32_t>(record.parties);
+  std::ranges::sort(opening.receipts, {}, &Digest::bytes);
   for (std::size_t i = 0; i < claims.size() && options.key != nullptr; ++i) {
-    if (!TakesPart(record.providers[i].standing)) continue;
+    if (record.providers[i].standing != Standing::kStanding) continue;
     for (std::size_t j = 0; j < claims.size(); ++j) {
       if (!TakesPart(record.providers[j].standing) || law.group(claims[i]) == law.group(claims[j])) continue;
       opening.shown = receipts[j];

@@ -36,8 +36,8 @@ Docket::Docket(Own own, Options options) : own_(std::move(own)), options_(std::m
   for (const KeyPoint& key : options_.pinned) pinned_.try_emplace(key, options_.max_disputes);
 }
 
-std::int64_t Docket::BoutsOf(std::size_t receipts) {
-  return 2 * std::max<std::int64_t>(1, static_cast<std::int64_t>(receipts) - 1) + 1;
+std::int64_t Docket::BoutsOf(std::size_t parties) {
+  return 2 * std::max<std::int64_t>(1, static_cast<std::int64_t>(parties) - 1) + 1;
 }
 
 Budget Docket::Left() const {
@@ -82,10 +82,10 @@ tl::expected<Docket::Opened, Denied> Docket::Open(const SignedOpening& message) 
   const Digest id = DisputeId({own_.job, opening.referee, opening.receipts, opening.nonce});
   const bool is_pinned = pinned != pinned_.end();
   if (Find(id) != nullptr) return Opened{id, is_pinned, true};
-  const Budget budget = BudgetOf(opening.receipts.size());
+  const Budget budget = BudgetOf(opening.parties);
   if (!is_pinned && !Left().Holds(budget)) {
-    return deny(fmt::format("a dispute of {} receipts may take {} bouts; left for referees that are not named here: {}",
-                            opening.receipts.size(), BoutsOf(opening.receipts.size()), BoutsLeft()));
+    return deny(fmt::format("a dispute of {} parties may take {} bouts; left for referees that are not named here: {}",
+                            opening.parties, BoutsOf(opening.parties), BoutsLeft()));
   }
   (is_pinned ? pinned->second : others_).Put(id, {opening.referee, is_pinned, budget, {}}, 1);
   return Opened{id, is_pinned, false};

@@ -75,11 +75,11 @@ class Docket {
   tl::expected<bool, Denied> Admit(const Digest& dispute, ByteSpan question, const Signature& signature, bool free);
   void Charge(const Digest& dispute, const Budget& cost);
 
-  // What a dispute of so many receipts may cost, in bouts. Each bout strikes a provider or ends a match without doing so, so that there are at most twice as many as other
-  // receipts. One more is set aside: a question is answered as long as no more than those are spent, and costs at most a bout. What is charged for is what the dispute's own
+  // What a dispute of so many parties may cost, in bouts. Each bout strikes a party or ends a match without doing so, so that there are at most twice as many as other
+  // parties. One more is set aside: a question is answered as long as no more than those are spent, and costs at most a bout. What is charged for is what the dispute's own
   // questions take, however often it has to be done again because others ask in between.
-  static std::int64_t BoutsOf(std::size_t receipts);
-  Budget BudgetOf(std::size_t receipts) const { return Times(BoutsOf(receipts), options_.bout); }
+  static std::int64_t BoutsOf(std::size_t parties);
+  Budget BudgetOf(std::size_t parties) const { return Times(BoutsOf(parties), options_.bout); }
   std::int64_t BoutsLeft() const;                               // for referees that are not pinned: neither spent nor set aside
   const Budget& spent_by_all() const { return spent_by_all_; }  // of open_to_all
 

@@ -112,6 +112,8 @@ struct Record {
   Digest dispute{};
   std::vector<Digest>
       receipts;  // the hashes of all that it is about: of those who take part, and of others in which they claim the same
+  std::size_t parties =
+      0;  // that can meet: who stood when it began. One key with one promise is one, under however many receipts
   std::vector<ProviderRecord> providers;
   std::vector<std::vector<ProviderId>> groups;  // by what they claim, everybody who took part
   std::vector<Statement> statements;

@@ -8,7 +8,7 @@
 namespace assay::dispute {
 namespace {
 
-constexpr std::string_view kTag = "assay/opening/2";
+constexpr std::string_view kTag = "assay/opening/3";
 constexpr std::string_view kAskedTag = "assay/asked/2";
 constexpr char kNobody[] = "referee";  // a key's name is no part of what it signs
 
@@ -77,6 +77,11 @@ Result<Opening> ReadOpening(ByteSpan bytes) {
     }
     opening.receipts.push_back(receipt);
   }
+  ASSAY_ASSIGN(opening.parties, in.U32());
+  if (opening.parties < 1 || opening.parties > count) {
+    return Err("opening: {} parties of {} receipts, expected at least one and no more than there are receipts", opening.parties,
+               count);
+  }
   ASSAY_ASSIGN(opening.shown, in.String());
   ASSAY_TRY(in.End());
   return opening;
@@ -91,6 +96,7 @@ Bytes Encode(const Opening& opening) {
   out.Raw(opening.nonce.bytes);
   out.U32(static_cast<std::uint32_t>(opening.receipts.size()));
   for (const Digest& receipt : opening.receipts) out.Raw(receipt.bytes);
+  out.U32(opening.parties);
   out.String(opening.shown);
   return out.Take();
 }

@@ -22,13 +22,16 @@ inline constexpr std::size_t kMaxOpeningBytes = 256 + 32 * kMaxDisputeReceipts +
 struct Opening {
   KeyPoint referee{};
   Digest nonce{};
-  std::vector<Digest> receipts{};  // the hashes of all that take part, ascending, each once
-  std::string shown{};             // one of them, which contradicts that of the provider who is asked
+  std::vector<Digest> receipts{};  // the hashes of all that it is about, ascending, each once
+  // How many parties can meet in it, at most as many as receipts: one key with one promise is one party, under however many receipts, and whoever has fallen
+  // before anything is asked is none. What a provider sets aside follows from it, so that too small a number harms nobody but the referee.
+  std::uint32_t parties = 2;
+  std::string shown{};  // one of them, which contradicts that of the provider who is asked
   friend bool operator==(const Opening&, const Opening&) = default;
 };
 
-// A string "assay/opening/2", the key, the nonce, u32 and the hashes, the receipt as a string; then the referee's signature over "assay/opening/2", 0x0a and the
-// SHA-256 of all that.
+// A string "assay/opening/3", the key, the nonce, u32 and the hashes, u32 parties, the receipt as a string; then the referee's signature over "assay/opening/3", 0x0a and
+// the SHA-256 of all that.
 Bytes Encode(const Opening& opening);
 Bytes SignOpening(const Opening& opening, const SigningKey& referee);  // whose key the opening names
 struct SignedOpening {

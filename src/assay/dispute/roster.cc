@@ -99,6 +99,7 @@ Roster Enlist(const Law& law, const std::vector<Claim>& claims) {
     }
   }
   record.dispute = law.dispute(record.receipts);
+  record.parties = Survivors(record).size();
   return roster;
 }
 
