@@ -63,6 +63,15 @@ kill -INT $pid
 wait $pid || fail "SIGINT: exit status $?; $(cat "$work/stderr")"
 ! grep -v '^open to any referee\|^a bout costs' "$work/stderr" || fail "it said: $(cat "$work/stderr")"
 
+for few in 0 2; do
+  start --open-to-all $few
+  kill -INT $pid && wait $pid
+  grep -q "^refuses every dispute: the smallest takes 3 bouts, $few are left" "$work/stderr" || fail "nobody can ask, and it said: $(cat "$work/stderr")"
+done
+start --open-to-all 3
+kill -INT $pid && wait $pid
+grep -q '^open to any referee, for 3 bouts in all' "$work/stderr" || fail "it said: $(cat "$work/stderr")"
+
 "$assay" keygen --out "$work/other" --name e2e >/dev/null
 refuses 'is signed by e2e\+.*, not by e2e\+.*--key' "$assay" provide "$run" --key "$work/other"
 refuses 'expected both or neither' "$assay" provide "$run" --tls-cert "$work/other"

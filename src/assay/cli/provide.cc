@@ -65,10 +65,11 @@ void AddProvide(Arguments& app, Command& command) {
       "disputes\n"
       "need. Without, anybody may who shows a receipt that contradicts this run's, and all of them together for --open-to-all "
       "bouts:\n"
-      "a dispute of n receipts sets 2(n-1)+1 of them aside. When too few are left disputes are refused, and undecided, until "
-      "the "
-      "run is\n"
-      "provided anew: name your referee. Every dispute that is opened or refused is told on standard error.\n"
+      "a dispute of n parties sets 2(n-1)+1 of them aside, so that fewer than 3 are as good as none: then every referee that "
+      "is "
+      "not\n"
+      "named is refused. When too few are left disputes are refused, and undecided, until the run is provided anew: name your\n"
+      "referee. Every dispute that is opened or refused is told on standard error.\n"
       "Anybody may see receipt, job and program, and of fp64-rounded runs the log of states and the rounding logs, by which "
       "others\n"
       "follow the run (assay train --follow); these show no weights and no data.\n"
@@ -80,7 +81,8 @@ void AddProvide(Arguments& app, Command& command) {
   sub.Option("--key", options->key, "The run's signing key; otherwise $ASSAY_KEY or your own").Type("FILE");
   sub.Option("--referee", options->referees, "Public key of a referee who may ask; give it for each. Default: anybody")
       .Type("KEY.pub");
-  sub.Option("--open-to-all", options->open_to_all, "Bouts in all for referees that are not named")
+  sub.Option("--open-to-all", options->open_to_all,
+             "Bouts in all for referees that are not named; below 3 none of them is answered")
       .ShowDefault()
       .Range(std::int64_t{0}, std::int64_t{1} << 20)
       .Type("N");

@@ -125,7 +125,13 @@ Status ServeAccount(dispute::RunAccount& account, const SigningKey& key, const P
       HttpServer::Start(
           options, [&](const HttpRequest& request) { return RespondAsProvider(request, account, answerer, shown.get()); },
           [&](const HttpRequest& request) { return RespondWithDocument(request, account); }));
-  if (terms.referees.empty()) {
+  constexpr std::size_t kFewest = 2;  // parties of a dispute
+  if (terms.referees.empty() && terms.open_to_all < dispute::Docket::BoutsOf(kFewest)) {
+    fmt::print(stderr,
+               "refuses every dispute: the smallest takes {} bouts, {} are left for referees that are not named, and none is "
+               "named (--open-to-all, --referee KEY.pub)\n",
+               dispute::Docket::BoutsOf(kFewest), terms.open_to_all);
+  } else if (terms.referees.empty()) {
     fmt::print(stderr,
                "open to any referee, for {} bouts in all; --referee KEY.pub names who may ask and is never used up by others\n",
                terms.open_to_all);
