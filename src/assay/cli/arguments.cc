@@ -75,6 +75,12 @@ Option& Option::OneOf(const std::vector<std::string>& names) {
   return *this;
 }
 
+Option& Option::NotEmpty() {
+  Check(option_,
+        CLI::Validator([](std::string& value) { return value.empty() ? "expected a name, got an empty one" : ""; }, ""));
+  return *this;
+}
+
 void Subcommand::Footer(const std::string& text) { app_->footer(text); }
 
 Option Subcommand::Option(const std::string& name, std::string& value, const std::string& help) {

@@ -31,6 +31,7 @@ class Option {
   Option& Range(int low, int high) { return Range(std::int64_t{low}, std::int64_t{high}); }
   Option& Range(float low, float high);
   Option& OneOf(const std::vector<std::string>& names);
+  Option& NotEmpty();
 
  private:
   CLI::Option* option_;

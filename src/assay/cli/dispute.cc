@@ -12,6 +12,7 @@
 #include "assay/cli/asked_job.h"
 #include "assay/cli/command.h"
 #include "assay/cli/dispute_command.h"
+#include "assay/cli/dispute_view.h"
 #include "assay/cli/json.h"
 #include "assay/cli/signer.h"
 #include "assay/cli/text.h"
@@ -64,145 +65,6 @@ Result<Digest> Nonce() {
   return nonce;
 }
 
-std::string LabelOf(const dispute::Arbitration& result, std::size_t party) {
-  if (result.evidence.pair) return party == 0 ? "a" : "b";
-  return std::to_string(result.numbers[party]);
-}
-
-// The first provider that claims the same under the same key.
-std::size_t FirstOf(const dispute::Arbitration& result, std::size_t party) {
-  const dispute::Claim& claim = result.claims[party];
-  const auto same = std::ranges::find_if(result.claims, [&](const dispute::Claim& other) {
-    return other.signer.point() == claim.signer.point() && GroupOf(other) == GroupOf(claim);
-  });
-  return static_cast<std::size_t>(same - result.claims.begin());
-}
-
-// For commands that are to be typed: the file that was named, or the one that a run directory has.
-std::string JobFileOf(const DisputeOptions& options) {
-  if (!options.job.empty() && Exists(options.job)) return options.job;
-  return options.job.empty() && !options.runs.empty() ? JoinPath(options.runs[0], "job.toml") : "";
-}
-
-// A claim that was left out for another of its key, which then gave no answer. Whoever wins by that has won by nothing: anybody can hand out a receipt.
-std::optional<std::size_t> Unheard(const dispute::Arbitration& result) {
-  for (std::size_t i = 0; i < result.claims.size(); ++i) {
-    if (!result.record.providers[i].waits) continue;
-    for (std::size_t j = 0; j < result.claims.size(); ++j) {
-      const dispute::Standing standing = result.record.providers[j].standing;
-      if ((standing == dispute::Standing::kSilent || standing == dispute::Standing::kUnheard) &&
-          result.claims[i].signer.point() == result.claims[j].signer.point())
-        return i;
-    }
-  }
-  return std::nullopt;
-}
-
-std::vector<std::string> LabelsOf(const dispute::Arbitration& result) {
-  std::vector<std::string> labels;
-  for (std::size_t i = 0; i < result.names.size(); ++i) labels.push_back(LabelOf(result, i));
-  return labels;
-}
-
-NextContext ContextOf(const DisputeOptions& options, const dispute::Arbitration& result) {
-  return {.job = JobFileOf(options),
-          .pair = result.evidence.pair,
-          .referee_key = options.referee_key,
-          .key_file = options.referee_key.empty() ? ExistingSignerPath() : options.referee_key,
-          .providers = options.providers};
-}
-
-// Whoever refused the dispute as such has not lost it. The evidence charges it with nothing, so that a judge takes it for one that stands.
-void ViewUnheard(const DisputeOptions& options, const dispute::Arbitration& result, VerdictView& view) {
-  std::vector<dispute::Standing> standings;
-  std::vector<std::optional<std::uint32_t>> groups;
-  std::optional<std::size_t> unheard;
-  for (std::size_t i = 0; i < result.claims.size(); ++i) {
-    const dispute::ProviderRecord& provider = result.record.providers[i];
-    standings.push_back(provider.standing);
-    groups.push_back(provider.group);
-    if (provider.standing != dispute::Standing::kUnheard) continue;
-    if (!unheard) unheard = i;
-    const auto stands = std::ranges::find(view.standing, LabelOf(result, i), &NamedParty::label);
-    if (stands == view.standing.end()) continue;
-    stands->why = fmt::format("was not heard ({})", result.trouble[i]);
-    view.assumed.push_back(fmt::format("that {} was not heard: the referee's word, which is no evidence", stands->label));
-    view.absent.push_back(std::move(*stands));
-    view.standing.erase(stands);
-  }
-  if (!unheard) return;
-  view.verdict = VerdictOf(standings, groups, result.numbers, result.evidence.pair);
-  if (view.verdict != "undecided") return;
-  const std::string label = LabelOf(result, *unheard), &name = result.names[*unheard];
-  view.reason = fmt::format("{} was not heard ({})", label, result.trouble[*unheard]);
-  view.decided_by = fmt::format("a copy of {} that is whole", name);
-  if (result.evidence.pair) return;
-  const NextContext context = ContextOf(options, result);
-  const std::string key = context.key_file.empty() ? "which is none that it could know: make one with assay keygen"
-                                                   : fmt::format("{}.pub", context.key_file);
-  view.decided_by =
-      fmt::format("the provider of {}, if it names this referee's public key ({}), or a list without {}", label, key, name);
-  view.next = HearingSteps(result, LabelsOf(result), context);
-}
-
-// The judgement's view of those who took part, and those who did not.
-VerdictView Viewed(const DisputeOptions& options, const dispute::Arbitration& result, const dispute::Judgement& judgement) {
-  using dispute::Standing;
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < result.names.size(); ++i) {
-    if (TakesPart(result.record.providers[i].standing)) names.push_back(result.names[i]);
-  }
-  VerdictView view = ViewOf(judgement, result.evidence.pair, names);
-  ViewUnheard(options, result, view);
-  for (std::size_t i = 0; i < result.names.size(); ++i) {
-    const dispute::ProviderRecord& provider = result.record.providers[i];
-    const NamedParty named{LabelOf(result, i), result.names[i], result.claims[i].signer.ToString(), provider.why};
-    if (provider.standing == Standing::kRefused) view.refused.push_back(named);
-    if (provider.standing == Standing::kRepeated) {
-      // It shares the fate of the one whose claim it repeats.
-      const std::string first = LabelOf(result, FirstOf(result, i));
-      for (auto* list : {&view.standing, &view.convicted, &view.misled, &view.absent}) {
-        if (std::ranges::find(*list, first, &NamedParty::label) == list->end()) continue;
-        list->push_back({named.label, named.name, named.key, fmt::format("claims the same as {} under the same key", first)});
-        break;
-      }
-    }
-    if (provider.standing == Standing::kSilent && !result.trouble[i].empty()) {
-      const auto silent = std::ranges::find(view.absent, named.label, &NamedParty::label);
-      if (silent == view.absent.end()) continue;
-      const bool is_reason = view.reason == fmt::format("{}: {}", silent->label, silent->why);
-      silent->why = fmt::format("{} ({})", provider.why, result.trouble[i]);
-      if (is_reason) view.reason = fmt::format("{}: {}", silent->label, silent->why);
-    }
-  }
-  for (const dispute::Arbitration::Absent& absent : result.absent) {
-    (absent.reached ? view.refused : view.absent).push_back({std::to_string(absent.number), absent.name, "", absent.why});
-  }
-  const auto claims = std::ranges::count_if(result.record.providers, [](const dispute::ProviderRecord& provider) {
-    return provider.standing != dispute::Standing::kRefused;
-  });
-  if (claims < 2) {
-    view.verdict = "undecided";
-    view.reason = "only one of them has a claim about this job, and nobody contradicts it";
-    view.decided_by = "a second provider of this job, or an audit";
-  } else if (const auto unheard = Unheard(result)) {
-    view.verdict = "undecided";
-    view.reason =
-        fmt::format("{} was not heard: another claim of its key took its place, and gave no answer", LabelOf(result, *unheard));
-    view.decided_by = fmt::format("a dispute with {} and without the other claim of its key", result.names[*unheard]);
-  } else if (view.verdict == "undecided") {
-    for (const dispute::MatchRecord& match : result.record.matches) {
-      if (judgement.drawn || match.drawn.empty() || !view.next.empty()) continue;
-      view.reason = match.drawn;
-      if (!match.decided_by.empty()) view.decided_by = match.decided_by;
-    }
-    if (view.next.empty()) view.next = NextSteps(result, LabelsOf(result), ContextOf(options, result));
-  }
-  if (options.job.empty()) view.assumed.push_back("that the job is the one that was asked for: --job JOB insists on it");
-  view.assumed.push_back("that the keys belong to those you think they do");
-  return view;
-}
-
 void Print(const DisputeOptions& options, const dispute::Arbitration& result, const VerdictView& view) {
   std::size_t rounds = 0, decision = 0;
   for (const dispute::MatchRecord& match : result.record.matches) {
@@ -233,7 +95,8 @@ Status CheckWritable(const std::string& path) {
   const std::string folder = std::filesystem::absolute(path).parent_path().string();
   if (Exists(path)) return Err("--evidence {}: exists already and is not overwritten; choose another name", path);
   if (!IsDirectory(folder)) return Err("--evidence {}: expected a file in a folder that exists", path);
-  if (const Status tried = WriteFileAtomic(path, Bytes{}); !tried) return Err("--evidence {}", tried.error().message);
+  if (const Status tried = WriteFileAtomic(path, Bytes{}, {.replace = false}); !tried)
+    return Err("--evidence {}", tried.error().message);
   return RemoveFile(path);
 }
 
@@ -252,10 +115,10 @@ Result<int> HoldDispute(DisputeOptions options, std::vector<std::unique_ptr<disp
     ASSAY_ASSIGN(result, dispute::Arbitrate(std::move(peers), how));
   }
   Status written;
-  if (!options.evidence.empty()) written = WriteFileAtomic(options.evidence, Encode(result.evidence));
+  if (!options.evidence.empty()) written = WriteFileAtomic(options.evidence, Encode(result.evidence), {.replace = false});
   if (!written) options.evidence.clear();
   ASSAY_ASSIGN(const dispute::Judgement judgement, dispute::Judge(result.evidence, how.start));
-  VerdictView view = Viewed(options, result, judgement);
+  VerdictView view = ViewOf(options, result, judgement, how.key);
   if (explain) explain(result, view);
   Print(options, result, view);
   std::fflush(stdout);
@@ -344,7 +207,9 @@ void AddDispute(Arguments& app, Command& command) {
              "Of providers: the key that opens the dispute and signs every question. Otherwise $ASSAY_KEY, your own, or one of "
              "the moment")
       .Type("FILE");
-  sub.Option("--evidence", options->evidence, "Where to write what `assay judge` needs. Never overwrites").Type("FILE");
+  sub.Option("--evidence", options->evidence, "Where to write what `assay judge` needs. Never overwrites")
+      .NotEmpty()
+      .Type("FILE");
   sub.Option("--data", options->data, "Data file or folder instead of the job's").Type("PATH");
   sub.Option("--key", options->keys,
              "Of run directories: a signing key, which signs for its run; give it for each. Otherwise $ASSAY_KEY or your own")

@@ -81,23 +81,6 @@ std::vector<NextStep> NextSteps(const dispute::Arbitration& result, const std::v
   return next;
 }
 
-std::vector<NextStep> HearingSteps(const dispute::Arbitration& result, const std::vector<std::string>& labels,
-                                   const NextContext& context) {
-  const std::string key = context.key_file.empty() ? "referee.key" : context.key_file;
-  std::vector<NextStep> next;
-  for (std::size_t i = 0; i < result.claims.size(); ++i) {
-    if (result.record.providers[i].standing != Standing::kUnheard) continue;
-    NextStep step{.hear = labels[i], .name = result.names[i]};
-    if (context.key_file.empty()) step.commands.push_back(fmt::format("assay keygen --out {}", key));
-    step.commands.push_back(fmt::format("assay provide RUN --listen HOST:PORT --referee {}", ShellQuoted(key + ".pub")));
-    std::string again = fmt::format("assay dispute --job {}", context.job.empty() ? "JOB.toml" : ShellQuoted(context.job));
-    for (const std::string& url : context.providers) again += fmt::format(" --provider {}", ShellQuoted(url));
-    step.commands.push_back(fmt::format("{} --referee-key {} --evidence heard.evidence", again, ShellQuoted(key)));
-    next.push_back(std::move(step));
-  }
-  return next;
-}
-
 std::string NextText(const std::vector<NextStep>& next) {
   std::string text;
   for (const NextStep& step : next) {
@@ -106,11 +89,15 @@ std::string NextText(const std::vector<NextStep>& next) {
           fmt::format("followed    {} ({}) by {}, which agrees with it to the end\n", step.follow, step.name, step.followed_by);
       continue;
     }
-    if (!step.hear.empty()) {
+    if (!step.hear.empty() && !step.by.empty()) {
+      text += fmt::format("next        or {} ({}) and {} alone are disputed, for which less has to be left:\n", step.hear,
+                          step.name, step.by);
+    } else if (!step.hear.empty()) {
       text += fmt::format(
           "next        the provider of {} ({}) is sent this referee's public key and names it, and the dispute is held "
           "again:\n",
           step.hear, step.name);
+      if (!step.referee.empty()) text += fmt::format("              public key {}\n", step.referee);
     } else {
       text += fmt::format("next        {}, or whoever doubts {}, follows {} and disputes it again:\n", step.by, step.follow,
                           step.follow);
@@ -131,6 +118,7 @@ OrderedJson NextJson(const std::vector<NextStep>& next) {
                     {"hear", text(step.hear)},
                     {"name", step.name},
                     {"by", text(step.by)},
+                    {"referee", text(step.referee)},
                     {"followed_by", text(step.followed_by)},
                     {"commands", step.commands}});
   }

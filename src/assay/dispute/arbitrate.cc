@@ -149,6 +149,10 @@ class Line {
     const std::lock_guard lock(mutex_);
     return trouble_;
   }
+  std::optional<PeerError::Kind> trouble_kind() {
+    const std::lock_guard lock(mutex_);
+    return trouble_kind_;
+  }
   void Ask(Send send) {
     const std::lock_guard lock(mutex_);
     sends_.push_back(std::move(send));
@@ -200,6 +204,7 @@ class Line {
       const std::lock_guard lock(mutex_);
       if (stop_) return;
       trouble_ = error == nullptr ? "" : error->why;
+      trouble_kind_ = error == nullptr ? std::nullopt : std::optional(error->kind);
     }
     if (error != nullptr && error->kind == PeerError::Kind::kLater) site_.waiting.Note(peer_.name(), error->why);
   }
@@ -245,6 +250,7 @@ class Line {
   std::condition_variable ready_;
   std::deque<Send> sends_;
   std::string trouble_;
+  std::optional<PeerError::Kind> trouble_kind_;
   bool stop_ = false;
   bool open_ = false;
   bool hopeless_ = false;
@@ -376,7 +382,8 @@ Result<Arbitration> Arbitrate(std::vector<std::unique_ptr<Peer>> peers, const Ar
       return OpenClaim(*fetched[i], "receipt");
     }();
     if (!opened) {
-      const bool reached = fetched[i] || fetched[i].error().kind == PeerError::Kind::kNever;
+      const bool reached =
+          fetched[i] || (fetched[i].error().is_final() && fetched[i].error().kind != PeerError::Kind::kNoProvider);
       result.absent.push_back({number, peers[i]->name(), opened.error().message, reached});
       peers[i].reset();
       continue;
@@ -425,7 +432,10 @@ Result<Arbitration> Arbitrate(std::vector<std::unique_ptr<Peer>> peers, const Ar
     actions = referee.Handle(event ? *event : Event(Tick{NowMs()}));
   }
   result.record = referee.record();
-  for (Line& line : lines) result.trouble.push_back(line.trouble());
+  for (Line& line : lines) {
+    result.trouble.push_back(line.trouble());
+    result.trouble_kind.push_back(line.trouble_kind());
+  }
   result.evidence = MakeEvidence(*terms, options.law, receipts, result.numbers, result.record);
   Unsign(result.evidence, options.law.unsigned_answers);
   result.cpu_ms = ThreadCpuMs() - started_cpu;

@@ -19,10 +19,12 @@ struct PeerError {
   enum class Kind : std::uint8_t {
     kLater,       // it may be asked again, after `retry_ms`
     kNotOpen,     // the dispute has to be opened first
+    kDenied,      // this referee may not ask it, or it has too little left for this dispute
     kNever,       // it said so
     kNoProvider,  // what is there is none, and will not be
   } kind{};
-  bool is_final() const { return kind == Kind::kNever || kind == Kind::kNoProvider; }
+  static bool IsFinal(Kind kind) { return kind == Kind::kDenied || kind == Kind::kNever || kind == Kind::kNoProvider; }
+  bool is_final() const { return IsFinal(kind); }
   std::string why;
   std::int64_t retry_ms = 0;
 };
@@ -68,9 +70,10 @@ struct Arbitration {
     bool reached = false;  // it answered, and has no receipt or one that is none
   };
   std::vector<std::string> trouble;  // by provider: why a question, or the dispute, got no answer; empty where each did
-  std::vector<Absent> absent;        // who gave no receipt, or whose receipt is none
-  std::size_t bytes_received = 0;    // all that came from providers, receipts and encodings included
-  double cpu_ms = 0;                 // of the referee itself
+  std::vector<std::optional<PeerError::Kind>> trouble_kind;  // by provider: of what kind that was
+  std::vector<Absent> absent;                                // who gave no receipt, or whose receipt is none
+  std::size_t bytes_received = 0;                            // all that came from providers, receipts and encodings included
+  double cpu_ms = 0;                                         // of the referee itself
 };
 
 // Asks for receipts until each provider's allowance is over. An error: there is nothing to arbitrate about (fewer than two receipts, receipts for different jobs where

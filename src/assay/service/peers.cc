@@ -60,9 +60,10 @@ class RemotePeer : public dispute::Peer {
     std::string why = OneLine(text);
     why.resize(std::min(why.size(), kMaxWhy));
     const bool never = response->status >= 400 && response->status < 500 && response->status != 408 && response->status != 429;
-    const auto kind = response->status == 409 ? PeerError::Kind::kNotOpen
-                      : never                 ? PeerError::Kind::kNever
-                                              : PeerError::Kind::kLater;
+    const auto kind = response->status == 409   ? PeerError::Kind::kNotOpen
+                      : response->status == 403 ? PeerError::Kind::kDenied
+                      : never                   ? PeerError::Kind::kNever
+                                                : PeerError::Kind::kLater;
     return tl::unexpected(PeerError{kind, fmt::format("{}: status {}: {}", url_, response->status, why),
                                     std::int64_t{1000} * response->retry_after_s});
   }
