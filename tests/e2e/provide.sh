@@ -5,6 +5,7 @@ train "$run" examples/mlp.toml --steps 6 >/dev/null || fail "$(cat "$work/stderr
 
 # start [ARGS...]: sets pid, host and port.
 start() {
+  : >"$work/provider"  # or what the last one said is taken for this one's
   set -m
   "$assay" provide "$run" --listen 127.0.0.1:0 "$@" >"$work/provider" 2>"$work/stderr" </dev/null &
   pid=$!
