@@ -37,7 +37,7 @@ grep -q '^convicted   0 (liar, key liar+' "$work/out" && grep -q 'So 0 (liar, ke
 # Nobody else is answered, whatever it shows; what it was asked and answered says nothing against it.
 disputes "a stranger" 3 undecided --provider "$liar" --provider "$honest" --referee-key "$work/stranger.key" --evidence "$work/e0"
 has '"reason":"1 was not heard \(.*only referees that are named here'
-has '"decided_by":"[^"]*stranger.key.pub[^"]*or a list without'
+has '"decided_by":"the provider of 1 [^"]*stranger.key.pub\), or names nobody and leaves 3 bouts for strangers'
 has '"hear":"1".*"assay provide RUN --listen HOST:PORT --referee [^"]*stranger.key.pub"'
 has '"absent":\[\{"label":"1".*only referees that are named here'
 has_not '"convicted":\[\{'

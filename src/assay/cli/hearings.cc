@@ -35,13 +35,15 @@ std::vector<std::size_t> AddressesOf(const dispute::Arbitration& result, std::si
   return addresses;
 }
 
-// One of each group that stands.
+// Of each group that stands, the first in the list.
 std::vector<std::size_t> Opponents(const dispute::Record& record) {
   std::vector<std::size_t> opponents;
-  for (const auto& group : record.groups) {
-    const auto stands = std::ranges::find_if(
-        group, [&](dispute::ProviderId id) { return record.providers[id].standing == Standing::kStanding; });
-    if (stands != group.end()) opponents.push_back(*stands);
+  for (std::uint32_t group = 0; group < record.groups.size(); ++group) {
+    for (std::size_t i = 0; i < record.providers.size(); ++i) {
+      if (record.providers[i].standing != Standing::kStanding || record.providers[i].group != group) continue;
+      opponents.push_back(i);
+      break;
+    }
   }
   return opponents;
 }
@@ -91,7 +93,8 @@ std::string HeardBy(const Hearing& hearing, const dispute::Arbitration& result, 
   const std::string key = context.key_file.empty() ? "which is none that it could know: make one with assay keygen"
                                                    : fmt::format("{}, in {}.pub", context.referee, context.key_file);
   std::string by = fmt::format(
-      "the provider of {} ({}), if it names this referee's public key ({}) or leaves {} bouts for others (--open-to-all)",
+      "the provider of {} ({}), if it names this referee's public key ({}), or names nobody and leaves {} bouts for strangers "
+      "(--open-to-all)",
       label, name, key, dispute::Docket::BoutsOf(result.record.parties));
   if (result.record.parties > 2 && !Opponents(result.record).empty()) {
     by += fmt::format("; or a dispute of {} with one other alone, for which {} bouts are enough", label,
