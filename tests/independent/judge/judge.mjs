@@ -471,7 +471,7 @@ export function judge(bytes) {
   need(encode(evidence).equals(bytes), "not in its one encoding");
   const judging = new Judge(evidence),
     found = judging.judge(),
-    convicts = found.convicted.length > 0 && found.unproven.length === 0 && found.unchecked.length === 0;
+    convicts = found.convicted.length > 0;
   if (evidence.parties.length + evidence.again.length < 2) found.verdict = "undecided"; // one claim, which nobody contradicts
   const status = convicts ? 0 : found.verdict === "undecided" ? 3 : 1;
   return { found, convicts, parties: judging.parties, comparison: evidence.comparison === 1, status };
