@@ -102,6 +102,10 @@ bool PaperCanFollowTo(const numerics::Grid& grid, double y, double reach, std::u
   return BitsOf(PaperFollow(grid, IsFinite(at) ? at : y, symbol)) == BitsOf(value);
 }
 
+std::uint64_t MaxPaperLogBytes(std::uint64_t symbols) {
+  return kPaperHeaderBytes + PaperHeader{.symbols = symbols}.segments() * (kPaperEntryBytes + kMaxPaperSegmentBytes);
+}
+
 std::uint64_t PaperHeader::SymbolsIn(std::uint64_t segment) const {
   return std::min(kPaperSegment, symbols - segment * kPaperSegment);
 }

@@ -34,6 +34,9 @@ inline constexpr std::uint64_t kMaxPaperSegmentBytes = 65536 + 1024;  // compres
 inline constexpr std::size_t kPaperHeaderBytes = 35,
                              kPaperEntryBytes = 8;  // of the header, and of an entry of the table that follows it
 
+// Of a log of so many symbols, which are at most kMaxElements.
+std::uint64_t MaxPaperLogBytes(std::uint64_t symbols);
+
 struct PaperHeader {
   std::uint64_t symbols = 0;
   std::uint8_t form = 0;  // 0 packed, 1 packed and compressed
