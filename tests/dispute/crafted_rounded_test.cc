@@ -16,13 +16,13 @@ namespace {
 
 constexpr std::int64_t kStep = 2;  // in which the parties differ
 
-// A dispute about the first element of what an attention gives. Its scores are so large that the bound of every weight is infinite; the bound of the element is too,
-// or is not a number where the values are zero.
+// A dispute about the first element of what a node gives, whose bound is infinite: an attention with scores so large that the bound of every weight is. Or whose
+// bound is not a number: a layernorm of a row of large equal values, in which nothing is multiplied by what may be anything.
 class Unbounded {
  public:
-  Unbounded(std::int64_t bits, RoundRule rule, float value) : terms_(TermsOf(bits, rule)), value_(value) {
+  Unbounded(std::int64_t bits, RoundRule rule, bool nan) : terms_(TermsOf(bits, rule)), nan_(nan) {
     const StepNodes& nodes = terms_.nodes();
-    while (nodes.Instance(node_).def->name != "attention") ++node_;
+    while (nodes.Instance(node_).def->name != (nan ? "layernorm" : "attention")) ++node_;
     for (std::size_t n = 0; n < nodes.size(); ++n) {
       const OpInstance op = nodes.Instance(n);
       if (!op.def->has_bound()) continue;
@@ -56,7 +56,7 @@ class Unbounded {
         for (std::size_t i = 0; i + 4 <= bytes.size(); i += 4) std::memcpy(bytes.data() + i, &with, 4);
       };
       if (tree.kind == TreeKind::kInput && tree.at == kStep && tree.node == output.node && tree.index < 3)
-        fill(tree.index < 2 ? 1e30f : value_);
+        fill(tree.index == 2 || (nan_ && tree.index == 1) ? 1.0f : 1e30f);
       if (tree == output) std::memcpy(bytes.data(), &said, 4);
       if (leaf && tree == TreeName{.kind = TreeKind::kRoundings, .at = kStep}) bytes = Encode(*leaf);
     };
@@ -73,7 +73,7 @@ class Unbounded {
     return Terms::Make(Encode(job, ForgedInputs()), ProgramOf(job)).value();
   }
   Terms terms_;
-  float value_;
+  bool nan_;
   std::size_t node_ = 0;
   std::uint64_t position_ = 0, elements_ = 0;
 };
@@ -93,6 +93,10 @@ Tried Try(const Crafted& crafted, const Charge& charge) {
   }
   return tried;
 }
+Finding FindingOf(const Tried& tried) {
+  const auto* finding = std::get_if<Finding>(&tried.outcome.next);
+  return finding == nullptr ? Finding{} : *finding;
+}
 using Ids = std::vector<ProviderId>;
 
 constexpr float kFar = 1024;  // no value that a correct evaluation comes to, but who can tell
@@ -100,21 +104,22 @@ constexpr float kFar = 1024;  // no value that a correct evaluation comes to, bu
 // Every correct evaluation of an element whose bound is infinite, or not a number, has written down how it was rounded: whoever has not is found out.
 TEST(CraftedRounded, WhoLeavesOutAnElementWithoutABoundFalls) {
   for (const std::int64_t bits : {32, 28, 24}) {
-    for (const float value : {1.0f, 0.0f}) {
-      const Unbounded job(bits, RoundRule::kBound, value);
+    for (const bool nan : {false, true}) {
+      const Unbounded job(bits, RoundRule::kBound, nan);
       for (const bool turned : {false, true}) {
         Crafted crafted(job.terms());
         const ProviderId honest = turned ? 1 : 0;
         for (const ProviderId id : {0u, 1u}) {
           if (id == honest) {
-            job.Add(crafted, false, value, job.Decided(value));
+            job.Add(crafted, false, 1, job.Decided(1));
           } else {
             job.Add(crafted, true, kFar, job.Silent());
           }
         }
         const Tried tried = Try(crafted, crafted.Tried(0, 1));
         ASSERT_TRUE(tried.judgement) << tried.judgement.error().message;
-        EXPECT_EQ(tried.guilty, Ids{1 - honest}) << bits << " bits, values " << value;
+        EXPECT_EQ(tried.guilty, Ids{1 - honest}) << bits << " bits, nan " << nan;
+        EXPECT_NE(FindingOf(tried).truth.find(nan ? "nan" : "inf"), std::string::npos) << FindingOf(tried).truth;
       }
     }
   }
@@ -122,11 +127,11 @@ TEST(CraftedRounded, WhoLeavesOutAnElementWithoutABoundFalls) {
 
 // Whoever says so in its log is believed by nobody and convicted by nobody: it is a close call. Called a trial it is unchecked, called a draw it is one.
 TEST(CraftedRounded, ACloseCallConvictsNobodyWhateverItIsCalled) {
-  for (const float value : {1.0f, 0.0f}) {
+  for (const bool nan : {false, true}) {
     for (const float other : {kFar, -0.0f, HUGE_VALF}) {
-      const Unbounded job(32, RoundRule::kBound, value);
+      const Unbounded job(32, RoundRule::kBound, nan);
       Crafted crafted(job.terms());
-      job.Add(crafted, false, value, job.Decided(value));
+      job.Add(crafted, false, 1, job.Decided(1));
       job.Add(crafted, true, other, job.Decided(other));
       const Trial trial = crafted.Tried(0, 1);
       const Tried tried = Try(crafted, trial);
@@ -146,11 +151,11 @@ TEST(CraftedRounded, ACloseCallConvictsNobodyWhateverItIsCalled) {
 
 // By the published rule, with every symbol on either side.
 TEST(CraftedRounded, SymbolsOfAnElementWithoutABound) {
-  for (const float value : {1.0f, 0.0f}) {
-    const Unbounded job(32, RoundRule::kPaper, value);
+  for (const bool nan : {false, true}) {
+    const Unbounded job(32, RoundRule::kPaper, nan);
     for (const std::uint8_t symbol : {rounding::kWentDown, rounding::kNotClose, rounding::kWentUp}) {
       Crafted crafted(job.terms());
-      job.Add(crafted, false, value, job.Symbols());
+      job.Add(crafted, false, 1, job.Symbols());
       job.Add(crafted, true, kFar, job.Symbols(symbol));
       const Tried tried = Try(crafted, crafted.Tried(0, 1));
       ASSERT_TRUE(tried.judgement) << tried.judgement.error().message;
@@ -162,7 +167,7 @@ TEST(CraftedRounded, SymbolsOfAnElementWithoutABound) {
 // A log whose size no log of the step has is false before anything of it is asked for.
 TEST(CraftedRounded, LogsOfImpossibleSizes) {
   for (const RoundRule rule : {RoundRule::kPaper, RoundRule::kBound}) {
-    const Unbounded job(32, rule, 1);
+    const Unbounded job(32, rule, false);
     const Bytes log = rule == RoundRule::kPaper ? job.Symbols() : job.Decided(1);
     const std::uint64_t paper = rounding::MaxPaperLogBytes(job.elements());
     for (const std::uint64_t size : {UINT64_MAX, UINT64_MAX - 1, UINT64_MAX - 4095, UINT64_MAX - 4096, std::uint64_t{1} << 63,
