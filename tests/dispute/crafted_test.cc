@@ -70,6 +70,19 @@ TEST(Crafted, AnUncheckedChargeTakesNothingFromAConviction) {
   }
 }
 
+// A file that cannot be read says nothing about whose values are not in it.
+TEST(Crafted, AnUnreadableFileOfWeightsConvictsNobody) {
+  JobInputs inputs = ForgedInputs();
+  inputs.weights = HashBytes(AsBytes("weights"));
+  Terms terms = TermsFor(SmallMlp(), inputs);
+  terms.set_starting_weights([](std::size_t, Range) { return Bytes(); });
+  Crafted crafted(terms);
+  crafted.Add({});
+  crafted.Add(TreeName{.kind = TreeKind::kStateTensor, .index = static_cast<std::uint32_t>(terms.weights()[0])});
+  crafted.Tried(0, 1);
+  EXPECT_TRUE(std::holds_alternative<Undecided>(crafted.outcome().next));
+}
+
 // One has an entry of the wrong form, the other one that does not follow from the one before: both are wrong about it.
 TEST(Crafted, FormAndPreviousAreLookedAtTogether) {
   Job job = SmallMlp();

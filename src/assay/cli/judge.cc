@@ -54,7 +54,9 @@ Result<int> RunJudge(const JudgeOptions& options) {
   if (!options.job.empty()) {
     ASSAY_ASSIGN(asked, OpenAskedJob(options.job, options.data));
   }
-  const auto judgement = dispute::Judge(*evidence, asked ? asked->start : dispute::StartingBytes{});
+  // Another job's file says nothing about this one's start.
+  const bool same_job = asked && asked->id == JobId(evidence->job, evidence->program);
+  const auto judgement = dispute::Judge(*evidence, same_job ? asked->start : dispute::StartingBytes{});
   if (!judgement) return refused(judgement.error());
   ASSAY_ASSIGN(const std::string mismatch, Mismatch(options, *judgement, asked));
   VerdictView view = ViewOf(*evidence, *judgement);

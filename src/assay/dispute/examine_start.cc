@@ -73,6 +73,11 @@ Step<void> Proceedings::ExamineStart(const Both<Digest>& roots) {
   const Range elements = ElementsOf(spec.type, leaf.leaf);
   const Bytes right = from_file ? terms_.starting_weights()(tensor, elements)
                                 : InitialBytes(terms_.program(), terms_.job().seed, tensor, elements);
+  if (from_file && right.empty()) {
+    return tl::unexpected(Halt(Undecided{
+        fmt::format("the runs start from different values of {}, and the job's file of weights cannot be read here", spec.name),
+        "the job with that file (--job) decides it", 0}));
+  }
   return tl::unexpected(Convict(said, right, std::move(finding)));
 }
 
