@@ -354,8 +354,7 @@ Verdict Weighed(const Stage& stage, const Evidence& evidence, const std::vector<
     if (!IsGuilty(party.standing)) continue;
     if (party.proven) ++verdict.guilty;
     if (std::ranges::find(honest, party.signer->point()) == honest.end()) continue;
-    if (party.proven || judgement->convicts)
-      verdict.wrong = fmt::format("a judge convicts the honest party {}: {}", party.number, party.by);
+    if (party.proven) verdict.wrong = fmt::format("a judge convicts the honest party {}: {}", party.number, party.by);
   }
   return verdict;
 }

@@ -39,6 +39,7 @@ bool Forged::IsTensor(const TreeName& tree) const {
 }
 
 std::uint64_t Forged::SizeOf(const TreeName& tree) const {
+  if (tree.kind == TreeKind::kRoundingLog) return CountLeaves(forgeries_.logs.at(tree.at).size());
   const auto size = terms_.TreeSize(tree);
   ASSAY_CHECK(size.has_value());
   return *size;
@@ -52,6 +53,12 @@ bool Forged::IsAfterLie(std::int64_t step) const {
 }
 
 Bytes Forged::Leaf(const TreeName& tree, std::uint64_t index) {
+  Bytes leaf = PlainLeaf(tree, index);
+  if (forgeries_.leaf) forgeries_.leaf(tree, index, leaf);
+  return leaf;
+}
+
+Bytes Forged::PlainLeaf(const TreeName& tree, std::uint64_t index) {
   const auto at = static_cast<std::size_t>(index);
   switch (tree.kind) {
     case TreeKind::kLog: {
@@ -71,7 +78,19 @@ Bytes Forged::Leaf(const TreeName& tree, std::uint64_t index) {
           Root({.kind = TreeKind::kBatch, .at = terms_.StepBefore(tree.at) + 1 + static_cast<std::int64_t>(index)});
       return {root.bytes.begin(), root.bytes.end()};
     }
-    case TreeKind::kRoundings: return Bytes(LeafBytes(terms_, tree, index));
+    case TreeKind::kRoundings: {
+      const auto log = forgeries_.logs.find(terms_.StepBefore(tree.at) + 1 + static_cast<std::int64_t>(index));
+      return log == forgeries_.logs.end() ? Bytes(LeafBytes(terms_, tree, index)) : Encode(RoundingLeafOf(log->second));
+    }
+    case TreeKind::kRoundingLog: {
+      const Bytes& log = forgeries_.logs.at(tree.at);
+      const auto begin = log.begin() + static_cast<std::ptrdiff_t>(at * kLeafBytes);
+      return {begin, begin + static_cast<std::ptrdiff_t>(std::min<std::size_t>(kLeafBytes, log.size() - at * kLeafBytes))};
+    }
+    case TreeKind::kWeights: {
+      const auto tensor = static_cast<std::uint32_t>(terms_.weights()[at]);
+      return terms_.WeightEntry(at, Root({.kind = TreeKind::kStateTensor, .at = terms_.job().steps, .index = tensor}));
+    }
     case TreeKind::kStates: {
       const std::int64_t step = terms_.StepBefore(tree.at) + 1 + static_cast<std::int64_t>(index);
       return Encode(StepRecord{.step = step, .state_root = Root({.kind = TreeKind::kState, .at = step})});
@@ -106,14 +125,16 @@ const HashTree& Forged::List(const TreeName& tree) {
     for (std::uint64_t i = 0, size = SizeOf(tree); i < size; ++i) {
       // The log's entries name the one before; made anew each time they would be quadratic.
       if (tree.kind == TreeKind::kLog && i > 0) {
-        LogEntry entry = *DecodeLogEntry(leaves.back(), "entry");
+        LogEntry entry;
         const std::int64_t step = terms_.StepOf(static_cast<std::int64_t>(i));
         entry.previous = hashes.back();
         entry.step = step;
         entry.state_root = Root({.kind = TreeKind::kState, .at = step});
         entry.batch_root = Root({.kind = TreeKind::kBatches, .at = static_cast<std::int64_t>(i)});
-        if (entry.rounding_root) entry.rounding_root = Root({.kind = TreeKind::kRoundings, .at = static_cast<std::int64_t>(i)});
+        if (terms_.job().precision == Precision::kFp64Rounded)
+          entry.rounding_root = Root({.kind = TreeKind::kRoundings, .at = static_cast<std::int64_t>(i)});
         leaves.push_back(Encode(entry));
+        if (forgeries_.leaf) forgeries_.leaf(tree, i, leaves.back());
       } else {
         leaves.push_back(Leaf(tree, i));
       }
@@ -149,7 +170,7 @@ Hashes Forged::Prove(const TreeName& tree, LeafSpan range) {
   return proof;
 }
 
-Claim Forged::MakeClaim() {
+Receipt Forged::MakeReceipt() {
   const std::uint64_t entries = terms_.entries();
   const TreeName log{.kind = TreeKind::kLog};
   List(log);
@@ -167,8 +188,14 @@ Claim Forged::MakeClaim() {
                   .initial_state_root = entry(0).state_root,
                   .final_state_root = entry(entries - 1).state_root,
                   .signer = {}};
+  if (!terms_.weights().empty()) receipt.weights = Root({.kind = TreeKind::kWeights});
+  if (forgeries_.receipt) forgeries_.receipt(receipt);
+  return receipt;
+}
+
+Claim Forged::MakeClaim() {
   const SigningKey key("forger", {static_cast<std::uint8_t>(lie_ ? 2 : 1)});
-  return {std::move(receipt), key.verify_key(), HashBytes(AsBytes(lie_ ? "b" : "a"))};
+  return {MakeReceipt(), key.verify_key(), HashBytes(AsBytes(lie_ ? "b" : "a"))};
 }
 
 struct Forged::AnswerMaker {

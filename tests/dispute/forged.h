@@ -21,17 +21,27 @@ namespace assay::dispute {
 GeneratedDescriptor ForgedData();
 Digest ForgedDataRoot();
 
+// What else a forger does otherwise. Empty: nothing.
+struct Forgeries {
+  std::function<void(const TreeName& tree, std::uint64_t index, Bytes& leaf)>
+      leaf{};                            // of tensors: of their first and last leaf
+  std::map<std::int64_t, Bytes> logs{};  // rounding logs by step
+  std::function<void(Receipt& receipt)> receipt{};
+};
+
 class Forged {
  public:
   // `lie`: the tree whose first leaf is another for this party; none: the honest side of the table. A lie about a node's output or input is one about the trace of
   // its step. `terms` must outlive it.
-  Forged(const Terms& terms, std::optional<TreeName> lie) : terms_(terms), lie_(lie) {}
+  Forged(const Terms& terms, std::optional<TreeName> lie, Forgeries forgeries = {})
+      : terms_(terms), lie_(lie), forgeries_(std::move(forgeries)) {}
 
   // Of jobs with at most so many entries and nodes; others take too long to make up.
   static constexpr std::uint64_t kMaxList = 1 << 11;
   static bool CanForge(const Terms& terms);
 
   Claim MakeClaim();
+  Receipt MakeReceipt();
   Result<Bytes> Answer(const Question& question);
 
  private:
@@ -39,6 +49,7 @@ class Forged {
   bool IsTensor(const TreeName& tree) const;
   bool HasLie(const TreeName& tree) const { return lie_ && *lie_ == tree; }
   Bytes Leaf(const TreeName& tree, std::uint64_t index);
+  Bytes PlainLeaf(const TreeName& tree, std::uint64_t index);
   Digest Root(const TreeName& tree);
   // The hash over the leaves of a node of the tree.
   Digest Node(const TreeName& tree, LeafSpan span);
@@ -49,6 +60,7 @@ class Forged {
 
   const Terms& terms_;
   std::optional<TreeName> lie_;
+  Forgeries forgeries_;
   std::map<TreeName, std::pair<std::vector<Bytes>, HashTree>> lists_;
   std::map<std::uint64_t, Digest> zeros_;  // hash over so many whole leaves of zeros
 };

@@ -100,29 +100,39 @@ std::string Judged(const Grid& grid, const DoubleDouble& x, double e, float valu
   return text;
 }
 
+// The entry of x and e, with what is made of each of four values.
+std::string Judgement(int bits, const DoubleDouble& x, double e, float a, float b) {
+  const Grid grid(bits);
+  std::vector<std::string> by, written;
+  for (const float value : {a, b, grid.Above(std::max(a, b)), grid.Below(std::min(a, b))}) {
+    written.push_back(Bits(value));
+    by.push_back(Judged(grid, x, e, value, a, b));
+  }
+  return Object({{"bits", fmt::format("{}", bits)},
+                 {"x", Quoted(Bits64(x.hi()) + " " + Bits64(x.lo()))},
+                 {"e", Quoted(Bits64(e))},
+                 {"values", Quoted(fmt::format("{}", fmt::join(written, " ")))},
+                 {"judged", Quoted(fmt::format("{}", fmt::join(by, " ")))}});
+}
+
 std::vector<std::string> Judgements() {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
   std::vector<std::string> entries;
-  for (const int bits : {24, 32}) {
+  for (const int bits : {24, 28, 32}) {
     const Grid grid(bits);
     for (const float near : {0.7310586f, -1.0f, 0.0f, -0x1p-126f, 0x1.fffep127f}) {
       const float a = grid.Round(double{near}), b = std::isfinite(grid.Above(a)) ? grid.Above(a) : grid.Below(a);
       const double boundary = double{a} / 2 + double{b} / 2, apart = std::fabs(double{b} - double{a});
-      const std::vector<float> values = {a, b, grid.Above(std::max(a, b)), grid.Below(std::min(a, b))};
       for (const double part : {0x1p-20, 0x1p-4, 1.5}) {
         const double e = part * apart;
         for (const double off : {0.0, 0.75, -0.75, 1.0005, 2.5, -2.5, 3.5}) {
-          const DoubleDouble x = DoubleDouble::Sum(boundary + off * e, e * 0x1p-60);
-          std::vector<std::string> by, written;
-          for (const float value : values) {
-            written.push_back(Bits(value));
-            by.push_back(Judged(grid, x, e, value, a, b));
-          }
-          entries.push_back(Object({{"bits", fmt::format("{}", bits)},
-                                    {"x", Quoted(Bits64(x.hi()) + " " + Bits64(x.lo()))},
-                                    {"e", Quoted(Bits64(e))},
-                                    {"values", Quoted(fmt::format("{}", fmt::join(written, " ")))},
-                                    {"judged", Quoted(fmt::format("{}", fmt::join(by, " ")))}}));
+          entries.push_back(Judgement(bits, DoubleDouble::Sum(boundary + off * e, e * 0x1p-60), e, a, b));
         }
+      }
+      // Nothing is known of these elements but that a log must not be silent about them; or, where x is infinite or NaN, all.
+      for (const double e : {kInfinity, kNaN}) {
+        for (const double x : {double{a}, boundary, kInfinity, kNaN})
+          entries.push_back(Judgement(bits, DoubleDouble(x), e, a, b));
       }
     }
   }
@@ -201,6 +211,51 @@ std::string LogOf(bool dense) {
       {{"elements", fmt::format("{}", elements)}, {"log", Quoted(hex)}, {"said", fmt::format("[{}]", fmt::join(lines, ", "))}});
 }
 
+// A log of the published rule, packed; or as one stream that any compressor could have written, of a block that is stored.
+std::string SymbolLogOf(bool compressed) {
+  constexpr std::uint64_t kElements = 23;
+  Bytes packed((kElements + 4) / 5);
+  unsigned weight = 1;
+  for (std::uint64_t i = 0; i < kElements; ++i, weight = weight == 81 ? 1 : 3 * weight) {
+    packed[i / 5] = static_cast<std::uint8_t>(packed[i / 5] + weight * (Word(i, 6) % 3));
+  }
+  Bytes coded = packed;
+  if (compressed) {
+    const auto length = static_cast<std::uint8_t>(packed.size());
+    coded = {0x78, 0x01, 0x01, length, 0, static_cast<std::uint8_t>(~length), 0xff};
+    unsigned a = 1, b = 0;  // Adler-32
+    for (const std::uint8_t byte : packed) {
+      coded.push_back(byte);
+      a += byte;
+      b += a;
+    }
+    for (const unsigned byte : {b >> 8, b, a >> 8, a}) coded.push_back(static_cast<std::uint8_t>(byte));
+  }
+  ByteWriter out;
+  out.String("assay/rounding-paper/2");
+  out.U64(kElements);
+  out.U8(compressed ? 1 : 0);
+  out.U64(coded.size());
+  out.Raw(coded);
+  const Bytes log = out.Take();
+  std::vector<std::string> lines;
+  const auto add = [&](std::size_t byte, std::uint64_t at) {
+    Bytes altered = log;
+    if (byte < log.size()) altered[byte] ^= 0x10;
+    WholeLog whole(altered);
+    const auto symbol = rounding::FindSymbol(whole, kElements, at);
+    lines.push_back(fmt::format("[{}, {}, {}]", byte < log.size() ? fmt::format("{}", byte) : "null", at,
+                                Quoted(symbol ? fmt::format("{}", *symbol) : "no log")));
+  };
+  for (std::uint64_t at = 0; at < kElements; ++at) add(SIZE_MAX, at);
+  for (std::size_t byte = 0; byte < log.size(); ++byte) add(byte, byte % kElements);
+  std::string hex;
+  for (const std::uint8_t byte : log) hex += fmt::format("{:02x}", byte);
+  return Object({{"elements", fmt::format("{}", kElements)},
+                 {"log", Quoted(hex)},
+                 {"said", fmt::format("[{}]", fmt::join(lines, ", "))}});
+}
+
 }  // namespace
 
 std::string RoundedVectors() {
@@ -208,8 +263,9 @@ std::string RoundedVectors() {
   for (OpIndex i = 0; i < op::kCount; ++i) {
     for (const OpCase& c : CasesOfVectors(Ops()[i])) entries.push_back(Entry(Ops()[i], c));
   }
-  return fmt::format("{{\n  \"ops\": {},\n  \"judged\": {},\n  \"logs\": {}\n}}\n", Lines(entries, 2), Lines(Judgements(), 2),
-                     Lines({LogOf(false), LogOf(true)}, 2));
+  return fmt::format("{{\n  \"ops\": {},\n  \"judged\": {},\n  \"logs\": {},\n  \"symbols\": {}\n}}\n", Lines(entries, 2),
+                     Lines(Judgements(), 2), Lines({LogOf(false), LogOf(true)}, 2),
+                     Lines({SymbolLogOf(false), SymbolLogOf(true)}, 2));
 }
 
 }  // namespace assay::docs

@@ -37,10 +37,7 @@ for (const name of fs.readdirSync(folder).sort()) {
     mine = ours(file);
   ++count;
   const why = mine.verdict?.unchecked[0] ?? mine.verdict?.open;
-  if (why) {
-    unchecked.set(why, (unchecked.get(why) ?? 0) + 1);
-    continue;
-  }
+  if (why) unchecked.set(why, (unchecked.get(why) ?? 0) + 1);
   const said = theirs.status === 2 ? "" : summary(JSON.parse(theirs.stdout.trim().split("\n").at(-1)));
   if (theirs.status === mine.status && (mine.status === 2 || said === summary(mine.verdict))) continue;
   const found = mine.verdict ? summary(mine.verdict) : mine.why;

@@ -54,7 +54,9 @@ Result<int> RunJudge(const JudgeOptions& options) {
   if (!options.job.empty()) {
     ASSAY_ASSIGN(asked, OpenAskedJob(options.job, options.data));
   }
-  const auto judgement = dispute::Judge(*evidence, asked ? asked->start : dispute::StartingBytes{});
+  // Another job's file says nothing about this one's start.
+  const bool same_job = asked && asked->id == JobId(evidence->job, evidence->program);
+  const auto judgement = dispute::Judge(*evidence, same_job ? asked->start : dispute::StartingBytes{});
   if (!judgement) return refused(judgement.error());
   ASSAY_ASSIGN(const std::string mismatch, Mismatch(options, *judgement, asked));
   VerdictView view = ViewOf(*evidence, *judgement);
@@ -82,10 +84,12 @@ void AddJudge(Arguments& app, Command& command) {
   Subcommand sub = app.Add("judge", "Decide a dispute again from its evidence alone");
   sub.Footer(
       "Needs no network, no data and no trust in who held the dispute: signatures and proofs are checked, and what decided is\n"
-      "computed again. Exit status 0 when the evidence convicts whom it names, 1 when it convicts nobody or is about another "
-      "job or\n"
-      "other signers than were named, 2 when it is no valid evidence, 3 when it convicts nobody and leaves the dispute "
-      "undecided.\n"
+      "computed again. Exit status 0 when the evidence convicts whom it names, whatever else it leaves open, 1 when it "
+      "convicts "
+      "nobody\n"
+      "or is about another job or other signers than were named, 2 when it is no valid evidence, 3 when it convicts nobody and "
+      "leaves\n"
+      "the dispute undecided.\n"
       "Evidence may convict one party and leave open which of two others is right: judge is asked about guilt and ends with "
       "0,\n"
       "`assay dispute` is asked who is right and ends with 3. `verdict` is `undecided` in both.\n"

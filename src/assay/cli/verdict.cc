@@ -132,6 +132,7 @@ VerdictView ViewOf(const dispute::Judgement& judgement, bool pair, const std::ve
     view.finding = judgement.findings.back();
     for (std::size_t s = 0; s < 2; ++s) view.sides[s] = all[judgement.sides[s].back()];
   }
+  view.unchecked = judgement.unchecked;
   view.reason = ReasonOf(view, judgement);
   if (view.verdict == "both") {
     view.assumed.push_back("that what they agree on is true: nothing was computed again (an audit does that)");
@@ -182,6 +183,8 @@ std::string VerdictText(const VerdictView& view) {
     if (view.finding->leaf) text += fmt::format(", leaf {}", *view.finding->leaf);
     text += "\n";
   }
+  for (const std::string& charge : view.unchecked)
+    text += fmt::format("unchecked   a charge, by which nobody falls: {}\n", charge);
   for (const std::string& assumed : view.assumed) text += fmt::format("assumed     {}\n", assumed);
   return text;
 }
@@ -215,6 +218,7 @@ void AddVerdict(OrderedJson& json, const VerdictView& view) {
   json["audits"] = audits;
   json["proven"] = view.proven;
   json["worth"] = WorthOf(view);
+  json["unchecked"] = view.unchecked;
   json["assumed"] = view.assumed;
   json["cause"] = view.finding ? OrderedJson(dispute::ToString(f.cause)) : OrderedJson(nullptr);
   json["step"] = cli::ToJson(f.step);
@@ -226,7 +230,12 @@ void AddVerdict(OrderedJson& json, const VerdictView& view) {
 }
 
 std::string WorthOf(const VerdictView& view) {
-  if (view.proven) return "This evidence convicts whom it names.";
+  if (view.proven) {
+    std::string worth = "This evidence convicts whom it names.";
+    if (!view.accused.empty()) worth += " It also charges others by answers that they have not signed, which shows no guilt.";
+    if (!view.unchecked.empty()) worth += " It also holds a charge that cannot be checked here, by which nobody falls.";
+    return worth;
+  }
   const bool by_audit = std::ranges::any_of(view.audits, [](const RunAudit& audit) { return audit.verdict == "refuted"; });
   if (!view.finding && by_audit) {
     return "This evidence convicts nobody: an audit refutes what it leaves open, which is no evidence. Whoever has the run and "
@@ -239,7 +248,6 @@ std::string WorthOf(const VerdictView& view) {
            "from a "
            "dispute of providers (`assay provide RUN` by each owner), or of run directories with --key for each.";
   }
-  if (!view.convicted.empty()) return "This evidence does not show the guilt of everybody whom it charges.";
   if (!view.absent.empty()) return "This evidence convicts nobody: that somebody gave no answer is the referee's word.";
   return "This evidence convicts nobody.";
 }

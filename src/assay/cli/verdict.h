@@ -37,6 +37,7 @@ struct VerdictView {
   // Everybody is in one of these lists, unless a copy is damaged: then nothing is decided. The accused are charged by what nobody signed.
   std::vector<NamedParty> convicted{}, accused{}, standing{}, misled{}, refused{}, absent{}, damaged{};
   std::vector<RunAudit> audits{};             // of run directories
+  std::vector<std::string> unchecked{};       // charges that need something that is not at hand, and what
   std::vector<std::string> assumed{};         // what was taken on trust
   std::optional<dispute::Finding> finding{};  // the last trial's: that which decided between the last two claims
   NamedParty sides[2]{};                      // of it

@@ -12,11 +12,10 @@ Result<Verification> VerifyEvidence(ByteSpan bytes, const std::string& path, con
   const VerdictView view = ViewOf(*evidence, *judgement);
   out.shows.push_back(fmt::format("it is about job {}", view.job_id));
   for (const NamedParty& party : view.convicted) {
-    out.shows.push_back(fmt::format("{} {}{}{}", judgement->convicts ? "convicts" : "accuses", party.key,
-                                    party.why.empty() ? "" : ": ", party.why));
+    out.shows.push_back(fmt::format("convicts {}{}{}", party.key, party.why.empty() ? "" : ": ", party.why));
   }
   for (const NamedParty& party : view.standing) out.shows.push_back(fmt::format("{} stands", party.key));
-  for (const std::string& unchecked : judgement->unchecked) out.shows.push_back(unchecked);
+  for (const std::string& charge : view.unchecked) out.shows.push_back(fmt::format("leaves a charge unchecked: {}", charge));
   out.shows.push_back("assay judge says what was found, with the numbers that differ");
   for (const NamedParty& party : view.accused) {
     out.shows.push_back(

@@ -67,7 +67,7 @@ struct Judgement {
   std::vector<Finding> findings{};     // of the Trials, in their order, as computed here
   std::vector<ProviderId> sides[2]{};  // by Party: the parties that each finding's sides are about
   std::string verdict{};               // VerdictOf the standings
-  bool convicts = false;  // somebody is convicted, and everybody whom the evidence charges has been shown to be guilty
+  bool convicts = false;  // somebody has been shown to be guilty, whatever other charges come to: no guilt rests on another's
   std::optional<Undecided> drawn{};      // of a Draw: why nobody falls by it, and what would decide it
   std::vector<std::string> unchecked{};  // charges that need something beside the evidence, and what
 };

@@ -171,6 +171,11 @@ Step<Proceedings::Judged> Proceedings::JudgeByLog(const DisputedStep& step, Part
   if (terms_.job().round_rule == RoundRule::kPaper) {
     const auto symbol = rounding::FindSymbol(shown, element.elements, element.position);
     if (shown.halt()) return tl::unexpected(*shown.halt());
+    if (!symbol && symbol.error().system) {
+      return tl::unexpected(Halt(Undecided{
+          fmt::format("step {}: a rounding log by the published rule is compressed, and {}", step.step, symbol.error().message),
+          "the same by a build with zlib", step.step}));
+    }
     if (!symbol) return unreadable(symbol.error());
     return judged(rounding::JudgeBySymbol(element.grid, *symbol, element.tau, x, e, element.said[p]));
   }
@@ -203,13 +208,20 @@ Step<void> Proceedings::ExamineRounded(const DisputedStep& step, const NodeRecor
 
   Both<Step<Judged>> judged{JudgeByLog(step, Party::kA, rounded), JudgeByLog(step, Party::kB, rounded)};
   std::vector<Ask> asks;
+  std::optional<Halt> open;  // what cannot be told here, after all that can
   for (Step<Judged>& party : judged) {
     if (party) continue;
-    auto* more = std::get_if<std::vector<Ask>>(party.error().next.get());
-    if (more == nullptr) return tl::unexpected(std::move(party).error());
-    std::ranges::move(*more, std::back_inserter(asks));
+    Halt& halt = party.error();
+    if (auto* more = std::get_if<std::vector<Ask>>(halt.next.get())) {
+      std::ranges::move(*more, std::back_inserter(asks));
+    } else if (std::holds_alternative<Undecided>(*halt.next)) {
+      open = std::move(halt);
+    } else {
+      return tl::unexpected(std::move(halt));
+    }
   }
   if (!asks.empty()) return tl::unexpected(Halt(std::move(asks)));
+  if (open) return tl::unexpected(std::move(*open));
   for (std::size_t p = 0; p < 2; ++p) {
     finding.guilty[p] = judged[p]->lied;
     finding.false_log[p] = !judged[p]->log_false.empty();

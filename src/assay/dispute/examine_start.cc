@@ -9,7 +9,6 @@
 #include "assay/exec/step.h"
 #include "assay/job/limits.h"
 #include "assay/merkle/tree.h"
-#include "assay/model/model.h"
 
 namespace assay::dispute {
 namespace {
@@ -24,10 +23,6 @@ Range ElementsOf(const TensorType& type, std::uint64_t leaf) {
 // Whether the batch's field is made of such samples.
 bool IsSampleOf(const TensorType& sample, const TensorType& field) {
   return sample.dtype == field.dtype && std::ranges::equal(sample.shape.dims(), field.shape.dims().subspan(1));
-}
-
-bool IsModelTensor(const ModelConfig& model, std::string_view name) {
-  return std::ranges::any_of(ModelState(model), [&](const StateSpec& spec) { return spec.name == name; });
 }
 
 }  // namespace
@@ -61,7 +56,7 @@ Step<void> Proceedings::ExamineStart(const Both<Digest>& roots) {
   Finding finding{.cause = Cause::kStart, .step = 0, .index = static_cast<std::uint32_t>(tensor)};
   ASSAY_ASSIGN(const Both<Digest> tensors, OpenEntryRoots(states, at, roots, Cause::kStart));
   const TreeName tree{.kind = TreeKind::kStateTensor, .at = 0, .index = static_cast<std::uint32_t>(tensor)};
-  const bool from_file = terms_.inputs().weights && IsModelTensor(terms_.job().model, spec.name);
+  const bool from_file = terms_.inputs().weights && std::ranges::binary_search(terms_.weights(), tensor);
   if (from_file && !terms_.starting_weights()) {
     return tl::unexpected(
         Halt(Undecided{fmt::format("the runs start from different values of {}, which come from a file of weights that the "
@@ -78,6 +73,11 @@ Step<void> Proceedings::ExamineStart(const Both<Digest>& roots) {
   const Range elements = ElementsOf(spec.type, leaf.leaf);
   const Bytes right = from_file ? terms_.starting_weights()(tensor, elements)
                                 : InitialBytes(terms_.program(), terms_.job().seed, tensor, elements);
+  if (from_file && right.empty()) {
+    return tl::unexpected(Halt(Undecided{
+        fmt::format("the runs start from different values of {}, and the job's file of weights cannot be read here", spec.name),
+        "the job with that file (--job) decides it", 0}));
+  }
   return tl::unexpected(Convict(said, right, std::move(finding)));
 }
 

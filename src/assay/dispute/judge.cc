@@ -341,17 +341,14 @@ void Judging::Conclude() {
   std::vector<std::optional<std::uint32_t>> groups;
   std::vector<std::uint32_t> numbers;
   std::map<Digest, std::uint32_t> known;
-  bool guilty = false, all = judgement_.unchecked.empty();
   for (std::size_t i = 0; i < claims_.size(); ++i) {
     const Judgement::Party& party = judgement_.parties[i];
     standings.push_back(party.standing);
     groups.emplace_back(known.emplace(law_.group(claims_[i]), static_cast<std::uint32_t>(known.size())).first->second);
     numbers.push_back(party.number);
-    guilty = guilty || (IsGuilty(party.standing) && party.proven);
-    all = all && (party.proven || !IsGuilty(party.standing));
+    judgement_.convicts = judgement_.convicts || (IsGuilty(party.standing) && party.proven);
   }
   judgement_.verdict = VerdictOf(standings, groups, numbers, evidence_.pair);
-  judgement_.convicts = guilty && all;
 }
 
 }  // namespace

@@ -33,13 +33,11 @@ std::vector<Terms::Field> FieldsOf(const Program& program) {
   return fields;
 }
 
-// The model's tensors among those of the state; both are in name order.
-std::vector<std::size_t> WeightsAmong(const std::vector<StateSpec>& state, const ModelConfig& model) {
+// The model's tensors among those of the state: all that no optimiser keeps. Told by their names, so that whoever has the program alone knows them.
+std::vector<std::size_t> WeightsAmong(const std::vector<StateSpec>& state) {
   std::vector<std::size_t> weights;
-  std::size_t at = 0;
-  for (const StateSpec& spec : ModelState(model)) {
-    while (at < state.size() && state[at].name < spec.name) ++at;
-    if (at < state.size() && state[at].name == spec.name && state[at].type == spec.type) weights.push_back(at);
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    if (!state[i].name.starts_with("sgd.") && !state[i].name.starts_with("adam.")) weights.push_back(i);
   }
   return weights;
 }
@@ -55,7 +53,7 @@ Result<Terms> Terms::Make(Bytes job, Bytes program) {
   ASSAY_ASSIGN(Program read, DecodeProgram(Ops(), program));
   ASSAY_TRY(CheckLimits(decoded.job, read));
   terms.fields_ = FieldsOf(read);
-  terms.weights_ = WeightsAmong(read.state, decoded.job.model);
+  terms.weights_ = WeightsAmong(read.state);
   terms.id_ = JobId(job, program);
   terms.program_hash_ = HashBytes(program);
   terms.job_ = decoded.job;

@@ -18,7 +18,7 @@
 
 namespace assay::dispute {
 
-// The bytes of some elements of tensor `tensor` of the starting state.
+// The bytes of some elements of tensor `tensor` of the starting state; none where they cannot be read, which leaves open what they would decide.
 using StartingBytes = std::function<Bytes(std::size_t tensor, Range elements)>;
 
 class Terms {

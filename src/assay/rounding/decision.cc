@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace assay::rounding {
 namespace {
@@ -32,6 +33,7 @@ bool CanFollowTo(const numerics::Grid& grid, const Decision& decision, const num
 
 bool MustDecide(const numerics::Grid& grid, const numerics::DoubleDouble& x, double e, float value) {
   const double y = ValueOf(x);
+  if (e != e) e = std::numeric_limits<double>::infinity();  // as whoever evaluates it takes it
   if (!IsFinite(y) || !(e > 0)) return false;
   return BitsOf(grid.Round(y)) != BitsOf(value) || ChoiceAt(grid, y, std::max(0.0, e - std::fabs(x.lo()))).open();
 }

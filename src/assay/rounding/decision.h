@@ -23,7 +23,7 @@ bool CanRoundTo(const numerics::Grid& grid, const numerics::DoubleDouble& x, dou
 bool CanFollowTo(const numerics::Grid& grid, const Decision& decision, const numerics::DoubleDouble& x, double e, float value);
 
 // Whether everybody who evaluates an element within e of x and rounds it to `value` has written a decision down: x is so near a boundary that every D covers
-// it, or the boundary lies between x and the value.
+// it, or the boundary lies between x and the value. Of a bound that is infinite or not a number D covers everything.
 bool MustDecide(const numerics::Grid& grid, const numerics::DoubleDouble& x, double e, float value);
 
 }  // namespace assay::rounding

@@ -94,7 +94,9 @@ Result<std::optional<Decision>> FindDecision(PartialLog& log, std::uint64_t elem
 }
 
 Result<std::uint8_t> FindSymbol(PartialLog& log, std::uint64_t elements, std::uint64_t position) {
-  if (log.size() < kPaperHeaderBytes) return Err("{}: {} bytes are no log", kWhat, log.size());
+  if (log.size() < kPaperHeaderBytes || log.size() > MaxPaperLogBytes(elements)) {
+    return Err("{}: {} bytes are no log of {} elements", kWhat, log.size(), elements);
+  }
   ASSAY_ASSIGN(const Bytes head, log.Read(0, kPaperHeaderBytes));
   ASSAY_ASSIGN(const PaperHeader header, PaperHeader::Read(head, kWhat));
   if (header.symbols != elements || position >= elements)

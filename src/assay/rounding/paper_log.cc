@@ -1,14 +1,11 @@
 #include "assay/rounding/paper_log.h"
 
-#ifdef ASSAY_HAVE_ZLIB
-#include <zlib.h>
-#endif
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
 #include "assay/base/check.h"
+#include "assay/rounding/compress.h"
 #include "assay/rounding/follow.h"
 #include "assay/rounding/log_header.h"
 
@@ -18,11 +15,6 @@ namespace {
 constexpr std::string_view kTag = "assay/rounding-paper/2";
 constexpr std::uint8_t kStored = 0;
 constexpr std::uint8_t kDeflated = 1;
-#ifdef ASSAY_HAVE_ZLIB
-constexpr std::uint8_t kWritten = kDeflated;
-#else
-constexpr std::uint8_t kWritten = kStored;
-#endif
 
 Bytes Pack(std::span<const std::uint8_t> symbols) {
   Bytes packed((symbols.size() + 4) / 5);
@@ -44,21 +36,6 @@ Status Unpack(ByteSpan packed, std::span<std::uint8_t> symbols, std::string_view
     if (rest != 0) return Err("{}: byte {} is not five symbols", what, byte);
   }
   return {};
-}
-
-// In the form that this build writes.
-Bytes Packed(std::span<const std::uint8_t> symbols) {
-  Bytes packed = Pack(symbols);
-#ifdef ASSAY_HAVE_ZLIB
-  uLongf size = compressBound(packed.size());
-  Bytes deflated(size);
-  ASSAY_CHECK(compress(deflated.data(), &size, packed.data(), packed.size()) == Z_OK);
-  deflated.resize(size);
-  ASSAY_CHECK(deflated.size() <= kMaxPaperSegmentBytes);
-  return deflated;
-#else
-  return packed;
-#endif
 }
 
 // The power of two below |y|, zero for zeros and denormal numbers.
@@ -102,6 +79,10 @@ bool PaperCanFollowTo(const numerics::Grid& grid, double y, double reach, std::u
   return BitsOf(PaperFollow(grid, IsFinite(at) ? at : y, symbol)) == BitsOf(value);
 }
 
+std::uint64_t MaxPaperLogBytes(std::uint64_t symbols) {
+  return kPaperHeaderBytes + PaperHeader{.symbols = symbols}.segments() * (kPaperEntryBytes + kMaxPaperSegmentBytes);
+}
+
 std::uint64_t PaperHeader::SymbolsIn(std::uint64_t segment) const {
   return std::min(kPaperSegment, symbols - segment * kPaperSegment);
 }
@@ -130,29 +111,29 @@ Status PaperHeader::Check(std::uint64_t segment, std::uint64_t begin, std::uint6
 Status PaperHeader::Decode(ByteSpan coded, std::span<std::uint8_t> out, std::string_view what) const {
   const std::size_t size = (out.size() + 4) / 5;
   if (form == kStored && coded.size() == size) return Unpack(coded, out, what);
-#ifdef ASSAY_HAVE_ZLIB
-  // Deflate makes at most 1032 bytes of one.
-  if (form == kDeflated && size <= 1032 * coded.size()) {
-    Bytes packed(size + 1);
-    uLongf got = size + 1;
-    uLong used = coded.size();
-    if (uncompress2(packed.data(), &got, coded.data(), &used) == Z_OK && got == size && used == coded.size()) {
-      return Unpack(ByteSpan(packed).first(size), out, what);
+  if (form == kDeflated) {
+    const Result<Bytes> packed = Decompressed(coded, size);
+    if (packed) return Unpack(*packed, out, what);
+    if (packed.error().system) {
+      return tl::unexpected(Error{.message = fmt::format("{}: {}", what, packed.error().message), .system = true});
     }
   }
-#endif
   return Err("{}: {} bytes of form {} are not {} symbols", what, coded.size(), form, out.size());
 }
 
 Bytes EncodePaperLog(std::span<const std::uint8_t> symbols) {
   std::vector<Bytes> coded;
+  // In the form that this build can write.
+  const std::uint8_t form = Compressed({}) ? kDeflated : kStored;
   for (std::size_t at = 0; at < symbols.size(); at += kPaperSegment) {
-    coded.push_back(Packed(symbols.subspan(at, std::min<std::size_t>(kPaperSegment, symbols.size() - at))));
+    Bytes packed = Pack(symbols.subspan(at, std::min<std::size_t>(kPaperSegment, symbols.size() - at)));
+    coded.push_back(form == kDeflated ? *Compressed(packed) : std::move(packed));
+    ASSAY_CHECK(coded.back().size() <= kMaxPaperSegmentBytes);
   }
   ByteWriter out;
   out.String(kTag);
   out.U64(symbols.size());
-  out.U8(kWritten);
+  out.U8(form);
   std::uint64_t end = 0;
   for (const Bytes& segment : coded) out.U64(end += segment.size());
   for (const Bytes& segment : coded) out.Raw(segment);

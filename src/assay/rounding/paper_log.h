@@ -34,6 +34,9 @@ inline constexpr std::uint64_t kMaxPaperSegmentBytes = 65536 + 1024;  // compres
 inline constexpr std::size_t kPaperHeaderBytes = 35,
                              kPaperEntryBytes = 8;  // of the header, and of an entry of the table that follows it
 
+// Of a log of so many symbols, which are at most kMaxElements.
+std::uint64_t MaxPaperLogBytes(std::uint64_t symbols);
+
 struct PaperHeader {
   std::uint64_t symbols = 0;
   std::uint8_t form = 0;  // 0 packed, 1 packed and compressed
@@ -43,11 +46,12 @@ struct PaperHeader {
   static Result<PaperHeader> Read(ByteSpan bytes, std::string_view what);  // kPaperHeaderBytes, or fewer
   // Whether a segment can lie at [begin, end) of so many coded bytes. The last must end with them.
   Status Check(std::uint64_t segment, std::uint64_t begin, std::uint64_t end, std::uint64_t coded) const;
-  // As many symbols as there is room for.
+  // As many symbols as there is room for. An error of the system: this build cannot decompress them.
   Status Decode(ByteSpan coded, std::span<std::uint8_t> symbols, std::string_view what) const;
 };
 
 Bytes EncodePaperLog(std::span<const std::uint8_t> symbols);
+// Errors as of PaperHeader::Decode.
 Result<std::vector<std::uint8_t>> DecodePaperLog(ByteSpan bytes, std::string_view what);
 
 // An element that two evaluations rounded differently: how far from its rounded value it was, and the power of two below its magnitude.

@@ -91,7 +91,7 @@ Status Rounder::BeginFollow(ByteSpan log, std::string_view what, Scrutiny scruti
 
 Status Rounder::BeginAmend(ByteSpan log, std::string_view what) {
   const Status begun = BeginFollow(log, what, Scrutiny::kExamine);
-  if (elsewhere_ != nullptr) return begun;
+  if (elsewhere_ != nullptr || (!begun && begun.error().system)) return begun;
   if (!begun) {
     Begin(Mode::kFollow);
     unreadable_ = begun.error().message;

@@ -1,4 +1,4 @@
-// How many entries of two logs that differ in their roundings alone are compared one by one: docs/formats/dispute.md, "The bill of a rounded job".
+// What a dispute about a rounded job can take: docs/formats/dispute.md, "The bill of a rounded job".
 import { product } from "../types.mjs";
 import { bytesOf, leavesOf, ops, range } from "./formats.mjs";
 import { instanceOf } from "./element.mjs";
@@ -58,7 +58,8 @@ function words({ name, values, in: inputs, out }) {
   return Math.max(query + 2 * tk * d, (hq / hkv) * tq * query + 2 * d) + draws;
 }
 
-export function entriesCompared(law) {
+// In bytes.
+export function dearest(law) {
   const { job, program } = law,
     { steps, every, entries } = job,
     { microbatches: G, micro, update } = program,
@@ -98,7 +99,10 @@ export function entriesCompared(law) {
       told = 4 * count + chunks * FRAME + 2 * (32 * chunks + FRAME);
     return toNode + 2 * leaves(nodes, record(node)) + toElement + Math.max(told, opened) + 2 * log;
   });
-  const dearest = Math.max(other, ...most);
-  if (dearest >= MOST) return 0;
-  return Math.min(8192, 64 * Math.floor((MOST - dearest) / (2 * leaves(entries, ENTRY, 64))));
+  return Math.max(other, ...most);
+}
+
+// How many entries of two logs that differ in their roundings alone are compared one by one.
+export function entriesCompared(law) {
+  return Math.min(8192, 64 * Math.floor((MOST - dearest(law)) / (2 * leaves(law.job.entries, ENTRY, 64))));
 }

@@ -53,6 +53,11 @@ export class Reader {
     need(value < 2n ** 53n, `${this.what}: number too large`);
     return Number(value);
   }
+  // Of any size: a BigInt where a number would not be exact.
+  wide() {
+    const value = this.take(8).readBigUInt64LE();
+    return value < 2n ** 53n ? Number(value) : value;
+  }
   string() {
     return this.take(this.u32()).toString("latin1");
   }

@@ -26,6 +26,7 @@ import {
 } from "./formats.mjs";
 import { causes, Law, openQuestion } from "./law.mjs";
 import { Found, Missing, Open, Unchecked } from "./outcomes.mjs";
+import { checkEncodings, checkProgram, checkStep, fits } from "./sizes.mjs";
 
 // The evidence (evidence.md) and its one encoding.
 const fieldsOfFinding = ["step", "node", "index", "leaf", "element"];
@@ -218,9 +219,14 @@ function jobOf({ job: bytes, program }) {
 class Judge {
   constructor(evidence) {
     Object.assign(this, evidence, { evidence });
+    checkEncodings(evidence.job, evidence.program);
     this.law = jobOf(evidence);
     this.graphs = openProgram(evidence.program);
-    need(this.parties.length <= 65536 && this.charges.length <= 2 * this.parties.length, "too many parties or charges");
+    checkProgram(this.law, this.graphs);
+    this.terms = new Law(this.law, this.graphs, [], []); // which nobody has said anything about
+    checkStep(this.terms);
+    this.weighed = 0;
+    need(this.parties.length <= 65536 && this.again.length <= 65536 && this.charges.length <= 2 * this.parties.length, "too many parties or charges");
     this.parties = this.parties.map((party, i) => ({ ...party, ...openReceipt(party.receipt, this.law, `receipt ${i}`) }));
     this.parties.forEach(({ label }, i) => need(i === 0 || this.parties[i - 1].label < label, "parties: numbers not ascending"));
     const claims = new Set(this.parties.map(({ key, promise }) => hex(key) + promise));
@@ -253,6 +259,7 @@ class Judge {
     const bound = Buffer.from(question),
       at = string("assay/question/2").length;
     const opened = openQuestion(question);
+    need(fits(this.terms, opened, body), `statement ${i}: longer than any answer can be`);
     this.id.copy(bound, at);
     const message = Buffer.concat([Buffer.from("assay/answer/2\n"), sha256(bound), sha256(body)]);
     need(
@@ -276,6 +283,8 @@ class Judge {
   answers(places) {
     return places.map((place) => {
       need(this.statements[place], "no such statement");
+      this.weighed += this.statements[place].body.length + 1;
+      need(this.weighed <= 2 ** 28, "the charges rest on more than 256 MiB");
       return this.statements[place];
     });
   }
@@ -293,27 +302,28 @@ class Judge {
       [...parties, ...falls].every((party) => this.parties[party]),
       "trial: no such party",
     );
-    const said = sides.map((side) => this.answers(side));
+    const said = sides.map((side) => this.answers(side)),
+      shown = this.answers(shared);
     need(
       said.every((side) => new Set(side.map(({ text }) => text)).size === side.length),
       "trial: two answers to one question",
     );
     const outcome = this.run(parties, said);
-    if (outcome instanceof Unchecked) return { unchecked: outcome.why };
+    if (outcome instanceof Unchecked || outcome instanceof Open) return { unchecked: outcome.why };
     need(outcome instanceof Found, `trial: is not finished: kind ${outcome.kind} about ${outcome.tree}`);
     const same = ["strikes", "cause", ...fieldsOfFinding].every((name) => outcome.finding[name] === finding[name]);
     need(same, `trial: the law finds ${JSON.stringify(outcome.finding)}, not ${JSON.stringify(finding)}`);
     return {
       fallen: falls.map((party) => {
         const side = [0, 1].find(
-          (s) => finding.strikes & (5 << s) && this.standsBy(party, parties[s], said, s, shared, parties, outcome),
+          (s) => finding.strikes & (5 << s) && this.standsBy(party, parties[s], said, s, shown, parties, outcome),
         );
         need(side !== undefined, `trial: party ${party} is not struck`);
         return { party, how: !(finding.strikes & (1 << side)) && this.parties[party].follows ? "misled" : "convicted" };
       }),
     };
   }
-  standsBy(party, examined, said, side, shared, parties, { finding, unproven }) {
+  standsBy(party, examined, said, side, shown, parties, { finding, unproven }) {
     const own = ({ question: { kind } }) => kind === 1 || kind === 5;
     if (!said[side].every((statement) => !(own(statement) || unproven.includes(statement)) || statement.signers.includes(party)))
       return false;
@@ -329,7 +339,7 @@ class Judge {
     const [tree, at] = outcome.tree.split(",").map(Number),
       entry = tree === 3 ? at : Math.ceil(at / this.law.every);
     const open = (whose) =>
-      this.answers(shared).flatMap((statement) => {
+      shown.flatMap((statement) => {
         const law = new Law(this.law, this.graphs, [], [[statement]]);
         try {
           return [
@@ -471,7 +481,7 @@ export function judge(bytes) {
   need(encode(evidence).equals(bytes), "not in its one encoding");
   const judging = new Judge(evidence),
     found = judging.judge(),
-    convicts = found.convicted.length > 0 && found.unproven.length === 0 && found.unchecked.length === 0;
+    convicts = found.convicted.length > 0;
   if (evidence.parties.length + evidence.again.length < 2) found.verdict = "undecided"; // one claim, which nobody contradicts
   const status = convicts ? 0 : found.verdict === "undecided" ? 3 : 1;
   return { found, convicts, parties: judging.parties, comparison: evidence.comparison === 1, status };

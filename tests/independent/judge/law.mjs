@@ -25,31 +25,46 @@ import { decide, typesOf } from "./element.mjs";
 import { Found, Missing, Open, Unchecked } from "./outcomes.mjs";
 import { decideRounded } from "./rounded.mjs";
 import { sampleField } from "./samples.mjs";
+import { longestLeaf } from "./sizes.mjs";
 
 // A question without the dispute's id (dispute.md, "Questions and answers").
 export function openQuestion(bytes) {
+  need(bytes.length <= 2048, "question: too long");
   const r = new Reader(bytes, "question");
   need(
     r.string() === "assay/question/2" && r.take(32).every((byte) => byte === 0),
     "question: not one of format 2 without its id",
   );
   const kind = r.u8(),
-    tree = () => [r.u8(), r.u64(), r.u32(), r.u32()].join(),
-    span = () => ({ begin: r.u64(), end: r.u64() });
+    tree = () => {
+      const number = r.u8();
+      need(number >= 1 && number <= 13, "question: no such tree");
+      return [number, r.wide(), r.u32(), r.u32()].join();
+    },
+    span = () => {
+      const asked = { begin: r.wide(), end: r.wide() };
+      need(asked.begin < asked.end, "question: no leaves");
+      return asked;
+    };
+  const path = () => {
+    const parts = r.list(() => r.u32());
+    need(parts.length <= 16, "question: too long a path");
+    return parts;
+  };
   const read = {
     1: () => ({ tree: tree() }),
     2: () => ({ tree: tree(), ...span() }),
     3: () => ({ tree: tree(), spans: r.list(span) }),
-    4: () => ({ step: r.u64(), ...span() }),
-    5: () => ({ value: [r.u64(), r.u32(), r.u32(), r.u64(), ...r.list(() => r.u32())].join() }),
+    4: () => ({ step: r.wide(), ...span() }),
+    5: () => ({ value: [r.wide(), r.u32(), r.u32(), r.wide(), ...path()].join() }),
   }[kind];
   need(read, `question: kind ${kind}`);
   const question = { kind, ...read() };
   r.end();
   const { spans = [{ begin: 0, end: 1 }] } = question,
-    leaves = spans.reduce((sum, { begin, end }) => sum + end - begin, 0);
+    leaves = spans.reduce((sum, { begin, end }) => sum + BigInt(end) - BigInt(begin), 0n);
   need(
-    leaves > 0 && leaves <= 64 && spans.every(({ begin, end }, i) => begin < end && (i === 0 || begin > spans[i - 1].end)),
+    leaves > 0 && leaves <= 64 && spans.every(({ begin }, i) => i === 0 || begin > spans[i - 1].end),
     "question: spans",
   );
   return question;
@@ -147,6 +162,7 @@ export class Law {
     const is = (a, b) => a.begin === b.begin && a.end === b.end,
       same = (spans) => spans.length === asked.length && spans.every((span, i) => is(span, asked[i]));
     const statement = this.find(side, 3, tree, ({ spans }) => same(spans));
+    const longest = longestLeaf(this, { tree, spans: asked });
     const proven = decoded(() => {
       const r = new Reader(statement.body, "leaves");
       const opened = asked.map((span) => {
@@ -155,7 +171,7 @@ export class Law {
           e <= span.begin || b >= span.end ? r.take(32) : e - b === 1 ? leafHash(data[b - span.begin]) : undefined,
         );
         need(
-          hash.equals(root) && data.every((leaf) => leaf.length <= this.longest(tree, span)),
+          hash.equals(root) && data.every((leaf) => leaf.length <= longest),
           "leaves: other root, or longer than a leaf can be",
         );
         return { span, data };
@@ -172,14 +188,6 @@ export class Law {
       if (spans.at(-1)?.end === number) ++spans.at(-1).end;
       else spans.push({ begin: number, end: number + 1 });
     return this.leaves(0, tree, size, root, numbers[0], numbers.at(-1) + 1, undefined, spans);
-  }
-  longest(tree, { begin, end }) {
-    // at least 4 KiB; a true record of a node may be longer
-    const record = (node) => {
-      const { op, inputs, attributes } = this.step.nodes[node];
-      return 40 + 32 * inputs.length + 40 * ops[op].outputs + attributes.length;
-    };
-    return Math.max(4096, ...(tree.startsWith("4,") ? range(end - begin).map((i) => record(begin + i)) : []));
   }
   leaf(side, tree, size, root, index, read) {
     return this.leaves(side, tree, size, root, index, index + 1, read)[0];
@@ -215,6 +223,7 @@ export class Law {
     });
   }
 
+  // The form of an entry; what it names before it is looked at where the logs differ.
   entryRight(entry, index) {
     const none = sha256(),
       rounds = this.job.precision !== "fp32";
@@ -224,8 +233,7 @@ export class Law {
       (index > 0 ||
         (entry.batch.equals(none) &&
           entry.loss === 0 &&
-          (entry.roundings ?? none).equals(none) &&
-          hex(entry.previous) === this.job.trajectory))
+          (entry.roundings ?? none).equals(none)))
     );
   }
 
@@ -270,13 +278,12 @@ export class Law {
       const opened = entries(Math.max(0, at - 1), at + 1),
         [befores, said] = [opened.map((list) => list[0]), opened.map((list) => list.at(-1))];
       if (at > 0) formed(at - 1, befores);
-      formed(at, said);
-      if (at > 0)
-        this.judge(
-          "entry",
-          said.map(({ previous }, side) => previous.equals(befores[side].hash)),
-          { step: job.stepOf(at) },
-        );
+      const before = (side) => (at > 0 ? befores[side].hash : Buffer.from(job.trajectory, "hex"));
+      this.judge(
+        "entry",
+        said.map((entry, side) => this.entryRight(entry, at) && entry.previous.equals(before(side))),
+        { step: job.stepOf(at) },
+      );
       return { befores, said };
     };
     let index = this.descend("1,0,0,0", job.entries, roots),
@@ -340,14 +347,23 @@ export class Law {
   // The last entries agree, and those that follow `index` are compared one by one.
   between(index, last, entries, formed, differ) {
     const most = Math.min(last, index + entriesCompared(this));
+    let missing;
     for (let begin = index + 1; begin < most; begin += 64) {
-      const said = entries(begin, Math.min(begin + 64, most));
-      for (let i = 0; i < said[0].length; ++i) {
+      let said;
+      try {
+        said = entries(begin, Math.min(begin + 64, most));
+      } catch (outcome) {
+        // All are asked for at once: what does not prove itself is found though others are still missing.
+        if (!(outcome instanceof Missing)) throw outcome;
+        missing ??= outcome;
+      }
+      for (let i = 0; !missing && i < said[0].length; ++i) {
         const pair = said.map((list) => list[i]);
         formed(begin + i, pair);
         if (differ(pair)) return begin + i;
       }
     }
+    if (missing) throw missing;
     if (this.claims[0].weights !== this.claims[1].weights) this.weights(Buffer.from(this.claims[0].final, "hex"));
     throw new Open("runs that differ in what their rounding logs say alone are undecided");
   }
@@ -363,9 +379,19 @@ export class Law {
     return this.agreed(`5,${step - 1},0,0`, "assay/state/1", this.program.state, state, index, "structure", step);
   }
 
+  // The tensors of the state that are the model's.
+  get ownWeights() {
+    return this.program.state.filter(({ name }) => !/^(sgd|adam)\./.test(name));
+  }
   weights(state) {
     const { job, program, claims } = this,
-      own = program.state.filter(({ name }) => !/^(sgd|adam)\./.test(name));
+      own = this.ownWeights;
+    if (own.length === 0)
+      this.strike(
+        "weights",
+        claims.map(({ weights }) => weights !== hex(sha256())),
+        {},
+      );
     const { tensors, type } = this.tensor(
       "12,0,0,0",
       "assay/weights/1",

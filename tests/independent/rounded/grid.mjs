@@ -104,8 +104,9 @@ function canFollowTo(grid, decision, x, e, value) {
     at = clamp(near, y - d, y + d);
   return same(follow(grid, decision, finite(at) ? at : y), value);
 }
-function mustDecide(grid, x, e, value) {
-  const y = valueOf(x);
+function mustDecide(grid, x, bound, value) {
+  const y = valueOf(x),
+    e = bound !== bound ? Infinity : bound;
   if (!finite(y) || !(e > 0)) return false;
   const d = Math.max(0, e - Math.abs(x.lo));
   return !same(grid.round(y), value) || !same(grid.round(y - d), grid.round(y + d));

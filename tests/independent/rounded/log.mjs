@@ -176,15 +176,15 @@ export function findDecision(size, read, elements, position) {
 
 // By the published rule: the symbol of a position.
 export function findSymbol(size, read, elements, position) {
-  need(size >= 35, "log: too short");
+  const each = 327680,
+    segments = Math.ceil(elements / each);
+  need(size >= 35 && size <= 35 + segments * (8 + 66560), "log: no log of so many elements");
   const r = new Reader(read(0, 35), "log");
   need(r.string() === "assay/rounding-paper/2" && r.u64() === elements && position < elements, "log: another tag or step");
   const form = r.u8();
   r.end();
   need(form <= 1, "log: form");
-  const each = 327680,
-    segments = Math.ceil(elements / each),
-    base = 35 + 8 * segments,
+  const base = 35 + 8 * segments,
     segment = Math.floor(position / each);
   need(8 * segments <= size - 35, "log: more symbols than it can hold");
   const endOf = (i) => u64(read(35 + 8 * i, 43 + 8 * i), 0),

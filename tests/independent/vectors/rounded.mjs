@@ -3,7 +3,7 @@ import crypto from "node:crypto";
 import { bits64, double } from "../rounded/double_double.mjs";
 import { rounded } from "../rounded/formulas.mjs";
 import { bitsOf, canRoundTo, fromBits, Grid, judgeByDecision, judgeBySymbol } from "../rounded/grid.mjs";
-import { findDecision } from "../rounded/log.mjs";
+import { findDecision, findSymbol } from "../rounded/log.mjs";
 import { decoded } from "../judge/formats.mjs";
 import { infer } from "../types.mjs";
 import { attributes, elementsOf, typeOf } from "./read.mjs";
@@ -78,6 +78,16 @@ function checkLog({ elements, log: hex, said }, differs) {
   }
 }
 
+function checkSymbols({ elements, log: hex, said }, differs) {
+  for (const [byte, position, wanted] of said) {
+    const log = Buffer.from(hex, "hex");
+    if (byte !== null) log[byte] ^= 0x10;
+    const found = decoded(() => ({ symbol: findSymbol(log.length, (begin, end) => log.subarray(begin, end), elements, position) })),
+      text = found ? String(found.symbol) : "no log";
+    if (text !== wanted) differs(`symbols with byte ${byte} altered, position ${position}: ${wanted}`, text);
+  }
+}
+
 // `ops` are the entries of ops.json, in the same order.
 export function checkRounded(vectors, differs, ops) {
   vectors.ops.forEach((wanted, i) => {
@@ -86,5 +96,6 @@ export function checkRounded(vectors, differs, ops) {
   });
   vectors.judged.forEach((entry) => checkJudged(entry, differs));
   vectors.logs.forEach((entry) => checkLog(entry, differs));
-  return vectors.ops.length + vectors.judged.length + vectors.logs.length;
+  vectors.symbols.forEach((entry) => checkSymbols(entry, differs));
+  return vectors.ops.length + vectors.judged.length + vectors.logs.length + vectors.symbols.length;
 }

@@ -1,0 +1,48 @@
+// Crafted: evidence about forged parties (forged.h) that no referee would write. Its statements are signed at the end by whoever is to have said them, so that
+// whatever is put together here, its signatures hold. Not synchronised.
+#pragma once
+
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "assay/dispute/evidence.h"
+#include "forged.h"
+#include "play.h"
+
+namespace assay::dispute {
+
+class Crafted {
+ public:
+  // `terms` must outlive it.
+  explicit Crafted(const Terms& terms) : terms_(terms) {}
+
+  ProviderId Add(std::optional<TreeName> lie, Forgeries forgeries = {});
+  // Plays the two by the law alone. What they said becomes statements and the lists of a trial, which names whoever is struck; where nothing is found, the
+  // second, with a finding of the cause output.
+  Trial Tried(ProviderId a, ProviderId b);
+  // The law's last word on what was played.
+  const Outcome& outcome() const { return outcome_; }
+
+  // A statement of these parties. The same words are one statement.
+  StatementId Say(const Question& question, Bytes body, const std::vector<ProviderId>& by);
+  Bytes Answer(ProviderId party, const Question& question) { return parties_[party].forged.Answer(question).value(); }
+  const Statement& statement(StatementId id) const { return statements_[id]; }
+
+  // Of these charges. Statements on which none of them rests are left out if `tidy`.
+  Evidence Make(std::vector<Charge> charges, bool tidy = true) const;
+
+ private:
+  struct Party {
+    Forged forged;
+    SigningKey key;
+    std::string receipt;
+  };
+  const Terms& terms_;
+  std::deque<Party> parties_;
+  std::vector<Statement> statements_;
+  Outcome outcome_;
+};
+
+}  // namespace assay::dispute
