@@ -34,6 +34,7 @@ ends() {
 # provides RUN: the exit status of a provider, 0 where it goes on until it is told to end.
 provides() {
   local pid status
+  : >"$work/provider"
   "$assay" provide "$1" --threads 1 >"$work/provider" 2>"$work/err" </dev/null &
   pid=$!
   while kill -0 $pid 2>/dev/null && ! grep -q '^listening' "$work/provider"; do sleep 0.02; done
@@ -106,9 +107,9 @@ row '3 0 2 0 2' '3 0 2 0 2' 'rm receipt.json'
 # Well signed parts that do not belong together are damage; those that contradict each other refute, whatever else is damaged.
 row '4 4 4damaged 4 4' '4 4 4damaged 4 4' 'cp $work/other/receipt.json .'
 row '4 4 4damaged 0 4' '4 4 4damaged 0 4' 'rm -r log && cp -r $work/other/log .'
-row '1 1 0b 0 0' "$lie" "cp \$work/lying/$middle $middle"
-row '1 1 0b 0 4' "$refuted" "cp \$work/lying/$middle $middle; rm model.safetensors"
-row '1 1 0b 0 2' '1 1 0b 0 2' 'rm -r * && cp -r $work/short/* .'
+row '1 1 1none 0 0' "$lie" "cp \$work/lying/$middle $middle"
+row '1 1 1none 0 4' "$refuted" "cp \$work/lying/$middle $middle; rm model.safetensors"
+row '1 1 1none 0 4' '1 1 0b 0 4' 'rm -r * && cp -r $work/short/* .'
 
 [ $wrong -eq 0 ] || fail "$wrong of $rows runs are judged otherwise"
 echo "$rows runs"

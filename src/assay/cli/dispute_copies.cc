@@ -18,6 +18,25 @@ void Accuse(const DisputedCopy& copy, const std::string& why, VerdictView& view)
   view.reason += fmt::format("{}{}: {}", view.reason.empty() ? "" : "; ", copy.label, why);
 }
 
+// Whether the audit refutes it.
+bool AccuseByAudit(const DisputedCopy& copy, const AuditReport& report, VerdictView& view) {
+  if (report.verdict != Verdict::kRefuted) return false;
+  const Refutation& found = *report.refutation;
+  Accuse(copy,
+         fmt::format("{}an audit refutes it{}: {}", copy.faults.damage ? "its copy is damaged, and " : "",
+                     copy.faults.damage ? " by what is whole" : "", found.reason),
+         view);
+  view.audits.push_back({.label = copy.label,
+                         .name = copy.path,
+                         .verdict = std::string(Name(Verdict::kRefuted)),
+                         .reason = found.reason,
+                         .step = found.step,
+                         .node = found.node,
+                         .node_name = found.node_name});
+  view.assumed.push_back(fmt::format("the audit of {}, which was made here and is no evidence for a judge", copy.label));
+  return true;
+}
+
 VerdictView Damaged(const std::vector<const DisputedCopy*>& copies) {
   VerdictView view{.verdict = "damaged"};
   for (const DisputedCopy* copy : copies) {
@@ -73,45 +92,25 @@ bool IsAnyDamaged(const std::vector<DisputedCopy>& copies) {
 VerdictView DecideWithoutDispute(const std::vector<DisputedCopy>& copies,
                                  const std::function<AuditReport(const DisputedCopy& copy)>& audit) {
   VerdictView view;
-  std::vector<const DisputedCopy*> damaged, others;
-  std::vector<const DisputedCopy*> replayed;  // and refuted
+  std::vector<const DisputedCopy*> damaged, whole;
   for (const DisputedCopy& copy : copies) {
     if (copy.faults.lie) {
       Accuse(copy, OwnWords(copy), view);
-      continue;
-    }
-    if (!copy.faults.damage) {
-      others.push_back(&copy);
-      continue;
-    }
-    const AuditReport report = copy.faults.claims ? audit(copy) : AuditReport{};
-    if (report.verdict != Verdict::kRefuted) {
+    } else if (!copy.faults.damage) {
+      whole.push_back(&copy);
+    } else if (!copy.faults.claims || !AccuseByAudit(copy, audit(copy), view)) {
       damaged.push_back(&copy);
-      continue;
     }
-    const Refutation& found = *report.refutation;
-    Accuse(copy, fmt::format("its copy is damaged, and an audit refutes it by what is whole: {}", found.reason), view);
-    view.audits.push_back({.label = copy.label,
-                           .name = copy.path,
-                           .verdict = std::string(Name(Verdict::kRefuted)),
-                           .reason = found.reason,
-                           .step = found.step,
-                           .node = found.node,
-                           .node_name = found.node_name});
-    view.assumed.push_back(fmt::format("the audit of {}, which was made here and is no evidence for a judge", copy.label));
-    replayed.push_back(&copy);
   }
   if (!damaged.empty()) return Damaged(damaged);
-  for (const DisputedCopy* copy : others) {
-    const auto same = std::ranges::find_if(replayed, [&](const DisputedCopy* other) {
-      return SamePromise(copy->faults.claims->receipt, other->faults.claims->receipt);
-    });
-    if (same != replayed.end()) {
-      Accuse(*copy, fmt::format("promises what {} does, which an audit refutes", (*same)->label), view);
-    } else {
-      view.standing.push_back(copy->Party(""));
-      view.assumed.push_back(fmt::format("{}, of which no step was run again: nothing was found against it", copy->label));
-    }
+  // Nobody stands only because nobody could be asked.
+  for (const DisputedCopy* copy : whole) {
+    const AuditReport report = audit(*copy);
+    if (AccuseByAudit(*copy, report, view)) continue;
+    view.standing.push_back(copy->Party(""));
+    view.assumed.push_back(report.verdict == Verdict::kVerified
+                               ? fmt::format("the audit of {}, which was made here and is no evidence for a judge", copy->label)
+                               : fmt::format("{}, which could not be audited here: {}", copy->label, report.reason));
   }
   view.verdict = view.standing.empty() ? "none" : view.standing.front().label;
   return view;

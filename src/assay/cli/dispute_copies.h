@@ -29,8 +29,8 @@ Status FindFaultsIn(std::vector<DisputedCopy>& copies, const PreparedJob& prepar
 
 bool IsAnyDamaged(const std::vector<DisputedCopy>& copies);
 
-// What can be said without asking the runs. A copy whose signer contradicts itself is accused, and so is a damaged one that `audit`, of all its steps, refutes,
-// with whoever promises the same; damaged copies that nothing refutes leave everything open.
+// What can be said without asking the runs. A copy whose signer contradicts itself is accused, and so is one that `audit`, of all its steps, refutes, damaged or
+// not. A damaged copy that nothing refutes leaves everything open.
 VerdictView DecideWithoutDispute(const std::vector<DisputedCopy>& copies,
                                  const std::function<AuditReport(const DisputedCopy& copy)>& audit);
 

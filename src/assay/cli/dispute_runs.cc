@@ -176,7 +176,7 @@ Result<std::optional<AskedJob>> JobOf(const DisputeOptions& options, std::vector
 }
 
 AuditReport AuditWhole(const DisputedCopy& copy, const PreparedJob& prepared, const Compute& compute, bool quiet) {
-  if (!quiet) fmt::print(stderr, "{:<8}{}, which is damaged\n", "audit", copy.path);
+  if (!quiet) fmt::print(stderr, "{:<8}{}\n", "audit", copy.path);
   const InterruptGuard interrupt;
   return Audit(*copy.run, prepared, {}, *compute.backend, *compute.pool,
                {.should_stop = [&] { return interrupt.signal() != 0; }});

@@ -70,7 +70,7 @@ class RunCheck {
     for (const std::int64_t step : steps) {
       const std::string file = SnapshotFile(step);
       Take(file);
-      CheckSignature(file);
+      if (Contradicts(file)) continue;
       if (const Status good = CheckSnapshot(file, step); !good) {
         DamageFrom(good.error(), file);
       } else if (job() && program() && step == job()->steps) {
@@ -86,15 +86,17 @@ class RunCheck {
 
   // Two statements about one state by one signer: what a snapshot is signed for, and the log. Where the job leaves no bit open, both cannot be true, whatever
   // else is wrong with the file.
-  void CheckSignature(const std::string& name) {
-    if (!signed_.binds() || !job() || job()->precision != Precision::kFp32) return;
+  bool Contradicts(const std::string& name) {
+    if (!signed_.binds() || !job() || job()->precision != Precision::kFp32) return false;
     const auto file = Safetensors::Open(Path(name));
     const auto info = file ? SnapshotInfoOf(*file) : tl::unexpected(file.error());
-    if (!info || info->weights_only || info->trajectory != log()->trajectory() || !IsSignedBy(*info, header().signer)) return;
+    if (!info || info->weights_only || info->trajectory != log()->trajectory() || !IsSignedBy(*info, header().signer))
+      return false;
     const auto& entries = log()->entries();
-    if (!std::ranges::binary_search(entries, info->step, {}, &LogEntry::step)) return;
+    if (!std::ranges::binary_search(entries, info->step, {}, &LogEntry::step)) return false;
     const Status fits = CheckFitsLog(*info, *log(), CommitSchedule::Of(*job()), header().signer);
     if (!fits) files_.Refute(name, "is signed, and " + fits.error().message, info->step);
+    return !fits;
   }
 
   Status CheckSnapshot(const std::string& file, std::int64_t step) const {
