@@ -328,7 +328,8 @@ AuditReport Audit(const RunDirectory& run, const PreparedJob& prepared, const Au
   const bool is_guilty = stop && stop->refutation && !stop->refutation->damage && !stop->refutation->open;
   if (is_guilty) return Refuted(std::move(report), *stop->refutation);
   if (claims.lie) return Refuted(std::move(report), *claims.lie);
-  if (claims.damage) return Refuted(std::move(report), *claims.damage);
+  const bool is_stopped_by_damage = stop && stop->refutation && stop->refutation->damage;  // which tells the step, too
+  if (claims.damage && !is_stopped_by_damage) return Refuted(std::move(report), *claims.damage);
   if (stop && stop->refutation) return Refuted(std::move(report), *stop->refutation);
   if (stop) {
     report.reason = stop->reason;
