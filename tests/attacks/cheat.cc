@@ -73,6 +73,7 @@ class Training {
                       .state_root = StateRootOf(prepared_.program.state, state_, pool_),
                       .loss = loss,
                       .validation_loss = std::nullopt};
+    info.rounding_root = committer_.RoundingRoot();
     info.signature = key_.Sign(SignedMessage(info));
     ASSAY_TRY(WriteSnapshot(run_.SnapshotPath(step), prepared_.program.state, state_, info));
     return run_.Prune(step, prepared_.job.snapshot.keep);

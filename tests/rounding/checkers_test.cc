@@ -49,7 +49,7 @@ class Checkers : public testing::Test {
   void ExpectInvalid(const std::string& what) {
     const RunDirectory run = RunDirectory::Open(scratch_ / "edited").value();
     EXPECT_EQ(Audit(run, prepared_, {}, *backend_, pool_, {}).verdict, Verdict::kRefuted) << what;
-    EXPECT_EQ(Fsck(scratch_ / "edited", pool_, {}).value().verdict, FsckVerdict::kDamaged) << what;
+    EXPECT_EQ(Fsck(scratch_ / "edited", pool_, {}).value().verdict, FsckVerdict::kRefuted) << what;
     const RunDirectory honest = RunDirectory::Open(scratch_ / "honest").value();
     const auto one = dispute::RunAccount::Make(honest, prepared_, *backend_, pool_, {}).value();
     const auto other = dispute::RunAccount::Make(run, prepared_, *backend_, pool_, {}).value();

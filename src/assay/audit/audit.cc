@@ -5,7 +5,6 @@
 #include <new>
 #include <utility>
 
-#include "assay/audit/copy.h"
 #include "assay/audit/explain.h"
 #include "assay/audit/replay.h"
 #include "assay/base/check.h"
@@ -39,6 +38,8 @@ class Auditor {
 
   std::int64_t steps_checked() const { return checked_; }
   const std::optional<AuditRoundings>& roundings() const { return roundings_; }
+  // What does not end a replay: a file that is of another run.
+  const std::optional<Refutation>& damage() const { return damage_; }
   void IgnoreRoundings() {
     ignore_roundings_ = true;
     replay_.IgnoreRoundings();
@@ -173,20 +174,23 @@ class Auditor {
   }
 
   // A snapshot of a step that the log does not commit to is what an interrupted process left; it is signed for like the others.
-  std::optional<Stop> CheckUncommitted() const {
+  std::optional<Stop> CheckUncommitted() {
     const std::string path = run_.SnapshotPath(replay_.step());
     if (!Exists(path)) return std::nullopt;
     const auto file = Safetensors::Open(path);
-    if (!file) return StopBy(file.error(), replay_.step());
-    const auto info = SnapshotInfoOf(*file);
-    if (!info) return StopBy(info.error(), replay_.step());
-    if (info->state_root == replay_.Root()) return std::nullopt;
+    const auto info = file ? SnapshotInfoOf(*file) : tl::unexpected(file.error());
+    const bool is_claimed = info && info->step == replay_.step() && info->trajectory == claims_.log.trajectory() &&
+                            IsSignedBy(*info, run_.signer());
+    // What is damaged has been found before the replay began.
+    if (!is_claimed || info->state_root == replay_.Root()) return std::nullopt;
     Refutation refutation{.reason = fmt::format("{}: is not the state after step {}", path, replay_.step()),
                           .step = replay_.step()};
     // Of another job than an exact one it may be a state of another honest run of the same signer.
     refutation.damage = prepared_.job.precision != Precision::kFp32;
     refutation.open = ignore_roundings_;
-    return Stop{std::move(refutation), {}};
+    if (!refutation.damage) return Stop{std::move(refutation), {}};
+    if (!damage_) damage_ = std::move(refutation);
+    return std::nullopt;
   }
 
   // What this machine cannot read is undecided; a file that is not as it must be is damaged.
@@ -203,7 +207,7 @@ class Auditor {
       final_state = MoveTo(HostMemory(), std::move(replay_.state()));
     } else {
       auto snapshot = ReadSnapshot(run_.SnapshotPath(last), prepared_.program.state, pool_);
-      if (!snapshot) return StopBy(snapshot.error(), last);
+      if (!snapshot || snapshot->info.state_root != claims_.log.entries().back().state_root) return std::nullopt;  // damaged
       final_state = std::move(snapshot->state);
     }
     const auto checked = CheckWeights(run_, prepared_, claims_, final_state, pool_);
@@ -221,6 +225,7 @@ class Auditor {
   std::int64_t checked_ = 0;
   std::optional<AuditRoundings> roundings_;
   bool ignore_roundings_ = false;
+  std::optional<Refutation> damage_;
 };
 
 AuditReport Refuted(AuditReport report, Refutation refutation) {
@@ -291,7 +296,7 @@ Result<std::optional<Refutation>> AuditSteps(const RunDirectory& run, const Prep
 AuditReport Audit(const RunDirectory& run, const PreparedJob& prepared, const AuditOptions& options, Backend& backend,
                   ThreadPool& pool, const AuditHooks& hooks) {
   AuditReport report;
-  auto checked = CheckClaims(run, prepared, options.expected);
+  auto checked = CheckClaims(run, prepared, options.expected, pool);
   if (!checked) {
     report.reason = checked.error().message;
     return report;
@@ -299,6 +304,7 @@ AuditReport Audit(const RunDirectory& run, const PreparedJob& prepared, const Au
   if (auto* refuted = std::get_if<Refutation>(&*checked)) return Refuted(std::move(report), std::move(*refuted));
   const Claims& claims = std::get<Claims>(*checked);
   if (prepared.job.precision == Precision::kFp32Vendor) {
+    if (claims.lie || claims.damage) return Refuted(std::move(report), claims.lie ? *claims.lie : *claims.damage);
     report.reason = kVendorReason;
     return report;
   }
@@ -318,18 +324,18 @@ AuditReport Audit(const RunDirectory& run, const PreparedJob& prepared, const Au
   const std::optional<Stop> stop = auditor.Check(segments);
   report.steps_checked = auditor.steps_checked();
   report.roundings = auditor.roundings();
-  if (stop && !stop->refutation) {
+  // Guilt needs whole parts alone, and is said first; what a damaged copy leaves open, a whole one may tell.
+  const bool is_guilty = stop && stop->refutation && !stop->refutation->damage && !stop->refutation->open;
+  if (is_guilty) return Refuted(std::move(report), *stop->refutation);
+  if (claims.lie) return Refuted(std::move(report), *claims.lie);
+  const bool is_stopped_by_damage = stop && stop->refutation && stop->refutation->damage;  // which tells the step, too
+  if (claims.damage && !is_stopped_by_damage) return Refuted(std::move(report), *claims.damage);
+  if (stop && stop->refutation) return Refuted(std::move(report), *stop->refutation);
+  if (stop) {
     report.reason = stop->reason;
     return report;
   }
-  if (stop) return Refuted(std::move(report), *stop->refutation);
-  if (!options.sample_percent) {
-    if (const auto error = CheckSnapshotContents(run, prepared, pool)) {
-      if (!error->system) return Refuted(std::move(report), {.reason = error->message, .damage = true});
-      report.reason = error->message;
-      return report;
-    }
-  }
+  if (auditor.damage()) return Refuted(std::move(report), *auditor.damage());
   report.verdict = Verdict::kVerified;
   return report;
 }

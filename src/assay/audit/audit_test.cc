@@ -7,7 +7,6 @@
 #include <functional>
 #include <tuple>
 
-#include "assay/audit/copy.h"
 #include "assay/backend/ref/ref_backend.h"
 #include "assay/run/fsck.h"
 #include "assay/run/weights_root.h"
@@ -152,9 +151,9 @@ TEST_F(AuditTest, TheReceiptsWeightsRootIsThatOfTheDeliveredFileAndOfTheLastStat
   ASSERT_EQ(report.verdict, Verdict::kRefuted);
   EXPECT_NE(report.refutation->reason.find("the receipt's weights root"), std::string::npos) << report.refutation->reason;
   const FsckReport fsck = *Fsck(path_, pool_, {});
-  EXPECT_EQ(fsck.verdict, FsckVerdict::kDamaged);
+  EXPECT_EQ(fsck.verdict, FsckVerdict::kRefuted);
   ASSERT_EQ(fsck.findings.size(), 1u);
-  EXPECT_TRUE(fsck.findings[0].problem.starts_with("says weights ")) << fsck.findings[0].problem;
+  EXPECT_TRUE(fsck.findings[0].problem.starts_with("the receipt's weights root ")) << fsck.findings[0].problem;
 }
 
 TEST_F(AuditTest, LinksInARunAreRefused) {
@@ -312,7 +311,7 @@ TEST_F(AuditTest, WeightsThatWereNotSignedForAreABadCopy) {
 // A dispute asks before it starts what an audit would find on its way.
 TEST_F(AuditTest, ACopyIsDamagedWhereAnAuditCallsItSo) {
   ASSERT_TRUE(Train());
-  const auto damage = [&] { return FindDamage(*RunDirectory::Open(path_), prepared_, {}, pool_).value(); };
+  const auto damage = [&] { return FindFaults(*RunDirectory::Open(path_), pool_).value().damage; };
   EXPECT_FALSE(damage());
   std::size_t damaged = 0;
   for (const std::string file : {"job.bin", "program.bin", "receipt.json", "model.safetensors", "log/checkpoint",

@@ -4,17 +4,14 @@
 #include <bit>
 
 #include "assay/merkle/tree.h"
-#include "assay/run/entry_rules.h"
-#include "assay/run/follows.h"
-#include "assay/run/snapshot_fit.h"
 #include "assay/run/weights_root.h"
 #include "assay/train/job_paths.h"
+#include "assay/train/trace.h"
 #include "assay/train/weights.h"
 
 namespace assay {
 namespace {
 
-constexpr std::uint64_t kMaxReceiptBytes = 1 << 16;
 constexpr std::uint64_t kMaxFixedBytes = std::uint64_t{1} << 30;
 
 std::optional<Refutation> Refute(std::string reason, std::optional<std::int64_t> step = std::nullopt) {
@@ -44,96 +41,6 @@ Result<std::optional<Refutation>> CheckIdentity(const RunDirectory& run, const P
     return Damaged(fmt::format("job.toml is of job {:.16}, the run of job {:.16}", prepared.identity.job.hex(), id.job.hex()));
   }
   if (id != prepared.identity) return Damaged("id names another data root or trajectory than its job has");
-  return std::nullopt;
-}
-
-// The receipt by itself. For a job, its id settles everything that is compared here, so that one who signed otherwise has signed what cannot be true. A receipt
-// for another job may be as true as any; it is in the wrong place.
-std::optional<Refutation> CheckReceipt(const Receipt& receipt, const RunDirectory& run, const Job& job, bool own_job) {
-  const RunIdentity& id = run.identity();
-  if (receipt.job != id.job) {
-    return Damaged(fmt::format("the receipt is for another job, {:.16}, not for {:.16}: it does not belong to this run",
-                               receipt.job.hex(), id.job.hex()));
-  }
-  const std::pair<std::string_view, bool> fields[] = {
-      {"trajectory", receipt.trajectory == id.trajectory},
-      {"program", receipt.program == run.header().program_bin},
-      {"data", receipt.data == id.data},
-      {"steps", receipt.steps == job.steps},
-      {"commit_every", receipt.commit_every == job.commit_every},
-      {"log.origin", receipt.log.origin == LogOrigin(run.signer(), id.job)},
-  };
-  for (const auto& [name, holds] : fields) {
-    if (!holds) return Refute(fmt::format("the receipt's {} is not that of its job", name));
-  }
-  const CommitSchedule schedule = CommitSchedule::Of(job);
-  const auto size = static_cast<std::uint64_t>(schedule.entries());
-  if (receipt.log.size < size) {
-    const std::int64_t missing = schedule.StepOfEntry(static_cast<std::int64_t>(receipt.log.size));
-    return Refute(fmt::format("the receipt signs a log that ends after {} of {} entries: step {} is missing", receipt.log.size,
-                              size, missing),
-                  missing);
-  }
-  if (receipt.log.size > size) {
-    return Refute(fmt::format("the receipt signs a log of {} entries, its job commits {}", receipt.log.size, size));
-  }
-  // Not part of the job's identity: a provider may keep more or fewer snapshots than it was asked for. Nobody signs job.toml, which says it, too.
-  if (own_job && receipt.snapshot_every != job.snapshot.every) {
-    return Damaged(fmt::format("job.toml says a snapshot every {} steps, the receipt every {}", job.snapshot.every,
-                               receipt.snapshot_every));
-  }
-  return std::nullopt;
-}
-
-// Only the log that the receipt signs speaks for or against who signed it: another one, of an earlier time or another run, is as well signed.
-std::optional<Refutation> CheckHead(const Receipt& receipt, const Checkpoint& here) {
-  if (receipt.log == here) return std::nullopt;
-  if (receipt.log.origin != here.origin) {
-    return Damaged(
-        fmt::format("the receipt signs another log than the one here: {}, here is {}", receipt.log.origin, here.origin));
-  }
-  return Damaged(fmt::format(
-      "the receipt signs another log than the one here: {} entries with the root {:.16}, here are {} with the root {:.16}",
-      receipt.log.size, receipt.log.root.hex(), here.size, here.root.hex()));
-}
-
-// The log that the receipt signs.
-std::optional<Refutation> CheckEntries(const Receipt& receipt, const RunLog& log, const Job& job) {
-  const EntryRules rules = EntryRules::Of(job);
-  if (const auto wrong = FindWrongEntry(rules, log.entries(), log.trajectory())) {
-    return Refute(fmt::format("entry {} of the log {}", wrong->index, wrong->what), rules.schedule.StepOfEntry(wrong->index));
-  }
-  const std::pair<std::string_view, bool> fields[] = {
-      {"initial_state_root", receipt.initial_state_root == log.entries().front().state_root},
-      {"final_state_root", receipt.final_state_root == log.entries().back().state_root},
-      {"loss_bits", receipt.loss_bits == log.entries().back().loss_bits},
-  };
-  for (const auto& [name, holds] : fields) {
-    if (!holds) return Refute(fmt::format("the receipt's {} is not that of the log that it signs", name));
-  }
-  return std::nullopt;
-}
-
-// The metadata of every snapshot that is kept, against the log; the tensors are checked where a snapshot is used. One that its signer signed for and the log
-// contradicts, refutes where the job leaves no bit open; any other is no snapshot of this run.
-Result<std::optional<Refutation>> CheckSnapshots(const RunDirectory& run, const RunLog& log, const Job& job) {
-  const CommitSchedule schedule = CommitSchedule::Of(job);
-  ASSAY_ASSIGN(const std::vector<std::int64_t> steps, run.SnapshotSteps());
-  for (const std::int64_t step : steps) {
-    const std::string path = run.SnapshotPath(step);
-    const auto file = Safetensors::Open(path);
-    if (!file) return DamagedBy(file.error(), step);
-    const auto info = SnapshotInfoOf(*file);
-    if (!info) return DamagedBy(info.error(), step);
-    if (info->step != step || info->weights_only || info->trajectory != log.trajectory()) {
-      return Damaged(fmt::format("{}: is a snapshot of another run or step", path), step);
-    }
-    if (const Status fits = CheckFitsLog(*info, log, schedule, run.signer()); !fits) {
-      const std::string reason = fmt::format("{}: {}", path, fits.error().message);
-      const bool guilt = job.precision == Precision::kFp32 && IsSignedBy(*info, run.signer());
-      return guilt ? Refute(reason, step) : Damaged(reason, step);
-    }
-  }
   return std::nullopt;
 }
 
@@ -177,57 +84,57 @@ Result<std::optional<Refutation>> CheckHeader(const RunDirectory& run, const Exp
   if (expected.signer && run.signer() != *expected.signer) {
     return Refute(fmt::format("is signed by {}, not by {}", run.signer().ToString(), expected.signer->ToString()));
   }
-  if (const Status fixed = run.CheckFixedFiles(); !fixed) return DamagedBy(fixed.error());
-  ASSAY_ASSIGN(const Bytes job, ReadFile(JoinPath(run.path(), "job.bin"), kMaxFixedBytes));
-  ASSAY_ASSIGN(const Bytes program, ReadFile(JoinPath(run.path(), "program.bin"), kMaxFixedBytes));
-  if (JobId(job, program) != id.job) return Damaged("job.bin and program.bin are not those of the job that id names");
   return std::nullopt;
 }
 
-Result<ClaimsOrRefutation> CheckClaims(const RunDirectory& run, const PreparedJob& prepared, const Expectation& expected) {
+Result<std::optional<Refutation>> CheckOwnJob(const RunDirectory& run) {
+  if (const Status fixed = run.CheckFixedFiles(); !fixed) return DamagedBy(fixed.error());
+  ASSAY_ASSIGN(const Bytes job, ReadFile(JoinPath(run.path(), "job.bin"), kMaxFixedBytes));
+  ASSAY_ASSIGN(const Bytes program, ReadFile(JoinPath(run.path(), "program.bin"), kMaxFixedBytes));
+  if (JobId(job, program) != run.identity().job)
+    return Damaged("job.bin and program.bin are not those of the job that id names");
+  return std::nullopt;
+}
+
+Result<std::optional<Refutation>> CheckAsked(const RunDirectory& run, const PreparedJob& prepared,
+                                             const Expectation& expected) {
   ASSAY_ASSIGN(auto refuted, CheckHeader(run, expected));
-  if (!refuted) {
-    ASSAY_ASSIGN(refuted, CheckIdentity(run, prepared));
-  }
-  if (refuted) return *std::move(refuted);
-  if (!Exists(run.receipt_path())) {
+  if (refuted) return refuted;
+  return CheckIdentity(run, prepared);
+}
+
+Result<RunFaults> FindFaults(const RunDirectory& run, ThreadPool& pool) {
+  ASSAY_ASSIGN(FsckReport report, Fsck(run.path(), pool, SummarizeTrace));
+  const auto first = [&](bool Finding::* kind) -> std::optional<Refutation> {
+    const auto found = std::ranges::find_if(report.findings, kind);
+    if (found == report.findings.end()) return std::nullopt;
+    return Refutation{.reason = fmt::format("{}: {}", JoinPath(run.path(), found->file), found->problem),
+                      .damage = found->damage,
+                      .step = found->step};
+  };
+  RunFaults faults{.lie = first(&Finding::refutes), .damage = first(&Finding::damage)};
+  faults.claims = std::move(report.claims);
+  faults.of_snapshot = std::ranges::any_of(
+      report.findings, [](const Finding& finding) { return finding.refutes && finding.file.starts_with("snapshots/"); });
+  if (!faults.lie && !faults.damage && !faults.claims) {
     return Err("{}: has no receipt: its training is not finished (assay train continues it)", run.path());
   }
-  ASSAY_ASSIGN(const Bytes file, ReadFile(run.receipt_path(), kMaxReceiptBytes));
-  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
-  const auto receipt = OpenReceipt(text, run.signer(), run.receipt_path());
-  if (!receipt) {
-    ASSAY_ASSIGN(refuted, DamagedBy(receipt.error()));
-    return *std::move(refuted);
-  }
-  const Job& job = prepared.job;
-  refuted = CheckReceipt(*receipt, run, job, !expected.job);
+  return faults;
+}
+
+Result<ClaimsOrRefutation> CheckClaims(const RunDirectory& run, const PreparedJob& prepared, const Expectation& expected,
+                                       ThreadPool& pool) {
+  ASSAY_ASSIGN(auto refuted, CheckAsked(run, prepared, expected));
   if (refuted) return *std::move(refuted);
-  const auto head = RunLog::Head(run.log_path(), run.signer());
-  if (!head) {
-    ASSAY_ASSIGN(refuted, DamagedBy(head.error()));
-    return *std::move(refuted);
-  }
-  if (auto other = CheckHead(*receipt, *head)) return *std::move(other);
-  auto log = RunLog::Examine(run.log_path(), run.signer(), run.identity().trajectory, receipt->log.size);
-  if (!log) {
-    const LogFault& fault = log.error();
-    if (fault.error.system) return tl::unexpected(fault.error);
-    return Refutation{.reason = fault.error.message, .damage = !fault.of_signer};
-  }
-  const auto follows = ReadFollows(run.follows_path());
-  if (!follows) {
-    ASSAY_ASSIGN(refuted, DamagedBy(follows.error()));
-    return *std::move(refuted);
-  }
-  refuted = CheckEntries(*receipt, *log, job);
-  // Nobody signs the file that says whom a run follows; what was signed is the receipt.
-  if (!refuted && receipt->follows != *follows) refuted = Damaged("the run's file `follows` is not what its receipt says");
-  if (!refuted) {
-    ASSAY_ASSIGN(refuted, CheckSnapshots(run, *log, job));
-  }
-  if (refuted) return *std::move(refuted);
-  return Claims{.log = std::move(*log), .receipt = *receipt, .receipt_hash = HashBytes(file)};
+  ASSAY_ASSIGN(RunFaults faults, FindFaults(run, pool));
+  const bool is_told = faults.lie && (faults.of_snapshot || !faults.claims);
+  if (is_told) return *std::move(faults.lie);
+  if (!faults.claims) return *std::move(faults.damage);
+  return Claims{.log = std::move(faults.claims->log),
+                .receipt = std::move(faults.claims->receipt),
+                .receipt_hash = faults.claims->receipt_hash,
+                .lie = std::move(faults.lie),
+                .damage = std::move(faults.damage)};
 }
 
 Result<std::optional<Refutation>> CheckWeights(const RunDirectory& run, const PreparedJob& prepared, const Claims& claims,

@@ -26,10 +26,11 @@ Status Replay::Load(std::int64_t step) {
     if (*at > step || !schedule.IsCommitted(*at)) continue;
     if (schedule.Reach(static_cast<std::int64_t>(log_.entries().size())) < *at) continue;
     const std::string path = run_.SnapshotPath(*at);
-    ASSAY_ASSIGN(Snapshot snapshot, ReadSnapshot(path, prepared().program.state, pool_));
-    const Status fits = CheckFitsLog(snapshot.info, log_, schedule, run_.signer());
-    if (!fits || snapshot.info.step != *at) return Err("{}: {}", path, fits ? "is of another step" : fits.error().message);
-    SetState(std::move(snapshot.state));
+    auto snapshot = ReadSnapshot(path, prepared().program.state, pool_);
+    if (!snapshot && snapshot.error().system) return tl::unexpected(snapshot.error());
+    // A damaged one is nobody's; what it would have saved is run again.
+    if (!snapshot || snapshot->info.step != *at || !CheckFitsLog(snapshot->info, log_, schedule, run_.signer())) continue;
+    SetState(std::move(snapshot->state));
     step_ = *at;
     batch_roots_.clear();
     rounding_logs_.clear();

@@ -29,7 +29,7 @@ class Replay {
 
   // The starting state. An error: the weights that the job names cannot be read here.
   Status Begin();
-  // The state after at most `step` steps: the nearest snapshot, or the start. An error: a snapshot is not what the log says.
+  // The state after at most `step` steps: the nearest snapshot that is what the log says, or the start. An error: cannot be read here.
   Status Load(std::int64_t step);
   // Whether the rounding logs of the steps up to the next entry are those that it commits to; asked at a step that has an entry, before the steps are run.
   // What they say is only then their signer's word.

@@ -380,6 +380,11 @@ bool IsDirectory(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+bool IsPlainFile(const std::string& path) {
+  struct stat info{};
+  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+}
+
 std::string JoinPath(std::string_view directory, std::string_view name) {
   if (directory.empty() || directory.ends_with('/')) return fmt::format("{}{}", directory, name);
   return fmt::format("{}/{}", directory, name);

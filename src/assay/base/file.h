@@ -132,6 +132,7 @@ Status SyncDirectory(const std::string& path);
 Status SyncTree(const std::string& path);
 bool Exists(const std::string& path);
 bool IsDirectory(const std::string& path);
+bool IsPlainFile(const std::string& path);  // or a link to one
 std::string JoinPath(std::string_view directory, std::string_view name);
 
 }  // namespace assay

@@ -5,6 +5,7 @@
 
 #include "assay/audit/audit.h"
 #include "assay/cli/command.h"
+#include "assay/cli/damaged_run.h"
 #include "assay/cli/json.h"
 #include "assay/cli/progress.h"
 #include "assay/cli/signer.h"
@@ -218,9 +219,19 @@ AuditReport Replayed(const AuditCommand& command, const RunDirectory& run, const
 // What the run's own files allow: an error is for this machine to answer for.
 Result<AuditReport> RunOn(const AuditCommand& command, const RunDirectory& run, std::optional<PreparedJob> asked,
                           const AuditOptions& options, Compute& compute) {
-  ASSAY_ASSIGN(const auto lock, FileLock::TryShare(JoinPath(run.path(), "lock")));
-  if (!lock) return Err("{}: another process is training in this directory", run.path());
+  std::optional<FileLock> lock;  // of a copy that has no such file, nobody is training in it
+  if (const std::string file = JoinPath(run.path(), "lock"); Exists(file)) {
+    ASSAY_ASSIGN(lock, FileLock::TryShare(file));
+    if (!lock) return Err("{}: another process is training in this directory", run.path());
+  }
   ASSAY_ASSIGN(auto refuted, CheckHeader(run, options.expected));
+  if (!refuted && !asked) {
+    ASSAY_ASSIGN(refuted, CheckOwnJob(run));
+    if (refuted) {
+      ASSAY_ASSIGN(RunFaults faults, FindFaults(run, *compute.pool));
+      if (faults.lie) refuted = std::move(faults.lie);
+    }
+  }
   if (refuted) {
     const Verdict verdict = refuted->damage ? Verdict::kDamaged : Verdict::kRefuted;
     return AuditReport{.verdict = verdict, .refutation = std::move(refuted)};
@@ -248,7 +259,10 @@ Result<int> RunAudit(const AuditCommand& command) {
     options->expected.job = asked->identity.job;
   }
   const auto run = RunDirectory::Open(command.run);
-  if (!run) return RunDirectory::IsRun(command.run) ? NotARun(command, run.error()) : BadInput(command, run.error());
+  if (!run) {
+    const bool is_run = IsDamagedRun(command.run, run.error()) || RunDirectory::IsRun(command.run);
+    return is_run ? NotARun(command, run.error()) : BadInput(command, run.error());
+  }
   auto report = RunOn(command, *run, std::move(asked), *options, compute);
   if (!report) report = AuditReport{.verdict = Verdict::kUnchecked, .reason = report.error().message};
   if (command.json) {

@@ -5,10 +5,9 @@
 #include <mutex>
 
 #include "assay/audit/audit.h"
-#include "assay/audit/copy.h"
-#include "assay/base/file.h"
 #include "assay/cli/asked_job.h"
 #include "assay/cli/dispute_command.h"
+#include "assay/cli/dispute_copies.h"
 #include "assay/cli/exit_status.h"
 #include "assay/cli/signer.h"
 #include "assay/run/commit_schedule.h"
@@ -17,8 +16,6 @@
 
 namespace assay::cli {
 namespace {
-
-constexpr std::string_view kLabels[] = {"a", "b"};
 
 // The keys named, or the user's own where there is one; last, one that is nobody's.
 Result<std::deque<SigningKey>> KeysAtHand(const std::vector<std::string>& paths) {
@@ -35,55 +32,9 @@ Result<std::deque<SigningKey>> KeysAtHand(const std::vector<std::string>& paths)
   return keys;
 }
 
-// The two directories, opened, and what is wrong with their copies.
-struct Runs {
-  std::vector<RunDirectory> opened;  // both, unless one is damaged
-  std::vector<NamedParty> damaged{};
-};
-
-NamedParty DamagedParty(std::size_t place, const std::string& path, const std::string& key, const std::string& why) {
-  return {.label = std::string(kLabels[place]), .name = path, .key = key, .why = why};
-}
-
-// What can be said before the job is opened.
-Result<Runs> OpenRuns(const std::vector<std::string>& paths) {
-  Runs runs;
-  for (std::size_t i = 0; i < paths.size(); ++i) {
-    auto run = RunDirectory::Open(paths[i]);
-    if (!run) {
-      if (run.error().system || !RunDirectory::IsRun(paths[i])) return tl::unexpected(run.error());
-      runs.damaged.push_back(DamagedParty(i, paths[i], "", run.error().message));
-      continue;
-    }
-    ASSAY_ASSIGN(const auto refuted, CheckHeader(*run, {}));
-    if (refuted) runs.damaged.push_back(DamagedParty(i, paths[i], run->signer().ToString(), refuted->reason));
-    runs.opened.push_back(std::move(*run));
-  }
-  return runs;
-}
-
-Status FindDamageIn(const AskedJob& asked, bool named, ThreadPool& pool, Runs& runs) {
-  const Expectation expected{.job = named ? std::optional(asked.id) : std::nullopt};
-  for (std::size_t i = 0; i < runs.opened.size(); ++i) {
-    const RunDirectory& run = runs.opened[i];
-    if (run.identity().job != asked.id) {
-      return Err("{}: is a run of job {:.16}, the dispute is about job {:.16}", run.path(), run.identity().job.hex(),
-                 asked.id.hex());
-    }
-    ASSAY_ASSIGN(const auto damage, FindDamage(run, *asked.prepared, expected, pool));
-    if (damage) runs.damaged.push_back(DamagedParty(i, run.path(), run.signer().ToString(), damage->reason));
-  }
-  return {};
-}
-
-int PrintDamaged(const DisputeOptions& options, const Runs& runs) {
-  VerdictView view{.verdict = "damaged"};
-  for (const NamedParty& party : runs.damaged) {
-    view.reason += fmt::format("{}{} is damaged: {}", view.reason.empty() ? "" : "; ", party.name, party.why);
-  }
-  view.decided_by = "a whole copy of what is damaged; `assay fsck RUN` says what is wrong with which file";
-  view.damaged = runs.damaged;
-  if (!runs.opened.empty()) view.job_id = runs.opened.front().identity().job.hex();
+int PrintUndisputed(const DisputeOptions& options, const std::vector<DisputedCopy>& copies, VerdictView view) {
+  const auto opened = std::ranges::find_if(copies, [](const DisputedCopy& copy) { return copy.run.has_value(); });
+  if (opened != copies.end()) view.job_id = opened->run->identity().job.hex();
   if (options.json) {
     OrderedJson json;
     AddVerdict(json, view);
@@ -202,18 +153,33 @@ class Auditing {
   const bool quiet_;
 };
 
-// The job that was named, or that of the first run.
-Result<AskedJob> JobOf(const DisputeOptions& options, const Runs& runs, ThreadPool& pool) {
+// The job that was named, or that of the first run whose job can be believed. Nothing: of neither, which is then among their faults.
+Result<std::optional<AskedJob>> JobOf(const DisputeOptions& options, std::vector<DisputedCopy>& copies, ThreadPool& pool) {
   if (!options.job.empty()) {
     ASSAY_ASSIGN(AskedJob asked, OpenAskedJob(options.job, options.data));
     if (asked.prepared) return asked;
     return Err("--job: expected a job file, since the runs are run again here, got '{}'", options.job);
   }
-  AskedJob asked;
-  ASSAY_ASSIGN(PreparedJob prepared, PrepareRun(runs.opened.front(), options.data, pool));
-  asked.prepared = std::make_shared<const PreparedJob>(std::move(prepared));
-  asked.id = runs.opened.front().identity().job;
-  return asked;
+  for (DisputedCopy& copy : copies) {
+    ASSAY_ASSIGN(auto damage, CheckOwnJob(*copy.run));
+    if (damage) {
+      copy.faults.damage = std::move(damage);
+      continue;
+    }
+    AskedJob asked;
+    ASSAY_ASSIGN(PreparedJob prepared, PrepareRun(*copy.run, options.data, pool));
+    asked.prepared = std::make_shared<const PreparedJob>(std::move(prepared));
+    asked.id = copy.run->identity().job;
+    return asked;
+  }
+  return std::nullopt;
+}
+
+AuditReport AuditWhole(const DisputedCopy& copy, const PreparedJob& prepared, const Compute& compute, bool quiet) {
+  if (!quiet) fmt::print(stderr, "{:<8}{}\n", "audit", copy.path);
+  const InterruptGuard interrupt;
+  return Audit(*copy.run, prepared, {}, *compute.backend, *compute.pool,
+               {.should_stop = [&] { return interrupt.signal() != 0; }});
 }
 
 }  // namespace
@@ -222,26 +188,39 @@ Result<int> DisputeRuns(const DisputeOptions& options) {
   if (options.runs.size() != 2) return Err("expected two run directories, or --provider URL at least twice");
   ASSAY_ASSIGN(Compute compute, MakeCompute(options.compute));
   ASSAY_ASSIGN(const std::deque<SigningKey> keys, KeysAtHand(options.keys));
-  ASSAY_ASSIGN(Runs runs, OpenRuns(options.runs));
-  if (!runs.damaged.empty()) return PrintDamaged(options, runs);
-  ASSAY_ASSIGN(const AskedJob asked, JobOf(options, runs, *compute.pool));
-  ASSAY_TRY(FindDamageIn(asked, !options.job.empty(), *compute.pool, runs));
-  if (!runs.damaged.empty()) return PrintDamaged(options, runs);
-  ASSAY_TRY(ComputeFor(asked.prepared->job, compute));
+  ASSAY_ASSIGN(std::vector<DisputedCopy> copies, OpenCopies(options.runs));
+  std::optional<AskedJob> asked;
+  const auto undisputed = [&] {
+    return PrintUndisputed(options, copies, DecideWithoutDispute(copies, [&](const DisputedCopy& copy) {
+                             return AuditWhole(copy, *asked->prepared, compute, options.quiet);
+                           }));
+  };
+  if (IsAnyDamaged(copies)) return undisputed();
+  ASSAY_ASSIGN(asked, JobOf(options, copies, *compute.pool));
+  if (!asked) return undisputed();
+  ASSAY_TRY(FindFaultsIn(copies, *asked->prepared, *compute.pool));
+  ASSAY_TRY(ComputeFor(asked->prepared->job, compute));
+  if (IsAnyDamaged(copies)) return undisputed();
   std::mutex turn;
-  dispute::ArbitrateOptions how{.job = asked.id, .start = asked.start};
+  dispute::ArbitrateOptions how{.job = asked->id, .start = asked->start};
   std::vector<std::unique_ptr<dispute::Peer>> peers;
-  for (const RunDirectory& run : runs.opened) {
-    const auto own = std::ranges::find(keys, run.signer(), &SigningKey::verify_key);
-    if (own == keys.end()) how.law.unsigned_answers.push_back(run.signer());
-    ASSAY_ASSIGN(auto peer, service::MakeLocalPeer(run.path(), *asked.prepared, *compute.backend, *compute.pool,
-                                                   own == keys.end() ? keys.back() : *own, turn));
-    peers.push_back(std::move(peer));
+  for (const DisputedCopy& copy : copies) {
+    const VerifyKey& signer = copy.run->signer();
+    const auto own = std::ranges::find(keys, signer, &SigningKey::verify_key);
+    if (own == keys.end()) how.law.unsigned_answers.push_back(signer);
+    auto peer = service::MakeLocalPeer(copy.path, *asked->prepared, *compute.backend, *compute.pool,
+                                       own == keys.end() ? keys.back() : *own, turn);
+    // Nobody can answer from what is no log of the job.
+    if (!peer && copy.faults.lie) return undisputed();
+    if (!peer) return tl::unexpected(peer.error());
+    peers.push_back(std::move(*peer));
   }
   how.law.pair = true;
-  const Auditing auditing(*asked.prepared, compute, options.quiet);
-  return HoldDispute(options, std::move(peers), std::move(how),
-                     [&](const dispute::Arbitration& result, VerdictView& view) { auditing.Explain(result, view); });
+  const Auditing auditing(*asked->prepared, compute, options.quiet);
+  return HoldDispute(options, std::move(peers), std::move(how), [&](const dispute::Arbitration& result, VerdictView& view) {
+    auditing.Explain(result, view);
+    AccuseLiars(copies, view);
+  });
 }
 
 }  // namespace assay::cli

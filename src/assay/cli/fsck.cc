@@ -24,11 +24,11 @@ std::string OneLine(std::string text) {
 
 void Print(const std::string& run, const FsckReport& report) {
   for (const Finding& finding : report.findings) fmt::print("{}: {}\n", OneLine(finding.file), OneLine(finding.problem));
-  const auto damaged = std::ranges::count_if(report.findings, &Finding::damage);
+  const auto problems = std::ranges::count_if(report.findings, [](const Finding& f) { return f.damage || f.refutes; });
   fmt::print("{}: {}: {} files, {} bytes", run, Name(report.verdict), report.files,
              Grouped(static_cast<std::int64_t>(report.bytes)));
   if (report.verdict == FsckVerdict::kUnfinished) fmt::print("; no receipt yet, assay train goes on from here");
-  if (damaged > 0) fmt::print("; {} {}", damaged, damaged == 1 ? "problem" : "problems");
+  if (problems > 0) fmt::print("; {} {}", problems, problems == 1 ? "problem" : "problems");
   fmt::print("\n");
 }
 
@@ -38,7 +38,8 @@ Result<int> RunFsck(const FsckOptions& options) {
   if (options.json) {
     OrderedJson findings = OrderedJson::array();
     for (const Finding& finding : report.findings) {
-      findings.push_back({{"file", finding.file}, {"problem", finding.problem}, {"damage", finding.damage}});
+      findings.push_back(
+          {{"file", finding.file}, {"problem", finding.problem}, {"damage", finding.damage}, {"refutes", finding.refutes}});
     }
     const OrderedJson json = {{"verdict", std::string(Name(report.verdict))},
                               {"files", report.files},
@@ -48,7 +49,13 @@ Result<int> RunFsck(const FsckOptions& options) {
   } else {
     Print(options.run, report);
   }
-  return report.verdict == FsckVerdict::kDamaged ? kExitDamaged : kExitOk;
+  switch (report.verdict) {
+    case FsckVerdict::kWhole:
+    case FsckVerdict::kUnfinished: return kExitOk;
+    case FsckVerdict::kDamaged: return kExitDamaged;
+    case FsckVerdict::kRefuted: return kExitRefuted;
+  }
+  return kExitDamaged;
 }
 
 }  // namespace
@@ -59,7 +66,10 @@ void AddFsck(Arguments& app, Command& command) {
   sub.Footer(
       "Says what is wrong with which file, and in the last line whether the run is whole, unfinished (sound, but without a "
       "receipt\n"
-      "yet; what an interrupted process left is named) or damaged. Exit status 0, 0 and 4; 2 when it could not be checked.\n"
+      "yet; what an interrupted process left is named), damaged, or refuted: its signer signed what cannot be true. Exit "
+      "status "
+      "0,\n"
+      "0, 4 and 1; 2 when it could not be checked.\n"
       "\n"
       "Example: assay fsck runs/mlp");
   sub.Option("run", options->run, "Run directory").Required().Type("RUN");

@@ -1,6 +1,6 @@
 #include "assay/audit/claims.h"
-#include "assay/audit/copy.h"
 #include "assay/cli/command.h"
+#include "assay/cli/damaged_run.h"
 #include "assay/cli/signer.h"
 #include "assay/service/provider_http.h"
 #include "assay/train/memory_fit.h"
@@ -20,6 +20,12 @@ struct ProvideOptions {
   ComputeOptions compute;
 };
 
+// Whoever cannot answer from its copy would lose what it is in the right about.
+int RefuseDamaged(const std::string& path, const std::string& why) {
+  fmt::print(stderr, "assay: {}: is damaged, and cannot be answered for: {}; `assay fsck` says more\n", path, why);
+  return kExitDamaged;
+}
+
 Result<int> RunProvide(const ProvideOptions& options) {
   if (options.tls_cert.empty() != options.tls_key.empty()) return Err("--tls-cert and --tls-key: expected both or neither");
   service::ProvideTerms terms{
@@ -30,19 +36,21 @@ Result<int> RunProvide(const ProvideOptions& options) {
   }
   ASSAY_ASSIGN(Compute compute, MakeCompute(options.compute));
   ASSAY_ASSIGN(const SigningKey key, OpenSigner(options.key));
-  ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(options.run));
+  const auto opened = RunDirectory::Open(options.run);
+  if (!opened && IsDamagedRun(options.run, opened.error())) return RefuseDamaged(options.run, opened.error().message);
+  if (!opened) return tl::unexpected(opened.error());
+  const RunDirectory& run = *opened;
   if (key.verify_key() != run.signer()) {
     return Err("{}: is signed by {}, not by {}; name that key with --key", options.run, run.signer().id(),
                key.verify_key().id());
   }
+  ASSAY_ASSIGN(const auto damage, CheckOwnJob(run));
+  if (damage) return RefuseDamaged(run.path(), damage->reason);
   ASSAY_ASSIGN(const PreparedJob prepared, PrepareRun(run, options.data, *compute.pool));
-  // Whoever cannot answer from its copy would lose what it is in the right about.
-  ASSAY_ASSIGN(const auto damage, FindDamage(run, prepared, {}, *compute.pool));
-  if (damage) {
-    fmt::print(stderr, "assay: {}: is damaged, and cannot be answered for: {}; `assay fsck` says more\n", run.path(),
-               damage->reason);
-    return kExitDamaged;
-  }
+  ASSAY_ASSIGN(const auto other, CheckAsked(run, prepared, {}));
+  if (other) return RefuseDamaged(run.path(), other->reason);
+  ASSAY_ASSIGN(const RunFaults faults, FindFaults(run, *compute.pool));
+  if (faults.damage) return RefuseDamaged(run.path(), faults.damage->reason);
   ASSAY_TRY(ComputeFor(prepared.job, compute));
   ASSAY_TRY(CheckFits(prepared, *compute.backend));
   const auto limits = dispute::RunAccount::Limits::Of(static_cast<std::size_t>(options.memory_mib) << 20);

@@ -1,6 +1,7 @@
 #include <optional>
 
 #include "assay/cli/command.h"
+#include "assay/cli/damaged_run.h"
 #include "assay/cli/describe.h"
 #include "assay/cli/load.h"
 #include "assay/cli/text.h"
@@ -132,15 +133,22 @@ OrderedJson RunJson(const RunDirectory& run, const RunView& view, const std::opt
   return json;
 }
 
-Result<int> ShowRun(const ShowOptions& options) {
-  ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(options.target));
-  ASSAY_ASSIGN(const RunView view, ViewOf(run));
-  ASSAY_ASSIGN(const std::vector<std::int64_t> steps, run.SnapshotSteps());
-  std::optional<SnapshotInfo> newest;
-  if (!steps.empty()) {
-    ASSAY_ASSIGN(const Safetensors file, Safetensors::Open(run.SnapshotPath(steps.back())));
-    ASSAY_ASSIGN(newest, SnapshotInfoOf(file));
+// What the newest snapshot that can be read says of itself; others are damaged.
+std::optional<SnapshotInfo> NewestOf(const RunDirectory& run, const std::vector<std::int64_t>& steps, RunView& view) {
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    const auto file = Safetensors::Open(run.SnapshotPath(*step));
+    auto info = file ? SnapshotInfoOf(*file) : tl::unexpected(file.error());
+    if (info) return std::move(*info);
+    view.damaged = true;
+    view.notes.push_back(fmt::format("DAMAGED: {}", info.error().message));
   }
+  return std::nullopt;
+}
+
+Result<int> ShowOpened(const ShowOptions& options, const RunDirectory& run) {
+  ASSAY_ASSIGN(RunView view, ViewOf(run));
+  ASSAY_ASSIGN(const std::vector<std::int64_t> steps, run.SnapshotSteps());
+  const std::optional<SnapshotInfo> newest = NewestOf(run, steps, view);
   if (options.json) {
     fmt::print("{}\n", Dump(RunJson(run, view, newest, steps)));
     return view.damaged ? kExitDamaged : kExitOk;
@@ -162,6 +170,15 @@ Result<int> ShowRun(const ShowOptions& options) {
   for (const std::string& note : view.notes) fmt::print("{:<12} {}\n", "note", note);
   if (options.tensors) PrintTensors(view.job.program);
   return view.damaged ? kExitDamaged : kExitOk;
+}
+
+// A run without which nothing can be shown, of its header or its job, is damaged, unless it is this machine that cannot read it.
+Result<int> ShowRun(const ShowOptions& options) {
+  const auto run = RunDirectory::Open(options.target);
+  const auto shown = run ? ShowOpened(options, *run) : tl::unexpected(run.error());
+  if (shown || !IsDamagedRun(options.target, shown.error())) return shown;
+  fmt::print(stderr, "assay: {}\n", shown.error().message);
+  return kExitDamaged;
 }
 
 // The state root that the file's own tensors hash to; a file with element types that a state cannot have, has none.

@@ -63,6 +63,10 @@ std::optional<std::int64_t> TraceStepOf(std::string_view name) { return StepIn(n
 
 bool RunDirectory::IsRun(const std::string& path) { return Exists(JoinPath(path, kIdFile)); }
 
+bool RunDirectory::HasRemains(const std::string& path) {
+  return Exists(JoinPath(path, "receipt.json")) || Exists(JoinPath(path, "log/checkpoint"));
+}
+
 Status RunDirectory::CheckIsDirectory(const std::string& path) {
   if (IsDirectory(path)) return {};
   if (Exists(path)) return Err("{}: is a file, expected a run directory", path);
@@ -71,6 +75,9 @@ Status RunDirectory::CheckIsDirectory(const std::string& path) {
 
 Result<RunDirectory> RunDirectory::Open(const std::string& path) {
   ASSAY_TRY(CheckIsDirectory(path));
+  if (!IsRun(path) && HasRemains(path)) {
+    return Err("{}: is missing, so that nothing tells whose run of which job this is", JoinPath(path, kIdFile));
+  }
   if (!IsRun(path)) return Err("{}: is not a run directory (it has no file '{}')", path, kIdFile);
   ASSAY_ASSIGN(RunHeader header, ReadId(path));
   return RunDirectory(path, std::move(header));
@@ -186,7 +193,7 @@ Result<std::vector<std::int64_t>> RunDirectory::SnapshotSteps() const {
   if (!IsDirectory(directory)) return steps;
   ASSAY_ASSIGN(const std::vector<std::string> names, ListDirectory(directory));
   for (const std::string& name : names) {
-    if (const auto step = SnapshotStep(name)) steps.push_back(*step);
+    if (const auto step = SnapshotStep(name); step && IsPlainFile(JoinPath(directory, name))) steps.push_back(*step);
   }
   std::sort(steps.begin(), steps.end());
   return steps;

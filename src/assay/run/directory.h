@@ -54,6 +54,8 @@ class RunDirectory {
   // An error that says what `path` is instead of a directory.
   static Status CheckIsDirectory(const std::string& path);
   static bool IsRun(const std::string& path);
+  // Whether there is what is written only after the id: without one the run is damaged. What an interrupted creation leaves is not a run yet.
+  static bool HasRemains(const std::string& path);
 
   const std::string& path() const { return path_; }
   const RunHeader& header() const { return header_; }
@@ -69,7 +71,7 @@ class RunDirectory {
   std::string TracePath(std::int64_t step) const;
   std::string SnapshotPath(std::int64_t step) const;
 
-  Result<std::vector<std::int64_t>> SnapshotSteps() const;  // ascending
+  Result<std::vector<std::int64_t>> SnapshotSteps() const;  // ascending; of plain files alone
   // The newest snapshot of at most `max_step` that passes every check and that `accept`, where there is one, has nothing against;
   // others are told to `note` and passed over.
   Result<std::optional<Snapshot>> NewestSnapshot(std::span<const StateSpec> specs, std::int64_t max_step, ThreadPool& pool,

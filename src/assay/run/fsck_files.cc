@@ -8,11 +8,16 @@ Result<FsckFiles> FsckFiles::List(const std::string& directory) {
   FsckFiles files(directory);
   ASSAY_ASSIGN(const std::vector<std::string> names, ListTree(directory));
   for (const std::string& name : names) {
-    ASSAY_ASSIGN(const std::uint64_t size, ReadThrough(files.Path(name)));
-    files.report_.bytes += size;
+    const auto size = ReadThrough(files.Path(name));
+    if (!size && size.error().system) return tl::unexpected(size.error());
+    if (!size) {
+      files.Note(name, "is no plain file, and counts as absent");
+      continue;
+    }
+    files.report_.bytes += *size;
+    files.all_.insert(name);
   }
-  files.report_.files = names.size();
-  files.all_.insert(names.begin(), names.end());
+  files.report_.files = files.all_.size();
   files.rest_ = files.all_;
   return files;
 }
@@ -34,6 +39,11 @@ void FsckFiles::Note(std::string_view file, std::string_view problem) {
   report_.findings.push_back({.file = std::string(file), .problem = std::string(problem), .damage = false});
 }
 
+void FsckFiles::Refute(std::string_view file, std::string_view problem, std::optional<std::int64_t> step) {
+  report_.findings.push_back(
+      {.file = std::string(file), .problem = std::string(problem), .damage = false, .refutes = true, .step = step});
+}
+
 void FsckFiles::DamageFrom(const Error& error, std::string_view file) {
   std::string_view text = error.message;
   const std::string prefix = Path("");
@@ -45,8 +55,12 @@ void FsckFiles::DamageFrom(const Error& error, std::string_view file) {
 
 FsckReport FsckFiles::Report(bool has_receipt) const {
   FsckReport report = report_;
+  const bool refuted = std::ranges::any_of(report.findings, &Finding::refutes);
   const bool damaged = std::ranges::any_of(report.findings, &Finding::damage);
-  report.verdict = damaged ? FsckVerdict::kDamaged : has_receipt ? FsckVerdict::kWhole : FsckVerdict::kUnfinished;
+  report.verdict = refuted       ? FsckVerdict::kRefuted
+                   : damaged     ? FsckVerdict::kDamaged
+                   : has_receipt ? FsckVerdict::kWhole
+                                 : FsckVerdict::kUnfinished;
   return report;
 }
 

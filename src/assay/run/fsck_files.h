@@ -2,6 +2,7 @@
 // synchronised.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -14,7 +15,8 @@ namespace assay {
 
 class FsckFiles {
  public:
-  // Reads every file to its end, so that what is mapped later can be read; an error where that fails.
+  // Reads every file to its end, so that what is mapped later can be read; an error where that fails. What is no plain file, such as a link that leads nowhere,
+  // is noted and counts as absent.
   static Result<FsckFiles> List(const std::string& directory);
 
   std::string Path(std::string_view file) const { return JoinPath(path_, file); }
@@ -36,6 +38,7 @@ class FsckFiles {
 
   void Damage(std::string_view file, std::string_view problem);
   void Note(std::string_view file, std::string_view problem);
+  void Refute(std::string_view file, std::string_view problem, std::optional<std::int64_t> step = std::nullopt);
   // For errors that begin with the path of the file at fault; otherwise it is `file`.
   void DamageFrom(const Error& error, std::string_view file);
 

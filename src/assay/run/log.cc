@@ -24,15 +24,6 @@ std::vector<Bytes> Encoded(const std::vector<LogEntry>& entries) {
 
 std::string ParentOf(const std::string& path) { return path.substr(0, path.find_last_of('/')); }
 
-Status CheckTiles(const std::string& directory, std::span<const Bytes> entries) {
-  for (const TileFile& tile : NewTiles(entries, 0)) {
-    const std::string path = JoinPath(directory, tile.path);
-    ASSAY_ASSIGN(const Bytes found, ReadFile(path, kMaxTileBytes));
-    if (found != tile.content) return Err("{}: is not the tile of the log's entries", path);
-  }
-  return {};
-}
-
 // Of entries whose root is not the checkpoint's, the bundle whose hashes are others than its tile has; the directory when there is
 // none.
 std::string StrangeBundle(const std::string& directory, std::span<const Bytes> entries) {
@@ -95,15 +86,31 @@ tl::expected<RunLog, LogFault> RunLog::Examine(const std::string& directory, con
                                             checkpoint->size, max_entries);
     return fault({.message = message}, true);
   }
-  const auto encoded = ReadBundles(directory, checkpoint->size);
-  if (!encoded) return fault(encoded.error(), false);
-  if (const Status right = CheckRoot(directory, *encoded, checkpoint->root); !right) return fault(right.error(), false);
-  RunLog log(trajectory);
-  log.checkpoint_ = *checkpoint;
-  if (const Status chained = log.AppendSigned(directory, *encoded); !chained) return fault(chained.error(), true);
-  if (const Status tiles = CheckTiles(directory, *encoded); !tiles) return fault(tiles.error(), false);
-  log.written_ = log.entries_.size();
+  auto log = Entries(directory, *checkpoint, trajectory);
+  if (!log) return log;
+  if (const Status tiles = log->CheckTiles(directory); !tiles) return fault(tiles.error(), false);
+  log->written_ = log->entries_.size();
   return log;
+}
+
+tl::expected<RunLog, LogFault> RunLog::Entries(const std::string& directory, const Checkpoint& head, const Digest& trajectory) {
+  const auto fault = [](const Error& error, bool of_signer) { return tl::unexpected(LogFault{error, of_signer}); };
+  const auto encoded = ReadBundles(directory, head.size);
+  if (!encoded) return fault(encoded.error(), false);
+  if (const Status right = CheckRoot(directory, *encoded, head.root); !right) return fault(right.error(), false);
+  RunLog log(trajectory);
+  log.checkpoint_ = head;
+  if (const Status chained = log.AppendSigned(directory, *encoded); !chained) return fault(chained.error(), true);
+  return log;
+}
+
+Status RunLog::CheckTiles(const std::string& directory) const {
+  for (const TileFile& tile : NewTiles(Encoded(entries_), 0)) {
+    const std::string path = JoinPath(directory, tile.path);
+    ASSAY_ASSIGN(const Bytes found, ReadFile(path, kMaxTileBytes));
+    if (found != tile.content) return Err("{}: is not the tile of the log's entries", path);
+  }
+  return {};
 }
 
 // Entries whose root is signed.

@@ -35,6 +35,11 @@ class RunLog {
   // The same for those who tell damage from guilt.
   static tl::expected<RunLog, LogFault> Examine(const std::string& directory, const VerifyKey& signer, const Digest& trajectory,
                                                 std::uint64_t max_entries = kMaxLogEntries);
+  // The entries that `head` commits to, which somebody else has found to be signed: their root and chain. The tiles of hashes, which follow from the entries,
+  // are another question.
+  static tl::expected<RunLog, LogFault> Entries(const std::string& directory, const Checkpoint& head, const Digest& trajectory);
+  // The tiles of hashes are there and are those of the entries.
+  Status CheckTiles(const std::string& directory) const;
   // What the signer says about the log, without reading it. An error: no such file, or not well signed.
   static Result<Checkpoint> Head(const std::string& directory, const VerifyKey& signer);
   // Whether `directory` has a checkpoint.
