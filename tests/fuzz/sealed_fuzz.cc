@@ -67,9 +67,9 @@ Result<Bytes> OpenBytes(ByteSpan sealed, std::size_t step) {
 void OpenBeside(std::vector<seal::Stanza> stanzas) {
   seal::FileKey key;
   Fixed(key.bytes());
-  stanzas.push_back(*WrapFileKey(key, Keys()[0].recipient(), Fixed));
-  const std::string text = HeaderText(stanzas);
-  std::string file = FinishHeader(text, HeaderMac(key, text));
+  stanzas.push_back(*seal::WrapFileKey(key, Keys()[0].recipient(), Fixed));
+  const std::string text = seal::HeaderText(stanzas);
+  std::string file = seal::FinishHeader(text, seal::HeaderMac(key, text));
   if (file.size() > seal::kMaxHeader) return;
   const Bytes whole = SealedBytes(AsBytes("beside"));  // under the same key
   file.append(whole.end() - 16 - 6 - seal::kTagSize, whole.end());
@@ -88,13 +88,13 @@ void RunSealed(ByteSpan input) {
   ASSAY_CHECK(opened.has_value() == in_pieces.has_value());
   ASSAY_CHECK(opened ? *opened == *in_pieces : opened.error().message == in_pieces.error().message);
   seal::BufferedSource source(SpanSource(input));
-  const auto text = ReadHeader(source, "file");
+  const auto text = seal::ReadHeader(source, "file");
   CheckMessage(text);
   if (text) {
     const auto header = seal::ParseHeader(*text, "file");
     CheckMessage(header);
     if (header) {
-      ASSAY_CHECK(FinishHeader(HeaderText(header->stanzas), header->mac) == *text);
+      ASSAY_CHECK(seal::FinishHeader(seal::HeaderText(header->stanzas), header->mac) == *text);
       OpenBeside(header->stanzas);
     }
   }

@@ -33,7 +33,7 @@ Result<Bytes> Inside(std::string_view text, std::size_t step = 1000) {
 TEST(Armor, AnyBytesComeBack) {
   for (std::size_t size = 0; size < 200; ++size) {
     const Bytes bytes = Pattern(size);
-    for (const std::size_t step : {1, 1000}) {
+    for (const std::size_t step : {1u, 1000u}) {
       const auto back = Inside(Armored(bytes), step);
       ASSERT_TRUE(back) << size << ": " << back.error().message;
       EXPECT_EQ(*back, bytes);

@@ -87,7 +87,7 @@ Result<std::string> Taken(std::string_view file, std::size_t step) {
 
 TEST(Header, IsTakenOffAFile) {
   const std::string header = Around("-> k\n\n");
-  for (const std::size_t step : {1, 5, 10000}) {
+  for (const std::size_t step : {1u, 5u, 10000u}) {
     const auto taken = Taken(header + "--- payload\n", step);
     ASSERT_TRUE(taken) << taken.error().message;
     EXPECT_EQ(*taken, header);

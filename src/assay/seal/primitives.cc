@@ -49,8 +49,9 @@ bool X25519(const Secret<32>& scalar, const Point& point, Secret<32>& shared) {
 Mac HmacSha256(ByteSpan key, ByteSpan message) {
   Start();
   crypto_auth_hmacsha256_state state;
-  crypto_auth_hmacsha256_init(&state, key.data(), key.size());
-  crypto_auth_hmacsha256_update(&state, message.data(), message.size());
+  static constexpr std::uint8_t kNothing = 0;  // libsodium takes no null pointer, also for no bytes
+  crypto_auth_hmacsha256_init(&state, key.empty() ? &kNothing : key.data(), key.size());
+  crypto_auth_hmacsha256_update(&state, message.empty() ? &kNothing : message.data(), message.size());
   Mac mac{};
   crypto_auth_hmacsha256_final(&state, mac.data());
   sodium_memzero(&state, sizeof state);

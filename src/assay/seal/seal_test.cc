@@ -37,7 +37,7 @@ TEST_F(Sealing, Vectors) {
 
 TEST_F(Sealing, EverySizeComesBack) {
   const auto to = KnownIdentities(1, 2, 3);
-  for (const std::size_t size : {0, 1, 65535, 65536, 65537, 131071, 131072, 131073, 200000}) {
+  for (const std::size_t size : {0u, 1u, 65535u, 65536u, 65537u, 131071u, 131072u, 131073u, 200000u}) {
     const Bytes plain = Pattern(size);
     const Bytes sealed = Sealed(plain, to, SystemRandomness);
     for (const int byte : {1, 2, 3}) {
@@ -51,7 +51,7 @@ TEST_F(Sealing, EverySizeComesBack) {
 TEST_F(Sealing, PiecesDoNotMatter) {
   const auto to = KnownIdentities(0x42);
   const Bytes plain = Pattern(200000), whole = Sealed(plain, to);
-  for (const std::size_t step : {997, 32768, 65536, 65537, 150000}) {
+  for (const std::size_t step : {997u, 32768u, 65536u, 65537u, 150000u}) {
     Bytes sealed;
     const ByteSink sink = [&](ByteSpan bytes) -> Status {
       sealed.insert(sealed.end(), bytes.begin(), bytes.end());
@@ -184,11 +184,6 @@ TEST_F(Chunks, NothingOfABadOneComesOut) {
 
 // Well encrypted, but by somebody who ends files in another way.
 TEST_F(Sealing, AnEmptyChunkAfterOthersIsRefused) {
-  Bytes sealed;
-  const ByteSink sink = [&](ByteSpan bytes) -> Status {
-    sealed.insert(sealed.end(), bytes.begin(), bytes.end());
-    return {};
-  };
   const Secret<32> key;
   const Bytes plain(kChunkSize);
   Bytes chunk(kSealedChunk), end(kTagSize);
@@ -243,7 +238,7 @@ TEST_F(Sealing, AFailingSinkStaysFailed) {
 TEST_F(Sealing, ErrorsOfASourceComeThrough) {
   const auto to = KnownIdentities(0x42);
   const Bytes sealed = Sealed(Pattern(kChunkSize * 2), to);
-  for (const std::size_t good : {0, 10, 150, 300, 70000}) {
+  for (const std::size_t good : {0u, 10u, 150u, 300u, 70000u}) {
     std::size_t at = 0;
     const ByteSource source = [&](std::span<std::uint8_t> out) -> Result<std::size_t> {
       if (at == good) return Err("wire cut");
