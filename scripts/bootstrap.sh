@@ -7,7 +7,7 @@ packages=
 for set in "$@"; do
   case $set in
     build) packages="$packages g++ cmake ninja-build libhwy-dev libexpected-dev libcli11-dev libfmt-dev libtomlplusplus-dev
-             nlohmann-json3-dev libboost1.81-dev libssl-dev libgtest-dev libmpfr-dev libsodium-dev zlib1g-dev libopenblas0-pthread nodejs python3" ;;
+             nlohmann-json3-dev libboost1.81-dev libssl-dev libgtest-dev libmpfr-dev libsodium-dev zlib1g-dev libopenblas0-pthread age nodejs python3" ;;
     clang) packages="$packages clang-19 clang-format-19 libclang-rt-19-dev" ;;
     cross) packages="$packages g++-aarch64-linux-gnu g++-riscv64-linux-gnu qemu-user" ;;
     bench) packages="$packages libopenblas-dev libdnnl-dev python3-torch python3-numpy" ;;

@@ -28,6 +28,8 @@ constexpr Target kTargets[] = {
     {"rounding", RunRounding, RoundingSeeds},
     {"run", RunRun, RunSeeds},
     {"safetensors", RunSafetensors, SafetensorsSeeds},
+    {"sealed", RunSealed, SealedSeeds, 4},
+    {"sealing_key", RunSealingKey, SealingKeySeeds},
     {"terms", RunTerms, TermsSeeds},
     {"tokens", RunTokens, TokensSeeds},
     {"trace", RunTrace, TraceSeeds},
