@@ -147,7 +147,14 @@ Result<std::uint64_t> BlobFolder::Append(const Digest& hash, std::string_view ow
   if (offset > options_.max_blob_bytes)
     return Err("blob {}: offset {} is beyond the {} bytes that are allowed", hash.hex(), offset, options_.max_blob_bytes);
   const std::string path = PartialPath(hash, owner);
+  std::uint64_t whole_size = 0;
+  ASSAY_ASSIGN(bool whole, IsWhole(hash, &whole_size));
+  if (whole) return whole_size;
   ASSAY_ASSIGN(auto opened, PartialFile::Open(path, offset == 0 ? PartialFile::Mode::kCreate : PartialFile::Mode::kExisting));
+  if (!opened) {
+    ASSAY_ASSIGN(whole, IsWhole(hash, &whole_size));  // whoever held the file may have finished it
+    if (whole) return whole_size;
+  }
   const std::uint64_t there = opened ? opened->size() : 0;
   if (offset > there) return Err("blob {}: {} bytes are there, the next cannot begin at {}", hash.hex(), there, offset);
   const std::uint64_t known = std::min<std::uint64_t>(there - offset, bytes.size());
@@ -173,7 +180,7 @@ std::shared_ptr<BlobFolder::Hashed> BlobFolder::HashedOf(const std::string& path
   if (entry == nullptr || entry->file != file.id()) {
     entry = std::make_shared<Hashed>();
     entry->file = file.id();
-    entry->pin = file.Duplicate();
+    entry->pin = file.Reopen();
   }
   const std::shared_ptr<Hashed> found = entry;
   found->last_use = ++uses_;

@@ -71,7 +71,7 @@ class Blobs {
   // An error when so many bytes have no place.
   virtual Result<std::uint64_t> Begin(const Digest& hash, std::string_view owner, std::uint64_t size) = 0;
   // Appends to what is there, and returns how many bytes are there then. Bytes that were sent before are compared and not written again; a gap
-  // is an error, and other bytes than before are one.
+  // is an error, and other bytes than before are one. Nothing is done when the blob is there already.
   virtual Result<std::uint64_t> Append(const Digest& hash, std::string_view owner, std::uint64_t offset, ByteSpan bytes) = 0;
   // Makes the blob whole. Bytes with another hash are an error, and the upload begins anew. Success when the blob is there already.
   virtual Status Finish(const Digest& hash, std::string_view owner) = 0;

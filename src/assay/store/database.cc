@@ -6,12 +6,13 @@
 namespace assay::store {
 
 Result<std::unique_ptr<Database>> Database::Open(std::string_view where, const DatabaseOptions& options) {
-  if (where.empty()) return Err("the name of the database is empty; expected a file, :memory: or postgresql://…");
+  if (where.empty()) return Err("the name of the database is empty; expected a file, :memory: or postgresql://HOST/NAME");
   const std::size_t scheme = where.find("://");
   if (scheme == std::string_view::npos) return OpenSqlite(std::string(where), options);
   if (where.starts_with("postgresql://") || where.starts_with("postgres://")) return OpenPostgres(std::string(where), options);
   // The rest of an address may hold a password.
-  return Err("database {}: unknown scheme; expected a file, :memory: or postgresql://…", Quote(where.substr(0, scheme)));
+  return Err("database {}: unknown scheme; expected a file, :memory: or postgresql://HOST/NAME",
+             Quote(where.substr(0, scheme)));
 }
 
 #ifndef ASSAY_HAVE_SQLITE

@@ -50,12 +50,10 @@ Result<bool> TakeStep(Transaction& transaction, const std::string& name, std::sp
 Result<std::int64_t> Migrate(Database& database, std::span<const Migration> steps) {
   for (std::size_t i = 0; i < steps.size(); ++i) ASSAY_CHECK(steps[i].version == static_cast<std::int64_t>(i + 1));
   for (std::int64_t taken = 0;; ++taken) {
-    Result<bool> step =
-        database.In(Access::kAlone, [&](Transaction& transaction) { return TakeStep(transaction, database.name(), steps); });
-    // A step whose commit is in doubt was taken or not; the next look at the table tells.
-    if (!step && step.error().unknown_outcome) continue;
-    if (!step) return tl::unexpected(std::move(step).error());
-    if (!*step) return taken;
+    ASSAY_ASSIGN(const bool step, database.In(Access::kAlone, [&](Transaction& transaction) {
+      return TakeStep(transaction, database.name(), steps);
+    }));
+    if (!step) return taken;
   }
 }
 

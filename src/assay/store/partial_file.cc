@@ -79,11 +79,7 @@ Result<std::optional<PartialFile>> PartialFile::Open(const std::string& path, Mo
   }
 }
 
-Descriptor PartialFile::Duplicate() const {
-  // A second opening: a duplicate of the first would keep its lock.
-  Descriptor second(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  return second;
-}
+Descriptor PartialFile::Reopen() const { return Descriptor(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)); }
 
 Status PartialFile::Compare(std::uint64_t offset, ByteSpan bytes) const {
   return ReadPieces(file_.get(), path_, offset, offset + bytes.size(), [&](std::uint64_t at, ByteSpan piece) -> Status {

@@ -32,7 +32,8 @@ class PartialFile {
   std::uint64_t size() const { return size_; }
   std::int64_t modified_ms() const { return modified_ms_; }  // when it was opened
   const FileId& id() const { return id_; }
-  Descriptor Duplicate() const;  // not open where the process has too many
+  // The file once more, without the lock, which a duplicate would share. Not open where the process has too many files.
+  Descriptor Reopen() const;
 
   // An error where the file has other bytes at `offset`.
   Status Compare(std::uint64_t offset, ByteSpan bytes) const;

@@ -101,13 +101,13 @@ Attempt<std::unique_ptr<Session>> PostgresSession::Open(const std::string& url, 
 PostgresSession::~PostgresSession() { PQfinish(connection_); }
 
 Fault PostgresSession::Failure(const pg_result* result, std::string_view sql) const {
-  if (PQstatus(connection_) != CONNECTION_OK) {
+  const std::string state = Field(result, PG_DIAG_SQLSTATE);
+  // What has no code does not come from the server but from libpq, which could not speak to it; its status may follow later only.
+  if (PQstatus(connection_) != CONNECTION_OK || state.empty()) {
     return {{fmt::format("{}: {}: the connection was lost: {}", name_, StatementName(sql), LastMessage(connection_)), true},
             Fault::Kind::kLost};
   }
-  const std::string state = Field(result, PG_DIAG_SQLSTATE);
   std::string what = OneLine(Field(result, PG_DIAG_MESSAGE_PRIMARY));
-  if (what.empty()) what = LastMessage(connection_);
   if (state == "25006") what = "a transaction that reads may not write";
   if (state == "53100") what = "the disk is full";
   return {{fmt::format("{}: {}: {}", name_, StatementName(sql), what), IsSystem(state)}, KindOf(state)};
