@@ -1,5 +1,6 @@
 // PostgresServer: a PostgreSQL of a test's own, on a socket in a temporary folder, gone when the test is. As user nobody where the test runs
-// as root, since PostgreSQL refuses root. Not synchronised.
+// as root, since PostgreSQL refuses root. A server also ends with the thread that started it, so that a test that is killed leaves none. Not
+// synchronised.
 #pragma once
 
 #include <sys/types.h>

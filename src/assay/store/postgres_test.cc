@@ -98,9 +98,10 @@ TEST_F(PostgresTest, AServerThatRestartsIsWaitedFor) {
   const auto database = std::move(*Database::Open(url_));
   ASSERT_TRUE(Insert(*database, 1));
   Server().Kill();
-  std::thread later([] { EXPECT_TRUE(Server().Launch()); });
-  const Status done = Insert(*database, 2);
-  later.join();
+  Status done;
+  std::thread meanwhile([&] { done = Insert(*database, 2); });
+  EXPECT_TRUE(Server().Launch());
+  meanwhile.join();
   EXPECT_TRUE(done) << done.error().message;
   EXPECT_EQ(Count(), 2);
   Server().Stop();
