@@ -21,7 +21,7 @@ inline std::string EngineName(const ::testing::TestParamInfo<Engine>& engine) {
 }
 
 // Those of this build; `shared` leaves out the one that two connections cannot share.
-inline std::vector<Engine> Engines(bool shared) {
+inline std::vector<Engine> Engines([[maybe_unused]] bool shared) {
   std::vector<Engine> engines;
 #ifdef ASSAY_HAVE_SQLITE
   engines.push_back(Engine::kSqlite);
