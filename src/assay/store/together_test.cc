@@ -83,6 +83,7 @@ TEST_P(TogetherTest, AloneIsAloneAndSeesWhatCameBefore) {
       const auto done = database.In(Access::kAlone, [&](Transaction& t) -> Status {
         EXPECT_EQ(inside.fetch_add(1), 0);
         const auto balance = Balance(t, 1);
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
         const Status set = balance ? SetBalance(t, 1, *balance + 1) : Status(tl::unexpected(balance.error()));
         inside.fetch_sub(1);
         return set;
