@@ -25,12 +25,12 @@ demo:
 	@scripts/demo.sh
 
 build:
-	@scripts/bootstrap.sh build
+	@scripts/bootstrap.sh build tests
 	@cmake --preset release --log-level=WARNING >/dev/null
 	@$(call BUILD,release)
 
 test:
-	@scripts/bootstrap.sh build clang cross
+	@scripts/bootstrap.sh build tests clang cross
 	@JOBS=$(JOBS) scripts/test.sh
 
 test-exhaustive: build

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the Debian packages of the named sets (build, clang, cross, bench) unless they are there already.
+# Installs the Debian packages of the named sets (build, tests, clang, cross, bench) unless they are there already.
 # One clear line and exit status 2 when that is impossible.
 set -eu
 
@@ -7,11 +7,13 @@ packages=
 for set in "$@"; do
   case $set in
     build) packages="$packages g++ cmake ninja-build libhwy-dev libexpected-dev libcli11-dev libfmt-dev libtomlplusplus-dev
-             nlohmann-json3-dev libboost1.81-dev libssl-dev libgtest-dev libmpfr-dev libsodium-dev zlib1g-dev libopenblas0-pthread age nodejs python3" ;;
+             nlohmann-json3-dev libboost1.81-dev libssl-dev libgtest-dev libmpfr-dev libsodium-dev libsqlite3-dev libpq-dev zlib1g-dev libopenblas0-pthread nodejs
+             python3" ;;
+    tests) packages="$packages postgresql-15 age" ;;  # a server that tests start for themselves; the tool that sealed files are exchanged with
     clang) packages="$packages clang-19 clang-format-19 libclang-rt-19-dev" ;;
     cross) packages="$packages g++-aarch64-linux-gnu g++-riscv64-linux-gnu qemu-user" ;;
     bench) packages="$packages libopenblas-dev libdnnl-dev python3-torch python3-numpy" ;;
-    *) echo "bootstrap: unknown package set '$set' (expected build, clang, cross or bench)" >&2; exit 2 ;;
+    *) echo "bootstrap: unknown package set '$set' (expected build, tests, clang, cross or bench)" >&2; exit 2 ;;
   esac
 done
 

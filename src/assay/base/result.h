@@ -16,6 +16,8 @@ namespace assay {
 struct Error {
   std::string message;
   bool system = false;  // this machine failed (a disk error, no permission), whatever the thing at fault holds
+  // Whether it was done cannot be told, since the answer got lost on its way: repeat it, if doing it twice does no harm.
+  bool unknown_outcome = false;
 };
 
 template <class T>
