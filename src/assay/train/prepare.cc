@@ -34,10 +34,7 @@ void MakePathsAbsolute(Job& job) {
   }
 }
 
-}  // namespace
-
-Result<PreparedJob> Prepare(Job job, ThreadPool* pool) {
-  MakePathsAbsolute(job);
+Result<PreparedJob> PrepareUnlocated(Job job, ThreadPool* pool) {
   PreparedJob prepared;
   ASSAY_ASSIGN(prepared.data, OpenData(job.data, job.batch.sequence, pool));
   ASSAY_TRY(ResolveModel(job, prepared.data));
@@ -52,6 +49,14 @@ Result<PreparedJob> Prepare(Job job, ThreadPool* pool) {
                        .data = prepared.data.root};
   prepared.job = std::move(job);
   return prepared;
+}
+
+}  // namespace
+
+Result<PreparedJob> Prepare(Job job, ThreadPool* pool) {
+  MakePathsAbsolute(job);
+  const std::string file = job.file;
+  return PrepareUnlocated(std::move(job), pool).map_error([&](Error error) { return LocatedInFile(file, std::move(error)); });
 }
 
 RunContent ContentOf(const PreparedJob& prepared, const std::string& run_path) {
