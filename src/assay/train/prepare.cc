@@ -59,6 +59,18 @@ Result<PreparedJob> Prepare(Job job, ThreadPool* pool) {
   return PrepareUnlocated(std::move(job), pool).map_error([&](Error error) { return LocatedInFile(file, std::move(error)); });
 }
 
+Result<PreparedJob> PrepareAgain(const RunDirectory& run, Job job, ThreadPool* pool) {
+  MakePathsAbsolute(job);
+  auto prepared = Prepare(job, pool);
+  if (prepared) return prepared;
+  const auto data = OpenData(job.data, job.batch.sequence, pool);
+  if (!data || data->root == run.identity().data) return prepared;
+  return Err(
+      "{}: the data here is not the data that the run committed to: its root is {:.16}, the run's {:.16}; name that data with "
+      "--data PATH",
+      run.path(), data->root.hex(), run.identity().data.hex());
+}
+
 RunContent ContentOf(const PreparedJob& prepared, const std::string& run_path) {
   return {.identity = prepared.identity,
           .job_toml = ToToml(PortableJob(prepared.job, run_path)),
