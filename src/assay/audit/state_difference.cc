@@ -18,7 +18,8 @@ std::string NamesOf(const std::vector<TensorDifference>& differences, const Prog
   std::vector<std::string> names;
   for (const TensorDifference& difference : differences) {
     if (names.size() == kMaxNames) {
-      names.push_back(fmt::format("{} others", differences.size() - kMaxNames));
+      const std::size_t others = differences.size() - kMaxNames;
+      names.push_back(fmt::format("{} other{}", others, others == 1 ? "" : "s"));
       break;
     }
     names.push_back(program.state[difference.tensor].name);
@@ -74,7 +75,9 @@ std::string InWords(const std::vector<TensorDifference>& differences, const Prep
     if (difference.unchanged) unchanged.push_back(difference);
     if (model.contains(program.state[difference.tensor].name)) weights.push_back(difference);
   }
-  if (unchanged.size() == differences.size()) return fmt::format("left {} as they were", NamesOf(unchanged, program));
+  if (unchanged.size() == differences.size()) {
+    return fmt::format("left {} as {}", NamesOf(unchanged, program), unchanged.size() == 1 ? "it was" : "they were");
+  }
   const std::vector<TensorDifference>& shown = weights.empty() ? differences : weights;
   const TensorDifference& first = shown.front();
   const std::string element =
