@@ -81,12 +81,12 @@ std::string InWords(const std::vector<TensorDifference>& differences, const Prep
   const std::vector<TensorDifference>& shown = weights.empty() ? differences : weights;
   const TensorDifference& first = shown.front();
   const std::string element =
-      fmt::format("element {} is {}, should be {}", first.first, ElementOf(claimed[first.tensor], first.first),
-                  ElementOf(right[first.tensor], first.first));
+      fmt::format("first differing result: element {} of {} is {}, should be {}", first.first, program.state[first.tensor].name,
+                  ElementOf(claimed[first.tensor], first.first), ElementOf(right[first.tensor], first.first));
   if (weights.empty()) {
-    return fmt::format("gives other optimizer state but the right weights: {} ({})", NamesOf(differences, program), element);
+    return fmt::format("gives other optimizer state but the right weights: {}; {}", NamesOf(differences, program), element);
   }
-  return fmt::format("gives other values in {} of {} state tensors: {} ({})", differences.size(), right.size(),
+  return fmt::format("gives other values in {} of {} state tensors: {}; {}", differences.size(), right.size(),
                      NamesOf(shown, program), element);
 }
 
