@@ -162,22 +162,30 @@ class Auditor {
     return first == step ? fmt::format("step {}", step) : fmt::format("one of the steps {} to {}", first, step);
   }
 
-  std::string RoundedReason(std::int64_t last, const ReplayedEntry& mine) const {
+  std::string RoundedReason(std::int64_t step, const ReplayedEntry& mine) const {
     const auto entry = replay_.EntryHere();
-    const std::string step = StepsOfEntry(last);
-    if (mine.rounding_root != entry->rounding_root) return fmt::format("{}: the rounding log is not the one of the log", step);
-    if (mine.batch_root != entry->batch_root) return fmt::format("{}: was run on other samples (batch root)", step);
+    const std::string which = StepsOfEntry(step);
+    // Where everything else is alike, it is the loss, which is that of the last step.
+    const bool loss_alone = mine.state_root == entry->state_root && mine.batch_root == entry->batch_root &&
+                            mine.rounding_root == entry->rounding_root;
+    const bool known = loss_alone || which == fmt::format("step {}", step);
+    return fmt::format("step {}: {}{}", step, RoundedWords(mine),
+                       known ? "" : fmt::format("; the difference arose in {}", which));
+  }
+
+  std::string RoundedWords(const ReplayedEntry& mine) const {
+    const auto entry = replay_.EntryHere();
+    if (mine.rounding_root != entry->rounding_root) return "the rounding log is not the one of the log";
+    if (mine.batch_root != entry->batch_root) return "was run on other samples (batch root)";
     if (ignore_roundings_) {
-      return fmt::format(
-          "{}: gives another state or loss than the run's, its rounding decisions left alone, as two honest runs may; an audit "
-          "without --rule none tells",
-          step);
+      return "gives another state or loss than the run's, its rounding decisions left alone, as two honest runs may; an audit "
+             "without --rule none tells";
     }
     if (mine.state_root == entry->state_root) {
-      return fmt::format("step {}: gives loss {}, the run's log says {}", last, std::bit_cast<float>(mine.loss_bits),
+      return fmt::format("gives loss {}, the run's log says {}", std::bit_cast<float>(mine.loss_bits),
                          std::bit_cast<float>(entry->loss_bits));
     }
-    return fmt::format("{}: gives another state than the run's, its rounding decisions followed", step);
+    return "gives another state than the run's, its rounding decisions followed";
   }
 
   // A snapshot of a step that the log does not commit to is what an interrupted process left; it is signed for like the others.
