@@ -298,7 +298,7 @@ void AddAudit(Arguments& app, Command& command) {
   sub.Footer(
       "Says VERIFIED, or names the first step that the job does not give and, where it can, the node, the 4 KiB leaf of\n"
       "its output and what was done instead. The verdict is the same on every machine, with any threads and kernels.\n"
-      "With commit.every = 10 it knows the ten steps that an entry of the log stands for; a snapshot or a trace narrows\n"
+      "With commit.every = 10 it knows the ten steps that an entry of the log stands for; a trace of the provider narrows\n"
       "them down. Without a trace it names the first result that differs, which is not always where it began.\n"
       "\n"
       "Exit status 0: verified. 1: refuted. 2: bad input. 3: could not be checked. 4: damaged, a file is not the one that\n"

@@ -1,5 +1,5 @@
-// Colours of verdicts and errors: on a terminal that has them, unless NO_COLOR is set (https://no-color.org). Elsewhere text stays as it is. Thread safe as long as
-// nobody changes the environment.
+// Colours of verdicts and errors: on a terminal that has them, unless NO_COLOR is set (https://no-color.org). Elsewhere text
+// stays as it is. Thread safe as long as nobody changes the environment.
 #pragma once
 
 #include <cstdio>

@@ -1,7 +1,8 @@
 // What the subcommands share: how they register, the options for the machine, and how they report.
 //
 // A subcommand's Add function declares its options and, when the user chose it, stores what is to be done in `command`; it runs after
-// all options have been read. Errors go to standard error as one line, "assay: ...", and with --json to standard output as an object; results go to standard output.
+// all options have been read. Errors go to standard error as one line, "assay: ...", and with --json to standard output as an
+// object; results go to standard output.
 #pragma once
 
 #include <functional>

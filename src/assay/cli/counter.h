@@ -1,4 +1,5 @@
-// A count on standard error of what takes long and prints nothing, such as a measurement: redrawn on a terminal, silent elsewhere, and gone at the end. Not synchronised.
+// A count on standard error of what takes long and prints nothing, such as a measurement: redrawn on a terminal, silent
+// elsewhere, and gone at the end. Not synchronised.
 #pragma once
 
 #include <cstdint>

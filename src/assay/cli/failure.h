@@ -1,5 +1,5 @@
-// How a command says that it could not do what was asked: one line on standard error, and for programs that asked for JSON an object on the last line of standard
-// output (docs/OUTPUT.md).
+// How a command says that it could not do what was asked: one line on standard error, and for programs that asked for JSON an
+// object on the last line of standard output (docs/OUTPUT.md). Not synchronised.
 #pragma once
 
 #include <functional>

@@ -177,7 +177,8 @@ class Parser : public job::FieldVisitor {
     }
   }
 
-  // After the visit: the first complaint about a value, about a key that nobody asked for, about one that is missing. A missing key that was misspelt is reported as that.
+  // After the visit: the first complaint about a value, about a key that is missing, about one that nobody asked for. A missing key
+  // that was misspelt is reported as that.
   Status Finish() {
     std::optional<Stray> first, misspelt;
     for (const Stray& stray : Strays()) {
