@@ -52,6 +52,15 @@ for key_name in node leaf; do
     fail "the audit says $last, the cheat said $(cat "$work/flipped-bit.out")"
 done
 
+# Without the provider's trace nobody knows the node that went wrong: named is the first result that differs, and no node is blamed for it.
+"$cheat" flipped-bit "$work/job.toml" --out "$work/untraced" --at 8 >"$work/out" || fail "cheat flipped-bit"
+echo "$last" | grep -q '"first_result":false' || fail "a trace shows the node: $last"
+rm -r "$work/untraced/traces"
+refutes untraced 8 'gives other .*; first differing result: element '
+echo "$last" | grep -q '"first_result":true' || fail "no trace shows the node: $last"
+"$assay" audit "$work/untraced" --quiet >"$work/out" 2>"$work/err" && fail "audit of a flipped bit exited with 0"
+grep -q '^where  *first differing result: that of node ' "$work/out" || fail "audit says: $(cat "$work/out")"
+
 run_cheat replaced-weights 8
 refutes replaced-weights 12 'model.safetensors: .* is not what the training ended with'
 run_cheat forged-receipt 8

@@ -7,7 +7,7 @@ train "$run" examples/mlp.toml --steps 6 >/dev/null || fail "$(cat "$work/stderr
 start() {
   : >"$work/provider"  # or what the last one said is taken for this one's
   set -m
-  "$assay" provide "$run" --listen 127.0.0.1:0 "$@" >"$work/provider" 2>"$work/stderr" </dev/null &
+  "$assay" provide "$run" --listen "${listen:-127.0.0.1:0}" "$@" >"$work/provider" 2>"$work/stderr" </dev/null &
   pid=$!
   set +m
   for wait in $(seq 1 500); do
@@ -59,7 +59,7 @@ zeros() { printf '\0%.0s' $(seq 1 "$1"); }
 [ "$(request POST /v1/dispute "$work/question")" = 400 ] || fail "not an opening: $(cat "$work/response")"
 kill -TERM $pid
 wait $pid || fail "SIGTERM: exit status $?; $(cat "$work/stderr")"
-start --memory 1
+listen=0 start --memory 1  # a port alone is one of this machine
 kill -INT $pid
 wait $pid || fail "SIGINT: exit status $?; $(cat "$work/stderr")"
 ! grep -v '^open to any referee\|^a bout costs' "$work/stderr" || fail "it said: $(cat "$work/stderr")"

@@ -130,6 +130,7 @@ expect proven false
 has '"convicted":[],"accused":[{"label":"a"'
 has 'can be rounded either way, and each rounding log says how its run did; an audit of a refutes it: step 8: '
 has '"why":"an audit refutes it, which is no evidence for a judge: step 8: '
+has '; the difference arose in one of the steps 7 to 8"'
 has '"found":"verified"'
 "$assay" judge "$work/of-directories" --json >"$work/out" 2>"$work/err"
 [ $? -eq 3 ] || fail "$what: judge: $(cat "$work/out" "$work/err")"

@@ -114,7 +114,7 @@ class Auditor {
         mine.rounding_root == entry->rounding_root) {
       return std::nullopt;
     }
-    if (hooks_.on_note) hooks_.on_note(fmt::format("step {} differs; looking closer", entry->step));
+    if (hooks_.on_note) hooks_.on_note(fmt::format("{} differs; looking closer", StepsOfEntry(entry->step)));
     return Stop{Explained(entry->step, mine), {}};
   }
 
@@ -150,27 +150,43 @@ class Auditor {
     try {
       return Explain(run_, replay_, mine, pool_);
     } catch (const std::bad_alloc&) {
-      return {.reason = fmt::format("step {} gives another state (too little memory to look closer)", step), .step = step};
+      return {.reason = fmt::format("{} gives another state (too little memory to look closer)", StepsOfEntry(step)),
+              .step = step};
     }
+  }
+
+  // An entry commits to all steps since the one before it.
+  std::string StepsOfEntry(std::int64_t step) const {
+    const auto& entries = claims_.log.entries();
+    const auto here = std::ranges::find(entries, step, &LogEntry::step);
+    const std::int64_t first = here == entries.begin() || here == entries.end() ? step : std::prev(here)->step + 1;
+    return first == step ? fmt::format("step {}", step) : fmt::format("one of the steps {} to {}", first, step);
   }
 
   std::string RoundedReason(std::int64_t step, const ReplayedEntry& mine) const {
     const auto entry = replay_.EntryHere();
-    if (mine.rounding_root != entry->rounding_root)
-      return fmt::format("step {}: the rounding log is not the one of the log", step);
-    if (mine.batch_root != entry->batch_root) return fmt::format("step {}: was run on other samples (batch root)", step);
+    const std::string which = StepsOfEntry(step);
+    // Where everything else is alike, it is the loss, which is that of the last step.
+    const bool loss_alone = mine.state_root == entry->state_root && mine.batch_root == entry->batch_root &&
+                            mine.rounding_root == entry->rounding_root;
+    const bool known = loss_alone || which == fmt::format("step {}", step);
+    return fmt::format("step {}: {}{}", step, RoundedWords(mine),
+                       known ? "" : fmt::format("; the difference arose in {}", which));
+  }
+
+  std::string RoundedWords(const ReplayedEntry& mine) const {
+    const auto entry = replay_.EntryHere();
+    if (mine.rounding_root != entry->rounding_root) return "the rounding log is not the one of the log";
+    if (mine.batch_root != entry->batch_root) return "was run on other samples (batch root)";
     if (ignore_roundings_) {
-      return fmt::format(
-          "step {}: gives another state or loss than the run's, its rounding decisions left alone, as two honest runs may; an "
-          "audit "
-          "without --rule none tells",
-          step);
+      return "gives another state or loss than the run's, its rounding decisions left alone, as two honest runs may; an audit "
+             "without --rule none tells";
     }
     if (mine.state_root == entry->state_root) {
-      return fmt::format("step {}: gives loss {}, the run's log says {}", step, std::bit_cast<float>(mine.loss_bits),
+      return fmt::format("gives loss {}, the run's log says {}", std::bit_cast<float>(mine.loss_bits),
                          std::bit_cast<float>(entry->loss_bits));
     }
-    return fmt::format("step {}: gives another state than the run's, its rounding decisions followed", step);
+    return "gives another state than the run's, its rounding decisions followed";
   }
 
   // A snapshot of a step that the log does not commit to is what an interrupted process left; it is signed for like the others.
@@ -282,7 +298,7 @@ Result<std::optional<Refutation>> AuditSteps(const RunDirectory& run, const Prep
   const Job& job = prepared.job;
   if (job.precision == Precision::kFp32Vendor) return Err("{}", kVendorReason);
   if (first < 0 || last < first || last > job.steps) {
-    return Err("steps {} to {}: the job has {} steps", first, last, job.steps);
+    return Err("steps {} to {}: the job has {}", first, last, job.steps);
   }
   ASSAY_ASSIGN(RunLog log, RunLog::Read(run.log_path(), run.signer(), run.identity().trajectory));
   if (log.entries().empty() || log.entries().back().step < last)

@@ -70,7 +70,7 @@ std::optional<Refutation> DeliveredFault(const Safetensors& file, std::span<cons
 Result<PreparedJob> PrepareRun(const RunDirectory& run, const std::string& data_path, ThreadPool& pool) {
   ASSAY_ASSIGN(Job job, LoadRunJob(run, data_path));
   ASSAY_TRY(CheckFilesOf(run, job));
-  return Prepare(std::move(job), &pool);
+  return PrepareAgain(run, std::move(job), &pool);
 }
 
 Result<std::optional<Refutation>> CheckHeader(const RunDirectory& run, const Expectation& expected) {

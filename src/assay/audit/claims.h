@@ -30,6 +30,8 @@ struct Refutation {
   std::optional<std::int64_t> node{};
   std::string node_name{};
   std::optional<std::int64_t> leaf{};
+  bool first_result =
+      false;  // the node is the one that writes the first result that differs; what went wrong may have come before it
 };
 
 struct Expectation {

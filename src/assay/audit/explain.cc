@@ -141,6 +141,7 @@ class Explanation {
     const auto differences = CompareStates(*claimed, right, before);
     Refutation refuted = AtStep(InWords(differences, replay_.prepared(), *claimed, right));
     Locate(refuted, differences);
+    refuted.first_result = refuted.node.has_value();
     return refuted;
   }
 

@@ -18,7 +18,8 @@ std::string NamesOf(const std::vector<TensorDifference>& differences, const Prog
   std::vector<std::string> names;
   for (const TensorDifference& difference : differences) {
     if (names.size() == kMaxNames) {
-      names.push_back(fmt::format("{} others", differences.size() - kMaxNames));
+      const std::size_t others = differences.size() - kMaxNames;
+      names.push_back(fmt::format("{} other{}", others, others == 1 ? "" : "s"));
       break;
     }
     names.push_back(program.state[difference.tensor].name);
@@ -74,16 +75,18 @@ std::string InWords(const std::vector<TensorDifference>& differences, const Prep
     if (difference.unchanged) unchanged.push_back(difference);
     if (model.contains(program.state[difference.tensor].name)) weights.push_back(difference);
   }
-  if (unchanged.size() == differences.size()) return fmt::format("left {} as they were", NamesOf(unchanged, program));
+  if (unchanged.size() == differences.size()) {
+    return fmt::format("left {} as {}", NamesOf(unchanged, program), unchanged.size() == 1 ? "it was" : "they were");
+  }
   const std::vector<TensorDifference>& shown = weights.empty() ? differences : weights;
   const TensorDifference& first = shown.front();
   const std::string element =
-      fmt::format("element {} is {}, should be {}", first.first, ElementOf(claimed[first.tensor], first.first),
-                  ElementOf(right[first.tensor], first.first));
+      fmt::format("first differing result: element {} of {} is {}, should be {}", first.first, program.state[first.tensor].name,
+                  ElementOf(claimed[first.tensor], first.first), ElementOf(right[first.tensor], first.first));
   if (weights.empty()) {
-    return fmt::format("gives other optimizer state but the right weights: {} ({})", NamesOf(differences, program), element);
+    return fmt::format("gives other optimizer state but the right weights: {}; {}", NamesOf(differences, program), element);
   }
-  return fmt::format("gives other values in {} of {} state tensors: {} ({})", differences.size(), right.size(),
+  return fmt::format("gives other values in {} of {} state tensors: {}; {}", differences.size(), right.size(),
                      NamesOf(shown, program), element);
 }
 

@@ -32,6 +32,7 @@ class Option {
   Option& Range(float low, float high);
   Option& OneOf(const std::vector<std::string>& names);
   Option& NotEmpty();
+  Option& NoteGiven(bool& given);  // becomes true where the user named the option, with whatever value
 
  private:
   CLI::Option* option_;
@@ -64,10 +65,12 @@ class Arguments {
   Arguments(const std::string& program, const std::string& description, const std::string& footer, const std::string& version);
   ~Arguments();
   Subcommand Add(const std::string& name, const std::string& description);
-  // An exit status when there is nothing to run: help was asked for and printed, or the command line is wrong and was reported.
+  // An exit status when there is nothing to run: help was asked for and printed (also by `help` and `help COMMAND`), or the command line is wrong and was
+  // reported.
   std::optional<int> Parse(int argc, char** argv);
 
  private:
+  std::optional<int> Help(int argc, char** argv) const;
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -28,6 +28,7 @@ dispute::StartingBytes StartOf(const std::shared_ptr<const PreparedJob>& prepare
 Result<AskedJob> OpenAskedJob(const std::string& text, const std::string& data) {
   AskedJob asked;
   if (const auto id = Digest::FromHex(text); id && !Exists(text)) {
+    if (!data.empty()) return Err("--data: belongs to --job FILE; the id of a job says which data it has");
     asked.id = *id;
     return asked;
   }

@@ -1,9 +1,12 @@
 #include <sys/random.h>
 
+#include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <cmath>
 
 #include "assay/audit/audit.h"
+#include "assay/cli/colour.h"
 #include "assay/cli/command.h"
 #include "assay/cli/damaged_run.h"
 #include "assay/cli/json.h"
@@ -11,6 +14,7 @@
 #include "assay/cli/signer.h"
 #include "assay/cli/text.h"
 #include "assay/train/interrupt.h"
+#include "assay/train/job_paths.h"
 
 namespace assay::cli {
 namespace {
@@ -84,6 +88,16 @@ OrderedJson OrNull(const std::optional<T>& value) {
   return value ? OrderedJson(*value) : OrderedJson(nullptr);
 }
 
+int ExitStatus(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kVerified: return kExitOk;
+    case Verdict::kRefuted: return kExitRefuted;
+    case Verdict::kUnchecked: return kExitUndecided;
+    case Verdict::kDamaged: return kExitDamaged;
+  }
+  return kExitUndecided;
+}
+
 // What the verdict about a run by the published rule leaves open.
 std::string UpToSymbols(const AuditReport& report) {
   return fmt::format("only up to its {} symbols: which way the trainer says it rounded what its job's thresholds call close",
@@ -91,13 +105,14 @@ std::string UpToSymbols(const AuditReport& report) {
 }
 
 void PrintJson(const AuditCommand& command, const AuditOptions& options, const AuditReport& report, const RunDirectory* run,
-               double seconds) {
+               double seconds, const std::string& error = "") {
   const Refutation refutation = report.refutation.value_or(Refutation{});
   OrderedJson json = {{"run", command.run}, {"verdict", Name(report.verdict)}, {"steps_checked", report.steps_checked}};
   json["step"] = OrNull(refutation.step);
   json["node"] = OrNull(refutation.node);
   json["node_name"] = refutation.node_name.empty() ? OrderedJson(nullptr) : OrderedJson(refutation.node_name);
   json["leaf"] = OrNull(refutation.leaf);
+  json["first_result"] = refutation.first_result;
   const std::string& reason = report.refutation ? refutation.reason : report.reason;
   json["reason"] = reason.empty() ? OrderedJson(nullptr) : OrderedJson(reason);
   json["assumed"] = run == nullptr ? std::vector<std::string>() : AssumedBy(options, *run, report);
@@ -117,6 +132,7 @@ void PrintJson(const AuditCommand& command, const AuditOptions& options, const A
   json["job_id"] = run == nullptr ? OrderedJson(nullptr) : OrderedJson(run->identity().job.hex());
   json["signer"] = run == nullptr ? OrderedJson(nullptr) : OrderedJson(run->signer().ToString());
   json["seconds"] = seconds;
+  if (!error.empty()) json["error"] = error;
   fmt::print("{}\n", Dump(json));
 }
 
@@ -131,23 +147,38 @@ void PrintChances(const AuditReport& report) {
   fmt::print("chance      of catching a run with {}\n", text);
 }
 
+void PrintVerdict(Verdict verdict, const std::string& words) {
+  std::string name(Name(verdict));
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  fmt::print("{} {}\n", PaintedWord(name, 11, ToneOf(ExitStatus(verdict)), stdout), words);
+}
+
+// Without a trace nobody knows which node went wrong: only the results at the end of the step can be compared.
+void PrintWhere(const Refutation& refutation) {
+  const std::string leaf = refutation.leaf ? fmt::format(", leaf {}", *refutation.leaf) : "";
+  if (refutation.first_result) {
+    fmt::print(
+        "where       first differing result: that of node {} ({}){} of step {}; a trace of the step would show where it "
+        "began\n",
+        *refutation.node, refutation.node_name, leaf, *refutation.step);
+  } else {
+    fmt::print("where       step {}, node {} ({}){}\n", *refutation.step, *refutation.node, refutation.node_name, leaf);
+  }
+}
+
 void PrintText(const AuditCommand& command, const AuditOptions& options, const AuditReport& report, const RunDirectory& run,
                double seconds) {
   switch (report.verdict) {
     case Verdict::kVerified:
-      fmt::print("VERIFIED    {}{}\n", command.run,
-                 report.roundings && report.roundings->symbols && !options.ignore_roundings ? ", " + UpToSymbols(report) : "");
+      PrintVerdict(report.verdict, command.run + (report.roundings && report.roundings->symbols && !options.ignore_roundings
+                                                      ? ", " + UpToSymbols(report)
+                                                      : ""));
       break;
-    case Verdict::kRefuted: fmt::print("REFUTED     {}\n", report.refutation->reason); break;
-    case Verdict::kUnchecked: fmt::print("UNCHECKED   {}\n", report.reason); break;
-    case Verdict::kDamaged: fmt::print("DAMAGED     {}\n", report.refutation->reason); break;
+    case Verdict::kRefuted: PrintVerdict(report.verdict, report.refutation->reason); break;
+    case Verdict::kUnchecked: PrintVerdict(report.verdict, report.reason); break;
+    case Verdict::kDamaged: PrintVerdict(report.verdict, report.refutation->reason); break;
   }
-  if (report.refutation && report.refutation->node) {
-    fmt::print("where       step {}, node {} ({})", *report.refutation->step, *report.refutation->node,
-               report.refutation->node_name);
-    if (report.refutation->leaf) fmt::print(", leaf {}", *report.refutation->leaf);
-    fmt::print("\n");
-  }
+  if (report.refutation && report.refutation->node) PrintWhere(*report.refutation);
   fmt::print("steps       {} replayed in {}\n", report.steps_checked, Duration(seconds));
   if (report.roundings && options.ignore_roundings) {
     fmt::print("roundings   {} elements rounded here; the run's rounding log was left alone\n", report.roundings->elements);
@@ -164,16 +195,6 @@ void PrintText(const AuditCommand& command, const AuditOptions& options, const A
   for (const std::string& assumed : AssumedBy(options, run, report)) fmt::print("assumed     {}\n", assumed);
 }
 
-int ExitStatus(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kVerified: return kExitOk;
-    case Verdict::kRefuted: return kExitRefuted;
-    case Verdict::kUnchecked: return kExitUndecided;
-    case Verdict::kDamaged: return kExitDamaged;
-  }
-  return kExitUndecided;
-}
-
 // A run whose very header is not one is damaged, unless it is this machine that cannot read it.
 Result<int> NotARun(const AuditCommand& command, const Error& error) {
   const Verdict verdict = error.system ? Verdict::kUnchecked : Verdict::kDamaged;
@@ -182,16 +203,16 @@ Result<int> NotARun(const AuditCommand& command, const Error& error) {
   if (command.json) {
     PrintJson(command, {}, report, nullptr, 0);
   } else {
-    fmt::print("{:<11} {}\n", error.system ? "UNCHECKED" : "DAMAGED", error.message);
+    PrintVerdict(verdict, error.message);
   }
   return ExitStatus(verdict);
 }
 
 // Bad input still answers in the form that was asked for.
 Result<int> BadInput(const AuditCommand& command, const Error& error) {
-  if (command.json) PrintJson(command, {}, {.verdict = Verdict::kUnchecked, .reason = error.message}, nullptr, 0);
-  std::fflush(stdout);
-  return tl::unexpected(error);
+  if (command.json)
+    PrintJson(command, {}, {.verdict = Verdict::kUnchecked, .reason = error.message}, nullptr, 0, error.message);
+  return ReportFailure(error.message, false);
 }
 
 AuditReport Replayed(const AuditCommand& command, const RunDirectory& run, const PreparedJob& prepared,
@@ -243,6 +264,15 @@ Result<AuditReport> RunOn(const AuditCommand& command, const RunDirectory& run, 
   return Replayed(command, run, *asked, options, compute);
 }
 
+// There is nothing to leave alone where nothing is rounded.
+Status CheckRule(const AuditCommand& command, const RunDirectory& run, const std::optional<PreparedJob>& asked) {
+  if (command.rule != "none") return {};
+  const auto own = LoadRunJob(run, "");
+  if (!asked && !own) return {};  // for the audit to say
+  if ((asked ? asked->job : *own).precision == Precision::kFp64Rounded) return {};
+  return Err("--rule none: is for jobs of precision fp64-rounded; this one has no rounding log");
+}
+
 // The job that was asked for is opened before anything of the run; the run's own only when what it says about itself holds together.
 Result<int> RunAudit(const AuditCommand& command) {
   const double begin = Now();
@@ -263,6 +293,7 @@ Result<int> RunAudit(const AuditCommand& command) {
     const bool is_run = IsDamagedRun(command.run, run.error()) || RunDirectory::IsRun(command.run);
     return is_run ? NotARun(command, run.error()) : BadInput(command, run.error());
   }
+  if (const Status used = CheckRule(command, *run, asked); !used) return BadInput(command, used.error());
   auto report = RunOn(command, *run, std::move(asked), *options, compute);
   if (!report) report = AuditReport{.verdict = Verdict::kUnchecked, .reason = report.error().message};
   if (command.json) {
@@ -279,28 +310,30 @@ void AddAudit(Arguments& app, Command& command) {
   auto options = std::make_shared<AuditCommand>();
   Subcommand sub = app.Add("audit", "Check a run: its claims, and its steps by running them again");
   sub.Footer(
-      "Says VERIFIED, or names the first step that the job does not give, and where it can the node, the 4 KiB leaf of its "
-      "output\n"
-      "and what was done instead. On whatever machine, threads or kernels, the verdict is the same. Exit status 0 verified, 1\n"
-      "refuted, 2 bad input, 3 could not be checked, 4 damaged: a file is not the one that was signed for, which is nobody's "
-      "lie.\n"
+      "Says VERIFIED, or names the first step that the job does not give and, where it can, the node, the 4 KiB leaf of\n"
+      "its output and what was done instead. The verdict is the same on every machine, with any threads and kernels.\n"
+      "With commit.every = 10 it knows the ten steps that an entry of the log stands for; a trace of the provider narrows\n"
+      "them down. Without a trace it names the first result that differs, which is not always where it began.\n"
       "\n"
-      "A sample is drawn from the signed receipt and a nonce that you choose after you have the receipt: nobody can know it "
-      "earlier.\n"
+      "Exit status 0: verified. 1: refuted. 2: bad input. 3: could not be checked. 4: damaged, a file is not the one that\n"
+      "was signed for, which is nobody's lie.\n"
+      "\n"
+      "A sample is drawn from the signed receipt and from a nonce that you choose once you have the receipt, so that\n"
+      "nobody can know it earlier.\n"
       "\n"
       "Example: assay audit runs/mlp --job mlp.toml --signer provider.pub --sample 10%");
   sub.Option("run", options->run, "Run directory").Required().Type("RUN");
   sub.Option("--job", options->job,
-             "The job that was asked for, as a file or the 64 hex digits of its id; a run of another is refuted")
+             "The job that was asked for: a file, or the 64 hex digits of its id. A run of another job is refuted")
       .Type("JOB");
-  sub.Option("--signer", options->signer, "Public key, or file with it, of who was asked; another signer is refuted")
+  sub.Option("--signer", options->signer, "Public key, or a file with it, of whoever was asked. Another signer is refuted")
       .Type("KEY");
   sub.Option("--data", options->data, "Data file or folder instead of the job's").Type("PATH");
   sub.Option("--sample", options->sample, "Replay only this share of the segments between snapshots").Type("P%");
-  sub.Option("--nonce", options->nonce, "Hex digits from which the sample is drawn; default: random, and printed").Type("HEX");
+  sub.Option("--nonce", options->nonce, "Hex digits from which the sample is drawn. Default: random, and printed").Type("HEX");
   sub.Option("--rule", options->rule,
-             "Close calls of fp64-rounded jobs: log follows the run's rounding log, none decides them here, which shows where "
-             "runs drift apart")
+             "Close calls of fp64-rounded jobs: `log` follows the run's rounding log; `none` decides them here, which shows "
+             "where runs drift apart")
       .OneOf({"log", "none"})
       .ShowDefault()
       .Type("NAME");

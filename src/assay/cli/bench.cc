@@ -4,9 +4,11 @@
 
 #include "assay/cli/bench_rounding.h"
 #include "assay/cli/command.h"
+#include "assay/cli/counter.h"
 #include "assay/cli/describe.h"
 #include "assay/cli/launch_timing.h"
 #include "assay/cli/load.h"
+#include "assay/cli/progress.h"
 #include "assay/cli/text.h"
 #include "assay/cli/timing.h"
 #include "assay/ops/table.h"
@@ -38,7 +40,7 @@ struct BenchResult {
   std::vector<OpRow> ops;              // slowest first
   std::vector<LaunchTiming> launches;  // of a device; slowest first
   double flops = 0;
-  double memory_bytes = 0;
+  std::size_t memory_bytes = 0;
   std::size_t peak_bytes = 0;  // of a device
 };
 
@@ -48,7 +50,7 @@ double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 
 // Seconds of each of `steps` steps; with a backend, the state's root is taken after each.
 std::vector<double> TimeSteps(const PreparedJob& prepared, StepRunner& runner, State& state, int first, int steps,
-                              Backend* committing = nullptr) {
+                              Counter& counter, Backend* committing = nullptr) {
   const Job& job = prepared.job;
   BatchLoader loader(*prepared.data.train, runner.batch_fields());
   std::vector<double> seconds;
@@ -68,6 +70,7 @@ std::vector<double> TimeSteps(const PreparedJob& prepared, StepRunner& runner, S
                        }});
     if (committing != nullptr) StateRootOf(prepared.program.state, state, *committing);
     seconds.push_back(Now() - begin);
+    counter.Tick();
   }
   return seconds;
 }
@@ -81,14 +84,14 @@ void AddCosts(const Graph& graph, double times, std::vector<OpRow>& rows) {
 }
 
 // Each op's best step.
-std::vector<OpTiming> TimeOps(const PreparedJob& prepared, HostBackend& backend, State& state, int steps) {
+std::vector<OpTiming> TimeOps(const PreparedJob& prepared, HostBackend& backend, State& state, int steps, Counter& counter) {
   TimingBackend timing(backend, Ops().size());
   StepRunner timed(prepared.program, timing);
-  TimeSteps(prepared, timed, state, 1 + steps, 1);
+  TimeSteps(prepared, timed, state, 1 + steps, 1, counter);
   std::vector<OpTiming> timings;
   for (int i = 0; i < steps; ++i) {
     timing.Reset();
-    TimeSteps(prepared, timed, state, 2 + steps + i, 1);
+    TimeSteps(prepared, timed, state, 2 + steps + i, 1, counter);
     const std::vector<OpTiming> latest = timing.Timings();
     if (timings.empty()) timings = latest;
     for (std::size_t op = 0; op < latest.size(); ++op) timings[op].seconds = std::min(timings[op].seconds, latest[op].seconds);
@@ -98,26 +101,28 @@ std::vector<OpTiming> TimeOps(const PreparedJob& prepared, HostBackend& backend,
 
 Result<BenchResult> Measure(const PreparedJob& prepared, Backend& backend, int steps) {
   ASSAY_ASSIGN(State start, StartingState(prepared));
+  const int by_op = backend.AsHost() != nullptr ? 1 + steps : 1;
+  Counter counter(stderr, ProgressModeFor(stderr, false) == ProgressMode::kBar, "timing step", kWarmUp + 2 * steps + by_op);
   State state = MoveTo(backend.memory(), std::move(start));
   BenchResult result;
   {
     StepRunner runner(prepared.program, backend);
-    TimeSteps(prepared, runner, state, 0, kWarmUp, &backend);
+    TimeSteps(prepared, runner, state, 0, kWarmUp, counter, &backend);
     for (int i = 0; i < steps; ++i) {  // by turns
       const int at = kWarmUp + 2 * i;
-      result.steps.push_back(TimeSteps(prepared, runner, state, at, 1).front());
-      result.committing.push_back(TimeSteps(prepared, runner, state, at + 1, 1, &backend).front());
+      result.steps.push_back(TimeSteps(prepared, runner, state, at, 1, counter).front());
+      result.committing.push_back(TimeSteps(prepared, runner, state, at + 1, 1, counter, &backend).front());
     }
     result.peak_bytes = backend.peak_bytes();
-    result.memory_bytes = static_cast<double>(runner.memory_bytes());
+    result.memory_bytes = runner.memory_bytes();
   }
   std::vector<OpTiming> timings(Ops().size());
   if (HostBackend* host = backend.AsHost()) {
-    timings = TimeOps(prepared, *host, state, steps);
+    timings = TimeOps(prepared, *host, state, steps, counter);
   } else {
     LaunchTimer timer(backend);
     StepRunner timed(prepared.program, timer);
-    TimeSteps(prepared, timed, state, 1 + steps, 1);
+    TimeSteps(prepared, timed, state, 1 + steps, 1, counter);
     result.launches = timer.Timings();
   }
 
@@ -154,13 +159,13 @@ void PrintLaunches(const std::vector<LaunchTiming>& launches) {
 void PrintText(const PreparedJob& prepared, const Compute& compute, const BenchResult& result) {
   const Throughput throughput = ThroughputOf(prepared.job);
   const double best = result.steps.front();
-  fmt::print("{} with {} kernels on {} threads\n\n", DescribeModel(prepared.job.model), compute.kernels,
-             compute.pool->threads());
+  fmt::print("{} with {} kernels on {}\n\n", DescribeModel(prepared.job.model), compute.kernels,
+             Plural(compute.pool->threads(), "thread"));
   fmt::print("step        {:.2f} ms best, {:.2f} ms median of {}\n", 1e3 * best, 1e3 * result.steps[result.steps.size() / 2],
              result.steps.size());
   fmt::print("speed       {} {}/s, {}FLOP/s\n", Count(throughput.per_step / best), throughput.unit, Count(result.flops / best));
   fmt::print("committing  {:.2f} ms best with the state's root after each step\n", 1e3 * result.committing.front());
-  fmt::print("work space  {}\n", ByteCount(result.memory_bytes));
+  fmt::print("work space  {}\n", ByteCount(static_cast<double>(result.memory_bytes)));
   if (result.peak_bytes != 0) fmt::print("GPU memory  {} at most\n", ByteCount(static_cast<double>(result.peak_bytes)));
   fmt::print("\n");
   if (!result.launches.empty()) return PrintLaunches(result.launches);
@@ -179,15 +184,15 @@ void PrintJson(const PreparedJob& prepared, const Compute& compute, const BenchR
   OrderedJson ops = OrderedJson::array();
   for (const OpRow& row : result.ops) {
     ops.push_back(
-        {{"op", row.name}, {"nodes", row.nodes}, {"seconds", row.seconds}, {"flops", row.flops}, {"fused", row.fused}});
+        {{"op", row.name}, {"nodes", row.nodes}, {"seconds", row.seconds}, {"flops", Whole(row.flops)}, {"fused", row.fused}});
   }
   OrderedJson launches = OrderedJson::array();
   for (const LaunchTiming& launch : result.launches) {
     launches.push_back({{"launch", launch.what},
                         {"count", launch.launches},
                         {"seconds", launch.seconds},
-                        {"flops", launch.flops},
-                        {"bytes", launch.bytes}});
+                        {"flops", Whole(launch.flops)},
+                        {"bytes", Whole(launch.bytes)}});
   }
   const Throughput throughput = ThroughputOf(prepared.job);
   const OrderedJson json = {{"job", prepared.job.name},
@@ -198,7 +203,7 @@ void PrintJson(const PreparedJob& prepared, const Compute& compute, const BenchR
                             {"step_seconds_median", result.steps[result.steps.size() / 2]},
                             {"unit", throughput.unit},
                             {"units_per_second", throughput.per_step / result.steps.front()},
-                            {"flops_per_step", result.flops},
+                            {"flops_per_step", Whole(result.flops)},
                             {"committing_seconds_median", result.committing[result.committing.size() / 2]},
                             {"working_bytes", result.memory_bytes},
                             {"device_peak_bytes", result.peak_bytes},
@@ -229,7 +234,7 @@ void AddBench(Arguments& app, Command& command) {
   Subcommand sub = app.Add("bench", "Time a job's training step, whole and op by op; nothing is written");
   sub.Footer("Example: assay bench examples/gpt2-tiny.toml --steps 20");
   sub.Option("target", options->target, "Job file or run directory").Required().Type("JOB|RUN");
-  sub.Option("--steps", options->steps, "Steps to time, after one to warm up").Range(1, 1000000).ShowDefault().Type("N");
+  sub.Option("--steps", options->steps, "Steps to time, after a few to warm up").Range(1, 1000000).ShowDefault().Type("N");
   sub.Option("--data", options->data, "Data file or folder instead of the job's").Type("PATH");
   AddComputeOptions(sub, options->compute);
   sub.Flag("--json", options->json, "Print one JSON object");

@@ -6,7 +6,9 @@
 #include <ctime>
 #include <map>
 
+#include "assay/cli/counter.h"
 #include "assay/cli/json.h"
+#include "assay/cli/progress.h"
 #include "assay/cli/text.h"
 #include "assay/exec/step_nodes.h"
 #include "assay/train/stepper.h"
@@ -70,6 +72,7 @@ Result<Totals> Measure(const PreparedJob& prepared, Backend& backend, int steps)
   Stepper recording(prepared, backend), plain(prepared, backend);
   plain.IgnoreRoundings();
   Totals totals;
+  Counter counter(stderr, ProgressModeFor(stderr, false) == ProgressMode::kBar, "timing step", steps);
   State scratch = copy();
   plain.Run(scratch, plain.Plan(0));  // both touch all memory
   rounding::StepReport report = recording.Run(state, recording.Plan(0)).rounding->report;
@@ -81,6 +84,7 @@ Result<Totals> Measure(const PreparedJob& prepared, Backend& backend, int steps)
     totals.log_bytes += report.log.size();
     totals.decisions += report.decisions;
     totals.elements += report.elements;
+    counter.Tick();
   }
   TimeOps(plain, nodes, copy(), steps, backend, totals.costs[kPlain]);
   TimeOps(recording, nodes, copy(), steps, backend, totals.costs[kRecord]);

@@ -21,9 +21,11 @@ Result<int> RunCalibrate(const CalibrateOptions& options) {
   ASSAY_TRY(ComputeFor(prepared.job, compute));
   if (compute.backend->AsHost() == nullptr) return Err("--device {}: thresholds are searched on the CPU alone", compute.device);
   ASSAY_ASSIGN(const Calibration found, Calibrate(run, prepared, *compute.backend, *compute.pool));
-  fmt::print("# {} steps, {} elements\n[round_tau]\n", found.steps, Grouped(static_cast<std::int64_t>(found.elements)));
+  fmt::print("# {}, {}\n[round_tau]\n", Plural(found.steps, "step"),
+             Plural(static_cast<std::int64_t>(found.elements), "element"));
   for (const OpThreshold& op : found.ops) {
-    fmt::print("{}{} = {}  # differed {} times{}\n", op.differed == 0 ? "# " : "", op.op, op.tau, op.differed,
+    fmt::print("{}{} = {}  # differed {}{}\n", op.differed == 0 ? "# " : "", op.op, op.tau,
+               Plural(static_cast<std::int64_t>(op.differed), "time"),
                op.missed == 0 ? "" : fmt::format(", {} of them not close even so", op.missed));
   }
   return kExitOk;
@@ -35,12 +37,10 @@ void AddCalibrate(Arguments& app, Command& command) {
   auto options = std::make_shared<CalibrateOptions>();
   Subcommand sub = app.Add("calibrate", "Find the thresholds of the published rounding rule between two machines");
   sub.Footer(
-      "Train the job for a few steps with round_rule = \"bound\" on one machine and calibrate on another, whose kernels "
-      "differ. "
-      "Prints\n"
-      "the table round_tau for a job with round_rule = \"paper\": for each op the largest threshold under which every element "
-      "that the\n"
-      "two rounded differently is written down. Ops that never differed are commented out; they keep a quarter of a spacing.\n"
+      "Train the job for a few steps with round_rule = \"bound\" on one machine and calibrate on another, whose kernels\n"
+      "differ. Prints the table round_tau for a job with round_rule = \"paper\": for each op the largest threshold under\n"
+      "which every element that the two rounded differently is written down. Ops that never differed are commented out;\n"
+      "they keep a quarter of a spacing.\n"
       "\n"
       "Example: assay calibrate runs/from-elsewhere >>job.toml");
   sub.Option("run", options->run, "Run directory of an fp64-rounded job, trained elsewhere").Required().Type("RUN");

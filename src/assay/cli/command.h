@@ -1,7 +1,8 @@
 // What the subcommands share: how they register, the options for the machine, and how they report.
 //
 // A subcommand's Add function declares its options and, when the user chose it, stores what is to be done in `command`; it runs after
-// all options have been read. Errors go to standard error as one line, "assay: ..."; results go to standard output.
+// all options have been read. Errors go to standard error as one line, "assay: ...", and with --json to standard output as an
+// object; results go to standard output.
 #pragma once
 
 #include <functional>
@@ -13,6 +14,7 @@
 #include "assay/base/thread_pool.h"
 #include "assay/cli/arguments.h"
 #include "assay/cli/exit_status.h"
+#include "assay/cli/failure.h"
 #include "assay/job/job.h"
 
 namespace assay::cli {
@@ -39,13 +41,16 @@ void AddCalibrate(Arguments& app, Command& command);
 void AddKeygen(Arguments& app, Command& command);
 void AddVersion(Arguments& app, Command& command);
 
-// The exit status; an error is printed first.
-int Report(const Result<int>& result);
-
-// Makes a command of a function that returns Result<int> (the exit status) and its options.
+// Makes a command of a function that returns Result<int> (the exit status) and its options. An error is reported in the form that the options ask for.
 template <class Options>
 void SetCommand(Subcommand subcommand, std::shared_ptr<Options> options, Command& command, Result<int> (*run)(const Options&)) {
-  subcommand.OnChosen([options, &command, run] { command = [options, run] { return Report(run(*options)); }; });
+  subcommand.OnChosen([options, &command, run] {
+    command = [options, run] {
+      bool json = false;
+      if constexpr (requires { options->json; }) json = options->json;
+      return RunReported([&] { return run(*options); }, json);
+    };
+  });
 }
 
 struct ComputeOptions {
@@ -60,7 +65,8 @@ struct Compute {
   std::unique_ptr<ThreadPool> pool;
   std::unique_ptr<Backend> backend;
   std::string device;
-  std::string kernels;  // what --simd auto came to; "cuda" on a GPU
+  std::string kernels;      // what --simd auto came to; "cuda" on a GPU
+  bool simd_named = false;  // the user asked for certain kernels
 };
 Result<Compute> MakeCompute(const ComputeOptions& options);
 // Puts the backend of the job's precision in place, where that is not the default one.

@@ -93,9 +93,9 @@ std::vector<Difference> DifferencesOf(const Compared& a, const Compared& b) {
     if (of_b.contains(setting.name) && a.id) out.push_back({setting.name, "", setting.value, setting.identifies});
   }
   // Where the data of one is not here, nothing can be said about whether it is the same.
-  if (a.data && b.data && *a.data != *b.data) out.push_back({"data (root)", HexOf(a.data), HexOf(b.data), true});
+  if (a.data && b.data && *a.data != *b.data) out.push_back({"data (root)", HexOf(a.data), HexOf(b.data), true, true});
   if (a.weights != b.weights && a.id && b.id)
-    out.push_back({"starting weights (SHA-256)", HexOf(a.weights), HexOf(b.weights), true});
+    out.push_back({"starting weights (SHA-256)", HexOf(a.weights), HexOf(b.weights), true, true});
   // What makes another job comes first.
   std::vector<Difference> sorted;
   for (const bool identifies : {true, false}) {

@@ -33,6 +33,7 @@ struct Difference {
   std::string name;
   std::string a, b;
   bool identifies = false;  // makes them different jobs
+  bool digest = false;      // the values are hex digits, not as a job file has them
 };
 std::vector<Difference> DifferencesOf(const Compared& a, const Compared& b);
 

@@ -163,9 +163,9 @@ OrderedJson JobJson(const JobView& view) {
       {"program",
        {{"micro_nodes", program.micro_nodes},
         {"update_nodes", program.update_nodes},
-        {"flops_per_step", program.flops},
-        {"state_bytes", program.state_bytes},
-        {"working_bytes", program.working_bytes},
+        {"flops_per_step", Whole(program.flops)},
+        {"state_bytes", Whole(program.state_bytes)},
+        {"working_bytes", Whole(program.working_bytes)},
         {"ops", program.ops}}},
       {"parameters", parameters}};
 }

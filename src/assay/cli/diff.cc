@@ -39,6 +39,24 @@ OrderedJson SideJson(const Compared& side) {
           {"signer", side.signer.empty() ? OrderedJson(nullptr) : OrderedJson(side.signer)}};
 }
 
+// As a job file has it, typed: a number, a truth value, a string, a list; a table of numbers by op as an object. Null where there is none.
+OrderedJson Typed(const std::string& value, bool digest) {
+  if (value.empty()) return nullptr;
+  if (digest) return value;
+  if (!value.starts_with('{')) {
+    OrderedJson parsed = OrderedJson::parse(value, nullptr, false);
+    return parsed.is_discarded() ? OrderedJson(value) : parsed;
+  }
+  OrderedJson table = OrderedJson::object();
+  for (std::size_t at = 1; at < value.size();) {
+    const std::size_t end = std::min(value.find_first_of(",}", at), value.size()), equals = value.find(" = ", at);
+    if (equals < end)
+      table[value.substr(at + 1, equals - at - 1)] = OrderedJson::parse(value.substr(equals + 3, end - equals - 3));
+    at = end + 1;
+  }
+  return table;
+}
+
 Result<int> RunDiff(const DiffOptions& options) {
   ASSAY_ASSIGN(const Compared a, OpenCompared(options.a));
   ASSAY_ASSIGN(const Compared b, OpenCompared(options.b));
@@ -58,7 +76,8 @@ Result<int> RunDiff(const DiffOptions& options) {
   if (options.json) {
     OrderedJson settings = OrderedJson::array();
     for (const Difference& d : differences)
-      settings.push_back({{"name", d.name}, {"a", d.a}, {"b", d.b}, {"identifies", d.identifies}});
+      settings.push_back(
+          {{"name", d.name}, {"a", Typed(d.a, d.digest)}, {"b", Typed(d.b, d.digest)}, {"identifies", d.identifies}});
     OrderedJson notes = OrderedJson::array();
     for (const Compared* side : {&a, &b}) {
       for (const std::string& note : side->notes) notes.push_back(note);
@@ -88,7 +107,7 @@ Result<int> RunDiff(const DiffOptions& options) {
   } else if (same_job) {
     fmt::print("{:<12} different\n", "job");
   } else {
-    fmt::print("{:<12} {}\n", "job", differences.empty() ? "the same as far as can be told here" : "cannot be told here");
+    fmt::print("{:<12} {}\n", "job", differences.empty() ? "the same, as far as can be told here" : "cannot be told here");
   }
   if (progress) fmt::print("{:<12} {}\n", "runs", LogLine(a, b, *progress));
   if (a.log && b.log && !progress) fmt::print("{:<12} not compared: they are of different jobs\n", "runs");
@@ -106,7 +125,7 @@ void AddDiff(Arguments& app, Command& command) {
   sub.Option("B", options->b, "Another").Required().Type("JOB|RUN");
   sub.Flag("--json", options->json, "Print a JSON object (docs/OUTPUT.md)");
   sub.Footer(
-      "Exit status: 0 nothing differs, 1 something does, 3 it cannot be told here, because data is missing.\n"
+      "Exit status 0: nothing differs. 1: something does. 3: it cannot be told, because data is missing.\n"
       "\n"
       "Example: assay diff job.toml runs/theirs");
   SetCommand(sub, options, command, RunDiff);

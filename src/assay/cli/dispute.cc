@@ -73,8 +73,9 @@ void Print(const DisputeOptions& options, const dispute::Arbitration& result, co
   }
   if (!options.json) {
     fmt::print("{}", VerdictText(view));
-    fmt::print("referee     {} rounds, {} received, {} of them to decide, {:.0f} ms of CPU time\n", rounds,
-               ByteCount(static_cast<double>(result.bytes_received)), ByteCount(static_cast<double>(decision)), result.cpu_ms);
+    fmt::print("referee     {}, {} received, {} of them to decide, {:.0f} ms of CPU time\n",
+               Plural(static_cast<std::int64_t>(rounds), "round"), ByteCount(static_cast<double>(result.bytes_received)),
+               ByteCount(static_cast<double>(decision)), result.cpu_ms);
     if (!options.evidence.empty()) fmt::print("evidence    {}\n            {}\n", options.evidence, WorthOf(view));
     return;
   }
@@ -122,23 +123,39 @@ Result<int> HoldDispute(DisputeOptions options, std::vector<std::unique_ptr<disp
   if (explain) explain(result, view);
   Print(options, result, view);
   std::fflush(stdout);
-  if (!written) return Err("{}; the verdict stands, and there is no evidence of it", written.error().message);
+  // With --json the verdict stays the last line of standard output.
+  if (!written) {
+    return ReportFailure(fmt::format("{}; the verdict stands, and there is no evidence of it", written.error().message), false);
+  }
   return ExitStatusOf(view);
 }
 
 namespace {
 
-// The key named, or the user's own where there is one; otherwise one of the moment, which no provider can have named.
+// The key named, or the user's own where there is one; otherwise one made for this dispute, which no provider can have named.
 Result<SigningKey> RefereeKey(const DisputeOptions& options) {
   if (!options.referee_key.empty()) return ReadSigningKey(options.referee_key);
   ASSAY_ASSIGN(auto own, OpenExistingSigner());
   return own ? std::move(*own) : SigningKey::Generate("referee");
 }
 
+// Options that would be silently ignored: providers compute, and the referee needs data only to learn the job's id.
+Status CheckUsed(const DisputeOptions& options) {
+  if (!options.keys.empty()) return Err("--key: belongs to run directories; providers sign their own answers");
+  if (!options.data.empty() && options.job.empty()) return Err("--data: belongs to --job FILE or to run directories");
+  const ComputeOptions none;
+  const bool compute =
+      options.compute.device != none.device || options.compute.threads != none.threads || options.compute.simd != none.simd;
+  if (compute)
+    return Err("--device, --threads and --simd: belong to run directories; a referee of providers needs none of them");
+  return {};
+}
+
 Result<int> DisputeProviders(const DisputeOptions& options) {
   if (options.providers.size() < 2 || !options.runs.empty()) {
     return Err("expected two run directories, or --provider URL at least twice");
   }
+  ASSAY_TRY(CheckUsed(options));
   ASSAY_ASSIGN(const SigningKey key, RefereeKey(options));
   dispute::ArbitrateOptions how{.key = &key};
   how.law.referee = key.verify_key().point();
@@ -167,62 +184,52 @@ void AddDispute(Arguments& app, Command& command) {
   auto options = std::make_shared<DisputeOptions>();
   Subcommand sub = app.Add("dispute", "Find out which of several runs of a job is right, down to one 4 KiB block");
   sub.Footer(
-      "Providers (`assay provide`) answer a referee's questions about their runs until one value is left about which they "
-      "differ;\n"
-      "the referee computes that one itself. It needs neither a GPU nor the data. If one provider is honest, its run is the "
-      "one that\n"
-      "is left. Of two run directories on this machine the referee asks the runs themselves.\n"
+      "Providers (`assay provide`) answer a referee's questions about their runs until they differ in one value only,\n"
+      "which the referee computes itself. It needs neither a GPU nor the data. If one provider is honest, its run is the\n"
+      "one that stands. Of two run directories on this machine the referee asks the runs themselves.\n"
       "\n"
-      "verdict: who is right: a or b, of providers the number of one that is right, from 0; both: all agree; none: nobody "
-      "stands;\n"
-      "undecided: those who stand claim different things, and nothing here tells who is right; what would, and by which "
-      "commands,\n"
-      "is said. Exit status 0 when it is "
-      "decided or\n"
-      "all agree, 1 when nobody stands, 2 for bad input, 3 when it is undecided (also where somebody is convicted and others "
-      "stand who\n"
-      "differ), 4 when a run directory is damaged.\n"
+      "The verdict says who is right: `a` or `b` of two directories, or the number of a provider, counted from 0;\n"
+      "`both`: all agree; `none`: nobody stands; `undecided`: those who stand claim different things, and nothing here\n"
+      "tells who is right. What would decide it is said, with the commands.\n"
       "\n"
-      "convicted: the evidence shows it to anybody. accused: what is charged rests on answers that were computed here from a "
-      "copy "
-      "of the\n"
-      "run, and on its data; others can see it for themselves by an audit of the run. Answers are signed by providers, and of "
-      "run\n"
-      "directories with --key.\n"
+      "Exit status 0: decided, or all agree. 1: nobody stands. 2: bad input. 3: undecided, also where somebody is\n"
+      "convicted and the others differ. 4: a run directory is damaged.\n"
       "\n"
-      "Providers may let only referees ask that they know: give them the public key of --referee-key beforehand. Who refuses "
-      "the "
-      "dispute\n"
-      "was not heard, and it is undecided. Who refuses an answer later, or gives none in time, loses.\n"
+      "convicted: the evidence shows it to anybody. accused: the charge rests on answers that were computed here from a\n"
+      "copy of the run and its data, and that nobody signed; an audit of the run shows it to whoever has both. Providers\n"
+      "sign their answers; run directories do with --key.\n"
+      "\n"
+      "Providers may answer only the referees that they know: give them the public key of --referee-key beforehand. A\n"
+      "provider that refuses the dispute was not heard, and it is undecided. One that later refuses an answer, or gives\n"
+      "none in time, loses.\n"
       "\n"
       "Example: assay dispute runs/mine runs/theirs --evidence dispute.evidence\n"
-      "         assay dispute --job mlp.toml --provider http://one:7411 --provider http://two:7411 --evidence "
-      "dispute.evidence");
+      "         assay dispute --job mlp.toml --provider http://one:7411 --provider http://two:7411 \\\n"
+      "             --evidence dispute.evidence");
   sub.Option("runs", options->runs, "Two run directories").Type("RUN");
-  sub.Option("--provider", options->providers, "A provider's URL; give it for each of them").Type("URL");
+  sub.Option("--provider", options->providers, "A provider's URL; repeat for each").Type("URL");
   sub.Option("--job", options->job,
-             "The job that was asked for, as a file or the 64 hex digits of its id; runs of others are refused")
+             "The job that was asked for: a file, or the 64 hex digits of its id. Runs of other jobs are refused")
       .Type("JOB");
   sub.Option("--referee-key", options->referee_key,
-             "Of providers: the key that opens the dispute and signs every question. Otherwise $ASSAY_KEY, your own, or one of "
-             "the moment")
+             "With --provider: the key that opens the dispute and signs every question. Default: $ASSAY_KEY, your own, or one "
+             "made for this dispute")
       .Type("FILE");
-  sub.Option("--evidence", options->evidence, "Where to write what `assay judge` needs. Never overwrites")
-      .NotEmpty()
-      .Type("FILE");
+  sub.Option("--evidence", options->evidence, "File to write for `assay judge`; never overwritten").NotEmpty().Type("FILE");
   sub.Option("--data", options->data, "Data file or folder instead of the job's").Type("PATH");
   sub.Option("--key", options->keys,
-             "Of run directories: a signing key, which signs for its run; give it for each. Otherwise $ASSAY_KEY or your own")
+             "With run directories: a signing key, which signs the answers of its run; repeat for each. Default: $ASSAY_KEY or "
+             "your own")
       .Type("FILE");
-  sub.Option("--patience", options->patience_s, "Seconds that each provider has to think in all")
+  sub.Option("--patience", options->patience_s, "Seconds that each provider has for all its answers")
       .Range(0.1f, 1e6f)
       .ShowDefault()
       .Type("S");
-  sub.Option("--rerun", options->rerun_s, "Seconds more for each question for which steps have to be run again")
+  sub.Option("--rerun", options->rerun_s, "Seconds more for each answer that needs steps run again")
       .Range(0.0f, 1e7f)
       .ShowDefault()
       .Type("S");
-  sub.Option("--ca", options->ca_file, "PEM certificates to trust instead of the system's").Type("FILE");
+  sub.Option("--ca", options->ca_file, "With --provider: PEM certificates to trust instead of the system's").Type("FILE");
   AddComputeOptions(sub, options->compute);
   sub.Flag("--json", options->json, "Print the result as one JSON object on the last line of standard output");
   sub.Flag("--quiet", options->quiet, "No progress");

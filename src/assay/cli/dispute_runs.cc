@@ -91,6 +91,7 @@ class Auditing {
       if (found.step) audit.step = found.step;
       audit.node = found.node;
       audit.node_name = found.node_name;
+      audit.first_result = found.first_result;
     }
     return audit;
   }
@@ -107,7 +108,7 @@ class Auditing {
   static void AddReason(RunAudit audit, VerdictView& view) {
     if (audit.verdict != Name(Verdict::kRefuted)) return;
     view.reason += fmt::format("; an audit of {} says: {}", audit.label, audit.reason);
-    if (!view.finding->node && audit.node) {
+    if (!view.finding->node && audit.node && !audit.first_result) {
       view.finding->node = static_cast<std::uint32_t>(*audit.node);
       view.finding->node_name = audit.node_name;
       view.finding->step = audit.step;
@@ -186,6 +187,10 @@ AuditReport AuditWhole(const DisputedCopy& copy, const PreparedJob& prepared, co
 
 Result<int> DisputeRuns(const DisputeOptions& options) {
   if (options.runs.size() != 2) return Err("expected two run directories, or --provider URL at least twice");
+  // Options that would be silently ignored.
+  for (const auto& [name, value] : {std::pair("--referee-key", options.referee_key), std::pair("--ca", options.ca_file)}) {
+    if (!value.empty()) return Err("{}: belongs to --provider; two run directories are asked here", name);
+  }
   ASSAY_ASSIGN(Compute compute, MakeCompute(options.compute));
   ASSAY_ASSIGN(const std::deque<SigningKey> keys, KeysAtHand(options.keys));
   ASSAY_ASSIGN(std::vector<DisputedCopy> copies, OpenCopies(options.runs));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "assay/cli/colour.h"
 #include "assay/cli/command.h"
 #include "assay/cli/json.h"
 #include "assay/cli/text.h"
@@ -25,10 +26,11 @@ std::string OneLine(std::string text) {
 void Print(const std::string& run, const FsckReport& report) {
   for (const Finding& finding : report.findings) fmt::print("{}: {}\n", OneLine(finding.file), OneLine(finding.problem));
   const auto problems = std::ranges::count_if(report.findings, [](const Finding& f) { return f.damage || f.refutes; });
-  fmt::print("{}: {}: {} files, {} bytes", run, Name(report.verdict), report.files,
-             Grouped(static_cast<std::int64_t>(report.bytes)));
-  if (report.verdict == FsckVerdict::kUnfinished) fmt::print("; no receipt yet, assay train goes on from here");
-  if (problems > 0) fmt::print("; {} {}", problems, problems == 1 ? "problem" : "problems");
+  const bool bad = report.verdict == FsckVerdict::kDamaged || report.verdict == FsckVerdict::kRefuted;
+  fmt::print("{}: {}: {}, {}", run, Painted(Name(report.verdict), bad ? Tone::kBad : Tone::kGood, stdout),
+             Plural(static_cast<std::int64_t>(report.files), "file"), Plural(static_cast<std::int64_t>(report.bytes), "byte"));
+  if (report.verdict == FsckVerdict::kUnfinished) fmt::print("; no receipt yet: assay resume continues it");
+  if (problems > 0) fmt::print("; {}", Plural(problems, "problem"));
   fmt::print("\n");
 }
 
@@ -64,12 +66,9 @@ void AddFsck(Arguments& app, Command& command) {
   auto options = std::make_shared<FsckOptions>();
   Subcommand sub = app.Add("fsck", "Check every byte of a run directory, without its data and without training");
   sub.Footer(
-      "Says what is wrong with which file, and in the last line whether the run is whole, unfinished (sound, but without a "
-      "receipt\n"
-      "yet; what an interrupted process left is named), damaged, or refuted: its signer signed what cannot be true. Exit "
-      "status "
-      "0,\n"
-      "0, 4 and 1; 2 when it could not be checked.\n"
+      "Says what is wrong with which file. The last line says whether the run is whole, unfinished (sound, but without a\n"
+      "receipt yet), damaged, or refuted: its signer signed what cannot be true. Exit status 0: whole or unfinished.\n"
+      "1: refuted. 4: damaged. 2: it could not be checked.\n"
       "\n"
       "Example: assay fsck runs/mlp");
   sub.Option("run", options->run, "Run directory").Required().Type("RUN");

@@ -40,6 +40,7 @@ void Assume(const JudgeOptions& options, VerdictView& view) {
 }
 
 Result<int> RunJudge(const JudgeOptions& options) {
+  if (!options.data.empty() && options.job.empty()) return Err("--data: belongs to --job FILE");
   if (IsDirectory(options.evidence)) return Err("{}: is a directory, expected a file of evidence", options.evidence);
   ASSAY_ASSIGN(const MappedFile file, MappedFile::Open(options.evidence));
   if (!LooksLikeEvidence(file.bytes())) {
@@ -67,6 +68,7 @@ Result<int> RunJudge(const JudgeOptions& options) {
     OrderedJson json = {{"evidence", options.evidence}, {"convicts", convicts}};
     AddVerdict(json, view);
     if (!mismatch.empty()) json["reason"] = json["worth"] = mismatch;
+    if (options.explain) json["explanation"] = Explanation(view);
     fmt::print("{}\n", Dump(json));
   } else {
     fmt::print("{}", VerdictText(view));
@@ -83,23 +85,20 @@ void AddJudge(Arguments& app, Command& command) {
   auto options = std::make_shared<JudgeOptions>();
   Subcommand sub = app.Add("judge", "Decide a dispute again from its evidence alone");
   sub.Footer(
-      "Needs no network, no data and no trust in who held the dispute: signatures and proofs are checked, and what decided is\n"
-      "computed again. Exit status 0 when the evidence convicts whom it names, whatever else it leaves open, 1 when it "
-      "convicts "
-      "nobody\n"
-      "or is about another job or other signers than were named, 2 when it is no valid evidence, 3 when it convicts nobody and "
-      "leaves\n"
-      "the dispute undecided.\n"
-      "Evidence may convict one party and leave open which of two others is right: judge is asked about guilt and ends with "
-      "0,\n"
-      "`assay dispute` is asked who is right and ends with 3. `verdict` is `undecided` in both.\n"
+      "Needs no network, no data and no trust in whoever held the dispute: signatures and proofs are checked, and what\n"
+      "decided is computed again.\n"
+      "\n"
+      "Exit status 0: the evidence convicts whom it names, whatever else it leaves open. 1: it convicts nobody, or is about\n"
+      "another job or other signers than were named. 2: it is not valid evidence. 3: it convicts nobody and leaves the\n"
+      "dispute undecided. Evidence may convict one party and leave open which of two others is right. `judge` is asked about\n"
+      "guilt and ends with 0 then; `assay dispute` is asked who is right and ends with 3. Both say `undecided`.\n"
       "\n"
       "Example: assay judge dispute.evidence --job mlp.toml --signer provider.pub --explain");
   sub.Option("evidence", options->evidence, "Evidence file").Required().Type("FILE");
-  sub.Option("--signer", options->signers, "Public key, or file with it, of who has to be convicted by it; give it for each")
+  sub.Option("--signer", options->signers, "Public key, or a file with it, of somebody whom it has to convict; repeat for each")
       .Type("KEY");
   sub.Option("--job", options->job, "The job that was asked for: a job file, or the 64 hex digits of its id").Type("JOB");
-  sub.Option("--data", options->data, "Data file or folder instead of the job's").Type("PATH");
+  sub.Option("--data", options->data, "With --job FILE: data file or folder instead of the job's").Type("PATH");
   sub.Flag("--explain", options->explain, "Also say in plain words what happened, with the numbers that differ");
   sub.Flag("--json", options->json, "Print one JSON object");
   SetCommand(sub, std::move(options), command, RunJudge);

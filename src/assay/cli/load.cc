@@ -44,17 +44,21 @@ Result<Job> LoadJobOf(const std::string& target, const std::string& data) {
 Result<LoadedModel> LoadModel(const ModelSource& source, ThreadPool& pool) {
   ASSAY_ASSIGN(Job job, LoadJobOf(source.target, source.data));
   LoadedModel model;
-  ASSAY_ASSIGN(model.prepared, Prepare(std::move(job), &pool));
+  std::optional<RunDirectory> run;
+  if (IsDirectory(source.target)) {
+    ASSAY_ASSIGN(run, RunDirectory::Open(source.target));
+  }
+  const bool own_data = run && source.data.empty();
+  ASSAY_ASSIGN(model.prepared, own_data ? PrepareAgain(*run, std::move(job), &pool) : Prepare(std::move(job), &pool));
   if (!source.weights.empty()) {
     ASSAY_TRY(LoadWeights(source.weights, model));
     return model;
   }
-  if (!IsDirectory(source.target)) return Err("{}: is a job file; name the weights to use with --weights FILE", source.target);
-  ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(source.target));
-  if (source.data.empty() && run.identity().data != model.prepared.identity.data) {
-    return Err("{}: the data of this run has changed since; name data to use with --data PATH", source.target);
+  if (!run) return Err("{}: is a job file; name the weights to use with --weights FILE", source.target);
+  if (own_data && run->identity().data != model.prepared.identity.data) {
+    return Err("{}: the data here is not the data that the run committed to; name data to use with --data PATH", source.target);
   }
-  ASSAY_TRY(LoadNewestSnapshot(run, pool, model));
+  ASSAY_TRY(LoadNewestSnapshot(*run, pool, model));
   return model;
 }
 

@@ -84,8 +84,8 @@ void AddLog(Arguments& app, Command& command) {
   auto options = std::make_shared<LogOptions>();
   Subcommand sub = app.Add("log", "The signed log of a run, and proofs that an entry is in it");
   sub.Footer(
-      "Signature, tiles, tree and chain of the log are checked before anything is printed; whether its entries are true, only\n"
-      "assay audit can tell.\n"
+      "Signature, tiles, tree and chain of the log are checked before anything is printed. Whether its entries are true,\n"
+      "only assay audit can tell.\n"
       "\n"
       "Examples: assay log runs/mlp                      one line per committed step\n"
       "          assay log runs/mlp --prove 20 --json    entry, inclusion proof and signed checkpoint (docs/formats/log.md)");

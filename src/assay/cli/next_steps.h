@@ -27,7 +27,7 @@ struct NextContext {
   std::string job;                       // the job's file; empty: not known
   bool pair = false;                     // two run directories
   std::string referee_key{};             // the file of the referee's key, where one was named
-  std::string key_file{};                // the one that was used; empty: the key was one of the moment
+  std::string key_file{};                // the one that was used; empty: the key was made for this dispute
   std::string referee{};                 // its public key
   std::vector<std::string> providers{};  // as they were given
 };

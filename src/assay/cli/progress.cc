@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
+#include <vector>
 
 #include "assay/cli/text.h"
 
@@ -71,16 +72,30 @@ void Progress::Finish() {
 }
 
 std::string Progress::Line(std::size_t width) const {
-  const double share = steps_ > 0 ? static_cast<double>(last_.step) / static_cast<double>(steps_) : 1;
-  std::string text = fmt::format("step {}/{} {:3.0f}%  loss {:.4f}", last_.step, steps_, 100 * share, last_.loss);
-  if (validation_) text += fmt::format("  val {:.4f}", *validation_);
-  text += fmt::format("  lr {:.3g}", last_.lr);
+  // What is kept longest has the lowest rank.
+  struct Part {
+    int rank;
+    std::string text;
+  };
+  // Rounded down: 100% is all of it.
+  const std::int64_t percent = steps_ > 0 ? 100 * last_.step / steps_ : 100;
+  std::vector<Part> parts = {{1, fmt::format("step {}/{} {:3}%", last_.step, steps_, percent)},
+                             {2, fmt::format("loss {:.4f}", last_.loss)}};
+  if (validation_) parts.push_back({3, fmt::format("val {:.4f}", *validation_)});
+  parts.push_back({4, fmt::format("lr {:.3g}", last_.lr)});
   if (seconds_per_step_ > 0) {
-    text += fmt::format("  {} {}/s", Count(throughput_.per_step / seconds_per_step_), throughput_.unit);
-    text += fmt::format("  ETA {}", Duration(static_cast<double>(steps_ - last_.step) * seconds_per_step_));
+    parts.push_back({5, fmt::format("{} {}/s", Count(throughput_.per_step / seconds_per_step_), throughput_.unit)});
+    parts.push_back({0, fmt::format("ETA {}", Duration(static_cast<double>(steps_ - last_.step) * seconds_per_step_))});
   }
-  if (text.size() > width) text.resize(width);
-  return text;
+  std::string text;
+  // A number that is cut in half is another number, so that whole parts go.
+  while (!parts.empty()) {
+    text.clear();
+    for (const Part& part : parts) text += (text.empty() ? "" : "  ") + part.text;
+    if (text.size() <= width) return text;
+    parts.erase(std::ranges::max_element(parts, {}, &Part::rank));
+  }
+  return "";
 }
 
 void Progress::Draw() {

@@ -29,7 +29,8 @@ class Progress {
   void Note(const std::string& text);  // a whole line, also when quiet
   void Finish();
 
-  // What a line or the bar says: "step 120/5000  2%  loss 2.3121  val 2.4  12.3k tokens/s  ETA 2m10s", at most `width` columns.
+  // What a line or the bar says: "step 120/5000  2%  loss 2.3121  val 2.4  12.3k tokens/s  ETA 2m10s", at most `width` columns. Where that is
+  // too narrow whole parts are left out; the time that is left goes last.
   std::string Line(std::size_t width) const;
 
  private:

@@ -49,7 +49,31 @@ TEST(Progress, BarRedrawsOneLineWithinTheWidth) {
   const std::string text = Written(file);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\r'), 4);
-  EXPECT_EQ(progress.Line(20), "step 4/4 100%  loss ");
+  std::fclose(file);
+}
+
+TEST(Progress, NarrowTerminalsLoseWholePartsAndKeepTheTimeThatIsLeft) {
+  std::FILE* file = std::tmpfile();
+  Progress progress(file, ProgressMode::kQuiet, 1000, {"tokens", 2048});
+  progress.Start(0, 0);
+  progress.Step({.step = 10, .loss = 2.5f, .lr = 0.001f}, 1);
+  EXPECT_EQ(progress.Line(80), "step 10/1000   1%  loss 2.5000  lr 0.001  2.05k tokens/s  ETA 16m30s");
+  EXPECT_EQ(progress.Line(60), "step 10/1000   1%  loss 2.5000  lr 0.001  ETA 16m30s");
+  EXPECT_EQ(progress.Line(50), "step 10/1000   1%  loss 2.5000  ETA 16m30s");
+  EXPECT_EQ(progress.Line(30), "step 10/1000   1%  ETA 16m30s");
+  EXPECT_EQ(progress.Line(20), "ETA 16m30s");
+  EXPECT_EQ(progress.Line(9), "");
+  std::fclose(file);
+}
+
+TEST(Progress, AllOfItIsNotSaidBeforeTheLastStep) {
+  std::FILE* file = std::tmpfile();
+  Progress progress(file, ProgressMode::kQuiet, 1000, {"tokens", 1});
+  progress.Start(0, 0);
+  progress.Step({.step = 999, .loss = 1, .lr = 1}, 1);
+  EXPECT_NE(progress.Line(200).find(" 99%"), std::string::npos) << progress.Line(200);
+  progress.Step({.step = 1000, .loss = 1, .lr = 1}, 2);
+  EXPECT_NE(progress.Line(200).find("100%"), std::string::npos) << progress.Line(200);
   std::fclose(file);
 }
 

@@ -26,10 +26,19 @@ int RefuseDamaged(const std::string& path, const std::string& why) {
   return kExitDamaged;
 }
 
+// A port alone is one of this machine that only it can reach.
+std::string ListenAddress(const std::string& text) {
+  const std::string port = text.starts_with(':') ? text.substr(1) : text;
+  const bool only_port = !port.empty() && port.find_first_not_of("0123456789") == std::string::npos;
+  return only_port ? "127.0.0.1:" + port : text;
+}
+
 Result<int> RunProvide(const ProvideOptions& options) {
   if (options.tls_cert.empty() != options.tls_key.empty()) return Err("--tls-cert and --tls-key: expected both or neither");
-  service::ProvideTerms terms{
-      .listen = options.listen, .tls_cert = options.tls_cert, .tls_key = options.tls_key, .open_to_all = options.open_to_all};
+  service::ProvideTerms terms{.listen = ListenAddress(options.listen),
+                              .tls_cert = options.tls_cert,
+                              .tls_key = options.tls_key,
+                              .open_to_all = options.open_to_all};
   for (const std::string& path : options.referees) {
     ASSAY_ASSIGN(const VerifyKey referee, ReadVerifyKey(path));
     terms.referees.push_back(referee.point());
@@ -65,38 +74,37 @@ void AddProvide(Arguments& app, Command& command) {
   auto options = std::make_shared<ProvideOptions>();
   Subcommand sub = app.Add("provide", "Answer a referee's questions about a finished run, until Ctrl-C");
   sub.Footer(
-      "Says where it listens on standard output. Steps are run again from the nearest snapshot when they are asked about, and "
-      "what was made\n"
-      "is remembered. A second Ctrl-C does not wait for the answer that is being made.\n"
+      "Says on standard output where it listens. Steps are run again from the nearest snapshot when they are asked about,\n"
+      "and what was computed is remembered. A second Ctrl-C does not wait for the answer that is being made.\n"
       "\n"
-      "Who asks sees parts of weights, data and activations. With --referee only these keys may ask, each as much as its "
-      "disputes\n"
-      "need. Without, anybody may who shows a receipt that contradicts this run's, and all of them together for --open-to-all "
-      "bouts:\n"
-      "a dispute of n parties sets 2(n-1)+1 of them aside, so that fewer than 3 are as good as none: then every referee that "
-      "is "
-      "not\n"
-      "named is refused. When too few are left disputes are refused, and undecided, until the run is provided anew: name your\n"
-      "referee. Every dispute that is opened or refused is told on standard error.\n"
-      "Anybody may see receipt, job and program, and of fp64-rounded runs the log of states and the rounding logs, by which "
-      "others\n"
-      "follow the run (assay train --follow); these show no weights and no data.\n"
+      "Whoever asks sees parts of weights, data and activations. With --referee only these keys may ask, as much as their\n"
+      "disputes need. Without it anybody may who shows a receipt that contradicts this run's, within a limit for all of\n"
+      "them together. The limit is counted in bouts: a bout is one pairing of this run with another claim, from the first\n"
+      "question to the last, and its highest cost is printed at the start. A dispute of n parties sets 2(n-1)+1 bouts\n"
+      "aside, so that fewer than 3 are as good as none: then every referee that is not named is refused. When too few are\n"
+      "left, disputes are refused, and stay undecided, until the run is provided anew: name your referee. Every dispute that\n"
+      "is opened or refused is reported on standard error.\n"
       "\n"
-      "Example: assay provide runs/mlp --listen 127.0.0.1:8417 --referee referee.key.pub");
+      "Anybody may see receipt, job and program and, of fp64-rounded runs, the log of states and the rounding logs, by\n"
+      "which others follow the run (assay train --follow). These show no weights and no data.\n"
+      "\n"
+      "Example: assay provide runs/mlp --listen 127.0.0.1:7411 --referee referee.key.pub");
   sub.Option("run", options->run, "Run directory").Required().Type("RUN");
-  sub.Option("--listen", options->listen, "Address; port 0 picks a free one").ShowDefault().Type("HOST:PORT");
+  sub.Option("--listen", options->listen, "Address, or a port of 127.0.0.1 alone; port 0 picks a free one")
+      .ShowDefault()
+      .Type("[HOST:]PORT");
   sub.Option("--data", options->data, "Data file or folder instead of the job's").Type("PATH");
-  sub.Option("--key", options->key, "The run's signing key; otherwise $ASSAY_KEY or your own").Type("FILE");
-  sub.Option("--referee", options->referees, "Public key of a referee who may ask; give it for each. Default: anybody")
+  sub.Option("--key", options->key, "The run's signing key. Default: $ASSAY_KEY or your own").Type("FILE");
+  sub.Option("--referee", options->referees, "Public key of a referee who may ask; repeat for each. Default: anybody")
       .Type("KEY.pub");
   sub.Option("--open-to-all", options->open_to_all,
-             "Bouts in all for referees that are not named; below 3 none of them is answered")
+             "Bouts (see above) for all referees together that --referee does not name; below 3 none of them is answered")
       .ShowDefault()
       .Range(std::int64_t{0}, std::int64_t{1} << 20)
       .Type("N");
-  sub.Option("--tls-cert", options->tls_cert, "Certificate chain (PEM): speak https alone").Type("FILE");
+  sub.Option("--tls-cert", options->tls_cert, "Certificate chain (PEM): speak https only").Type("FILE");
   sub.Option("--tls-key", options->tls_key, "Its private key (PEM)").Type("FILE");
-  sub.Option("--memory", options->memory_mib, "MiB for what is remembered, beside what training takes")
+  sub.Option("--memory", options->memory_mib, "MiB for what is remembered, besides what training takes")
       .ShowDefault()
       .Range(std::int64_t{1}, std::int64_t{1} << 24)
       .Type("MIB");

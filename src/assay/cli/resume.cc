@@ -5,14 +5,14 @@ namespace assay::cli {
 namespace {
 
 // Everything but the data's place and the key is in the run directory.
-Result<PreparedJob> PrepareAgain(const TrainOptions& options, ThreadPool& pool) {
+Result<PreparedJob> PreparedFrom(const TrainOptions& options, ThreadPool& pool) {
   ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(options.out));
   ASSAY_ASSIGN(Job job, LoadRunJob(run, options.data));
   ASSAY_TRY(CheckFilesOf(run, job));
   if (options.steps > 0) job.steps = options.steps;
-  ASSAY_ASSIGN(PreparedJob prepared, Prepare(std::move(job), &pool));
+  ASSAY_ASSIGN(PreparedJob prepared, PrepareAgain(run, std::move(job), &pool));
   if (prepared.identity.data != run.identity().data) {
-    return Err("{}: the data here is not the data it was trained on; name that with --data", run.path());
+    return Err("{}: the data here is not the data that the run committed to; name that data with --data PATH", run.path());
   }
   if (prepared.identity.trajectory != run.identity().trajectory) {
     return Err("{}: its job.toml is not the job it was begun with; assay fsck says more", run.path());
@@ -22,7 +22,7 @@ Result<PreparedJob> PrepareAgain(const TrainOptions& options, ThreadPool& pool) 
 
 Result<int> RunResume(const TrainOptions& options) {
   ASSAY_ASSIGN(Compute compute, MakeCompute(options.compute));
-  ASSAY_ASSIGN(const PreparedJob prepared, PrepareAgain(options, *compute.pool));
+  ASSAY_ASSIGN(const PreparedJob prepared, PreparedFrom(options, *compute.pool));
   return TrainInto(options, prepared, std::move(compute));
 }
 
@@ -32,13 +32,13 @@ void AddResume(Arguments& app, Command& command) {
   auto options = std::make_shared<TrainOptions>();
   Subcommand sub = app.Add("resume", "Continue a run that was interrupted, from its newest snapshot");
   sub.Footer(
-      "The job is the one in the run directory, with the number of steps it was begun with, or more with --steps. A finished "
-      "run is left as it is. A run that "
-      "follows another's rounding logs is continued by its `assay train --follow` command.\n"
+      "The job is the one in the run directory, with its number of steps, or more with --steps. More steps make it another\n"
+      "job, with another id and a new receipt, and do not stretch the learning rate's schedule. A finished run is left as\n"
+      "it is. A run that follows another's rounding logs is continued by its `assay train --follow` command.\n"
       "\n"
       "Example: assay resume runs/shakespeare");
   sub.Option("run", options->out, "Run directory").Required().Type("RUN");
-  sub.Option("--steps", options->steps, "Go on to so many steps instead of the run's number")
+  sub.Option("--steps", options->steps, "Steps to go on to, instead of the run's number")
       .Range(std::int64_t{1}, std::int64_t{0xffffffff})
       .Type("N");
   AddTrainingOptions(sub, *options);

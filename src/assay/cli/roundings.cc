@@ -81,9 +81,9 @@ Result<int> RunRoundings(const RoundingsOptions& options) {
                     fmt::format("{:.1f}", 1e6 * static_cast<double>(tally.decisions) /
                                               static_cast<double>(std::max<std::uint64_t>(1, tally.elements)))});
   }
-  fmt::print("{}\n{} close calls among {} rounded elements, {} bytes\n", Table(rows),
-             Grouped(static_cast<std::int64_t>(log.decisions.size())), Grouped(static_cast<std::int64_t>(log.elements)),
-             Grouped(static_cast<std::int64_t>(bytes.size())));
+  fmt::print("{}\n{} among {}, {}\n", Table(rows), Plural(static_cast<std::int64_t>(log.decisions.size()), "close call"),
+             Plural(static_cast<std::int64_t>(log.elements), "rounded element"),
+             Plural(static_cast<std::int64_t>(bytes.size()), "byte"));
   return kExitOk;
 }
 

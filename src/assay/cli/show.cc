@@ -10,6 +10,7 @@
 #include "assay/run/follows.h"
 #include "assay/run/receipt.h"
 #include "assay/run/weights_root.h"
+#include "assay/sign/key.h"
 #include "assay/train/job_paths.h"
 
 namespace assay::cli {
@@ -17,6 +18,7 @@ namespace {
 
 constexpr std::uint64_t kMaxFixedBytes = std::uint64_t{1} << 30;
 constexpr std::uint64_t kMaxReceiptBytes = 1 << 16;
+constexpr std::uint64_t kMaxKeyBytes = 1 << 12;
 
 struct ShowOptions {
   std::string target;
@@ -32,12 +34,66 @@ void PrintTensors(const Program& program) {
   fmt::print("\n{}", Table(rows));
 }
 
+OrderedJson TensorsJson(const Program& program) {
+  OrderedJson tensors = OrderedJson::array();
+  for (const StateSpec& spec : program.state) {
+    const auto dims = spec.type.shape.dims();
+    tensors.push_back({{"name", spec.name},
+                       {"dtype", std::string(Name(spec.type.dtype))},
+                       {"shape", std::vector<std::int64_t>(dims.begin(), dims.end())}});
+  }
+  return tensors;
+}
+
+// A key, by its public part; none: the file is no key.
+Result<std::optional<int>> ShowKey(const ShowOptions& options) {
+  const auto head = ReadFile(options.target, kMaxKeyBytes);
+  if (!head) return std::nullopt;
+  const bool is_private =
+      std::string_view(reinterpret_cast<const char*>(head->data()), head->size()).starts_with("PRIVATE+KEY+");
+  std::optional<VerifyKey> key;
+  if (is_private) {
+    ASSAY_ASSIGN(const SigningKey own, ReadSigningKey(options.target));
+    key = own.verify_key();
+  } else if (auto read = ReadVerifyKey(options.target)) {
+    key = std::move(*read);
+  }
+  if (!key) return std::nullopt;
+  const std::string_view kind = is_private ? "private key" : "public key";
+  if (options.json) {
+    fmt::print("{}\n", Dump({{"file", options.target},
+                             {"kind", kind},
+                             {"name", key->name()},
+                             {"keyid", key->id()},
+                             {"public_key", key->ToString()}}));
+  } else {
+    fmt::print("{:<12} {}\n{:<12} {}\n{:<12} {}\n", "kind", kind, "key id", key->id(), "public part", key->ToString());
+  }
+  return kExitOk;
+}
+
+// What is not even text in the form of a job file was not meant as one, unless its name says so.
+Result<Job> LoadShownJob(const std::string& path) {
+  auto job = LoadJob(path);
+  if (job || path.ends_with(".toml")) return job;
+  const std::string& why = job.error().message;
+  const bool other = why.find("not valid TOML") != std::string::npos || why.find("not valid UTF-8") != std::string::npos ||
+                     why.find("can stand in comments") != std::string::npos ||
+                     why.find("a job file has at most") != std::string::npos;
+  if (!other) return job;
+  return Err("{}: is no job file, .safetensors file, receipt, checkpoint, proof, evidence or key", path);
+}
+
 Result<int> ShowJob(const ShowOptions& options) {
-  ASSAY_ASSIGN(Job job, LoadJob(options.target));
+  ASSAY_ASSIGN(const auto key, ShowKey(options));
+  if (key) return *key;
+  ASSAY_ASSIGN(Job job, LoadShownJob(options.target));
   ASSAY_ASSIGN(PreparedJob prepared, Prepare(std::move(job)));
   const JobView view = ViewOf(std::move(prepared));
   if (options.json) {
-    fmt::print("{}\n", Dump(JobJson(view)));
+    OrderedJson json = JobJson(view);
+    if (options.tensors) json["tensors"] = TensorsJson(view.program);
+    fmt::print("{}\n", Dump(json));
     return kExitOk;
   }
   fmt::print("{}", JobText(view));
@@ -150,7 +206,9 @@ Result<int> ShowOpened(const ShowOptions& options, const RunDirectory& run) {
   ASSAY_ASSIGN(const std::vector<std::int64_t> steps, run.SnapshotSteps());
   const std::optional<SnapshotInfo> newest = NewestOf(run, steps, view);
   if (options.json) {
-    fmt::print("{}\n", Dump(RunJson(run, view, newest, steps)));
+    OrderedJson json = RunJson(run, view, newest, steps);
+    if (options.tensors) json["tensors"] = TensorsJson(view.job.program);
+    fmt::print("{}\n", Dump(json));
     return view.damaged ? kExitDamaged : kExitOk;
   }
   const std::int64_t all = view.job.job.steps;
@@ -225,8 +283,8 @@ Result<int> ShowFile(const ShowOptions& options) {
     fmt::print("{}\n", Dump(json));
     return status;
   }
-  fmt::print("{:<12} {} tensors, {} elements, {}\n", "file", file.tensors().size(), Grouped(elements),
-             ByteCount(static_cast<double>(bytes)));
+  fmt::print("{:<12} {}, {}, {}\n", "file", Plural(static_cast<std::int64_t>(file.tensors().size()), "tensor"),
+             Plural(elements, "element"), ByteCount(static_cast<double>(bytes)));
   if (const auto info = SnapshotInfoOf(file)) {
     fmt::print("{:<12} {}\n{:<12} {}\n{:<12} {:.6f}\n", "step", info->step, "job id", info->job.hex(), "loss", info->loss);
     if (info->validation_loss) fmt::print("{:<12} {:.6f}\n", "val loss", *info->validation_loss);
@@ -255,9 +313,12 @@ Result<int> ShowSigned(const ShowOptions& options) {
 }
 
 Result<int> RunShow(const ShowOptions& options) {
-  if (!Exists(options.target)) return Err("{}: no such run, job file, safetensors file, receipt or evidence", options.target);
+  if (!Exists(options.target))
+    return Err("{}: no such run, job file, safetensors file, receipt, evidence or key", options.target);
   if (IsDirectory(options.target)) return ShowRun(options);
-  if (IsSignedFile(options.target)) return ShowSigned(options);
+  const bool is_signed = IsSignedFile(options.target);
+  if (is_signed && options.tensors) return Err("--tensors: belongs to a job or a run, and {} is neither", options.target);
+  if (is_signed) return ShowSigned(options);
   if (options.target.ends_with(".safetensors")) return ShowFile(options);
   return ShowJob(options);
 }
@@ -266,14 +327,15 @@ Result<int> RunShow(const ShowOptions& options) {
 
 void AddShow(Arguments& app, Command& command) {
   auto options = std::make_shared<ShowOptions>();
-  Subcommand sub = app.Add("show", "What a job, a run, a safetensors file, a receipt or evidence is");
+  Subcommand sub = app.Add("show", "What a job, a run, a safetensors file, a receipt, evidence or a key is");
   sub.Footer(
       "Examples: assay show examples/gpt2-124m.toml    model, parameters, work and memory of a step, job id\n"
-      "          assay show runs/mlp                   the same as it was committed to, and how far the run has come; needs no "
-      "data\n"
+      "          assay show runs/mlp                   the same, as the run committed to it, and how far it is; needs no data\n"
       "          assay show model.safetensors          tensors and metadata; checks the state root of a snapshot\n"
-      "          assay show receipt.json               what assay verify says about it");
-  sub.Option("target", options->target, "Run directory, job file, .safetensors file, receipt, checkpoint, proof or evidence")
+      "          assay show receipt.json               what assay verify says about it\n"
+      "          assay show provider.pub               whose key it is");
+  sub.Option("target", options->target,
+             "Run directory, job file, .safetensors file, receipt, checkpoint, proof, evidence or key")
       .Required()
       .Type("WHAT");
   sub.Flag("--tensors", options->tensors, "Also list every tensor of a job's state");

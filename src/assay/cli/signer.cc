@@ -18,7 +18,8 @@ Result<std::string> OwnKeyPath() {
   if (config.starts_with('/')) return JoinPath(config, "assay/key");
   const std::string home = Environment("HOME");
   if (home.starts_with('/')) return JoinPath(home, ".config/assay/key");
-  return Err("no signing key: HOME is not set; make one with assay keygen --out FILE and name it with --key FILE");
+  return Err(
+      "no signing key: HOME is not set; make one with assay keygen --out FILE and name it with --key FILE or $ASSAY_KEY");
 }
 
 }  // namespace
@@ -28,10 +29,15 @@ Result<SigningKey> OpenSigner(const std::string& path) {
   if (const std::string named = Environment("ASSAY_KEY"); !named.empty()) return ReadSigningKey(named);
   ASSAY_ASSIGN(const std::string own, OwnKeyPath());
   if (!Exists(own)) {
-    ASSAY_TRY(MakeDirectories(own.substr(0, own.find_last_of('/'))));
+    const auto refused = [&](const Error& error) {
+      return Err(
+          "no signing key: cannot make one at {} ({}); name one with --key FILE or $ASSAY_KEY, made by assay keygen --out FILE",
+          own, error.message);
+    };
+    if (const Status made = MakeDirectories(own.substr(0, own.find_last_of('/'))); !made) return refused(made.error());
     const SigningKey key = SigningKey::Generate("assay");
     // Another process may have been faster; its key is as good.
-    if (const Status written = WriteKeyFiles(own, key); !written && !Exists(own)) return tl::unexpected(written.error());
+    if (const Status written = WriteKeyFiles(own, key); !written && !Exists(own)) return refused(written.error());
     fmt::print(stderr, "made a signing key for you: {}; its public part is {}.pub\n", own, own);
   }
   return ReadSigningKey(own);
@@ -54,6 +60,7 @@ Result<VerifyKey> ParseSigner(const std::string& text) {
   if (Exists(text)) return ReadVerifyKey(text);
   auto key = VerifyKey::Parse(text);
   if (!key) {
+    if (text.starts_with("PRIVATE+KEY+")) return Err("--signer: is a private key, expected the public one");
     return Err("--signer: there is no file '{}', and it is no key; expected a public key (NAME+HASH+DATA) or a file with one",
                text);
   }

@@ -61,6 +61,10 @@ std::string Grouped(std::int64_t value) {
   return digits;
 }
 
+std::string Plural(std::int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", Grouped(count), noun, count == 1 ? "" : "s");
+}
+
 std::string Table(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {

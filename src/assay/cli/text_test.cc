@@ -35,5 +35,11 @@ TEST(Text, TableAligns) {
   EXPECT_EQ(Table({{"op", "ms"}, {"matmul", "1.5"}, {"a", "10.25"}}), "op         ms\nmatmul    1.5\na       10.25\n");
 }
 
+TEST(Text, OneIsNotMany) {
+  EXPECT_EQ(Plural(1, "round"), "1 round");
+  EXPECT_EQ(Plural(0, "round"), "0 rounds");
+  EXPECT_EQ(Plural(12000, "step"), "12,000 steps");
+}
+
 }  // namespace
 }  // namespace assay::cli

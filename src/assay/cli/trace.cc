@@ -28,8 +28,10 @@ Result<int> RunTrace(const TraceOptions& options) {
   }
   ASSAY_ASSIGN(const PreparedJob prepared, PrepareRun(run, options.data, *compute.pool));
   ASSAY_TRY(ComputeFor(prepared.job, compute));
+  if (prepared.identity.data != run.identity().data)
+    return Err("{}: the data here is not the data that the run committed to; name that data with --data PATH", options.run);
   if (prepared.identity != run.identity())
-    return Err("{}: its data or job file is not the one it was trained with", options.run);
+    return Err("{}: its job.toml is not the job it was begun with; assay fsck says more", options.run);
   if (options.step > prepared.job.steps) {
     return Err("--step: expected 1 .. {}, the steps of the job, got {}", prepared.job.steps, options.step);
   }
@@ -62,7 +64,7 @@ void AddTrace(Arguments& app, Command& command) {
   auto options = std::make_shared<TraceOptions>();
   Subcommand sub = app.Add("trace", "Run one step of a run again and sign the hashes of every node's output");
   sub.Footer(
-      "For providers: when an auditor finds that a step differs, the trace shows at which node. Written to RUN/traces.\n"
+      "For providers: when an auditor finds that a step differs, its trace shows at which node. Written to RUN/traces.\n"
       "\n"
       "Example: assay trace runs/mlp --step 417");
   sub.Option("run", options->run, "Run directory").Required().Type("RUN");
@@ -71,7 +73,7 @@ void AddTrace(Arguments& app, Command& command) {
       .Range(std::int64_t{1}, std::int64_t{0xffffffff})
       .Type("N");
   sub.Option("--data", options->data, "Data file or folder instead of the job's").Type("PATH");
-  sub.Option("--key", options->key, "The run's signing key; otherwise $ASSAY_KEY or your own").Type("FILE");
+  sub.Option("--key", options->key, "The run's signing key. Default: $ASSAY_KEY or your own").Type("FILE");
   AddComputeOptions(sub, options->compute);
   sub.Flag("--json", options->json, "Print one JSON object");
   SetCommand(sub, std::move(options), command, RunTrace);

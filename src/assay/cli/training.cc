@@ -77,22 +77,46 @@ void PrintResult(const TrainOptions& options, const PreparedJob& prepared, const
   }
   const bool finished = !outcome.interrupted && outcome.first_step == outcome.step;
   fmt::print("steps       {}{}\nloss        {:.6f}\n", outcome.step,
-             finished ? ", all of them done before: the run was finished, and nothing was trained" : "", outcome.loss);
+             finished ? "; the run was finished already, and nothing was trained" : "", outcome.loss);
   if (outcome.validation_loss) fmt::print("val loss    {:.6f}\n", *outcome.validation_loss);
   fmt::print("time        {}\nstate root  {}\n", Duration(seconds), outcome.state_root.hex());
   fmt::print("signed by   {}\n{}", run.signer().id(), FollowsText(options, follows, outcome));
   if (!outcome.interrupted) fmt::print("weights     {}\nreceipt     {}\n", run.weights_path(), run.receipt_path());
 }
 
-// Says what would fit where a device turns out to have too little memory for what kernels take beside the plan.
+// A longer run is another job, and its schedule is that of the job file: both surprise whoever reckons with neither.
+std::vector<std::string> NotesOnSteps(const TrainOptions& options, const PreparedJob& prepared) {
+  std::vector<std::string> notes;
+  const Job& job = prepared.job;
+  if (options.steps > 0 && job.schedule.kind == ScheduleKind::kWarmupCosine && job.schedule.length != job.steps) {
+    notes.push_back(fmt::format(
+        "--steps {} does not stretch the learning rate's schedule, which ends at step {} (schedule.length in the job "
+        "file sets it)",
+        job.steps, job.schedule.length));
+  }
+  if (!RunDirectory::IsRun(options.out)) return notes;
+  const auto run = RunDirectory::Open(options.out);
+  if (!run || run->identity().trajectory != prepared.identity.trajectory || run->identity().job == prepared.identity.job)
+    return notes;
+  notes.push_back(fmt::format("with {} steps the run is another job: its id changes from {:.16} to {:.16}{}", job.steps,
+                              run->identity().job.hex(), prepared.identity.job.hex(),
+                              Exists(run->receipt_path()) ? ", and its receipt is replaced at the end" : ""));
+  return notes;
+}
+
+// Says how much was wanted; of a device, which may have too little for what kernels take beside the plan, also what would fit.
 Result<TrainOutcome> TrainWithin(const PreparedJob& prepared, RunDirectory& run, const SigningKey& key, const Compute& compute,
                                  const TrainHooks& hooks, std::optional<FollowedRun> follow) {
   try {
     return Train(prepared, run, key, *compute.backend, *compute.pool, hooks, std::move(follow));
-  } catch (const OutOfMemory& error) {
-    const auto free = compute.backend->free_bytes();
-    if (!free) throw;
-    return Err("{}; {}", error.what(), WhatWouldFit(prepared.job, *compute.backend, *free));
+  } catch (const std::bad_alloc& error) {
+    const bool in_words = dynamic_cast<const OutOfMemory*>(&error) != nullptr;
+    const std::string what = in_words ? error.what() : "out of memory";
+    if (const auto free = compute.backend->free_bytes()) {
+      return Err("{}; {}", what, WhatWouldFit(prepared.job, *compute.backend, *free));
+    }
+    return Err("{}; training this job takes {:.2f} GB for its state and work space; a smaller batch.microbatch takes less",
+               what, 1e-9 * static_cast<double>(TrainingBytes(prepared.program, *compute.backend)));
   }
 }
 
@@ -122,10 +146,14 @@ Result<int> TrainInto(const TrainOptions& options, const PreparedJob& prepared, 
     ASSAY_ASSIGN(follow, OpenFollowed(options, prepared));  // before anything is written
     follows = follow->follows();
   }
+  const std::vector<std::string> notes = NotesOnSteps(options, prepared);
   ASSAY_ASSIGN(RunDirectory run,
                RunDirectory::OpenForTraining(options.out, ContentOf(prepared, options.out), key.verify_key()));
 
   Progress progress(stderr, ProgressModeFor(stderr, options.quiet), prepared.job.steps, ThroughputOf(prepared.job));
+  if (!options.quiet) {
+    for (const std::string& note : notes) progress.Note(note);
+  }
   const InterruptGuard interrupt;
   if (follow) follow->StopWhen([&] { return interrupt.signal() != 0; });
   const TrainHooks hooks{
@@ -148,7 +176,7 @@ Result<int> TrainInto(const TrainOptions& options, const PreparedJob& prepared, 
 
 void AddTrainingOptions(Subcommand& sub, TrainOptions& options) {
   sub.Option("--data", options.data, "Data file or folder instead of the job's").Type("PATH");
-  sub.Option("--key", options.key, "Signing key (assay keygen); otherwise $ASSAY_KEY, or your own, made at first use")
+  sub.Option("--key", options.key, "Signing key (assay keygen). Default: $ASSAY_KEY, or your own, made at first use")
       .Type("FILE");
   AddComputeOptions(sub, options.compute);
   sub.Flag("--json", options.json, "Print the result as one JSON object on the last line of standard output");

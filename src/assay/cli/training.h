@@ -17,6 +17,7 @@ struct TrainOptions {
   std::string follow;      // a run whose rounding log is followed: a directory or a URL
   std::string ca_file;     // for a URL
   float patience_s = 300;  // with it
+  bool patience_given = false;
   std::int64_t steps = 0;  // 0: the job's
   ComputeOptions compute;
   bool json = false;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "assay/cli/colour.h"
 #include "assay/cli/exit_status.h"
 
 namespace assay::cli {
@@ -160,7 +161,8 @@ bool Convicts(const dispute::Judgement& judgement, const VerifyKey& key) {
 }
 
 std::string VerdictText(const VerdictView& view) {
-  std::string text = fmt::format("verdict     {}{}\n", view.verdict, InWords(view));
+  std::string text =
+      fmt::format("verdict     {}{}\n", Painted(view.verdict, ToneOf(ExitStatusOf(view)), stdout), InWords(view));
   text += fmt::format("reason      {}\n", view.reason);
   if (!view.decided_by.empty()) text += fmt::format("decided by  {}\n", view.decided_by);
   text += NextText(view.next);
@@ -239,8 +241,7 @@ std::string WorthOf(const VerdictView& view) {
   const bool by_audit = std::ranges::any_of(view.audits, [](const RunAudit& audit) { return audit.verdict == "refuted"; });
   if (!view.finding && by_audit) {
     return "This evidence convicts nobody: an audit refutes what it leaves open, which is no evidence. Whoever has the run and "
-           "its "
-           "data can repeat it with `assay audit RUN`; evidence comes from a run that follows the refuted one (assay train "
+           "its data can repeat it with `assay audit RUN`; evidence comes from a run that follows the refuted one (assay train "
            "--follow) and is disputed with it.";
   }
   if (!view.accused.empty()) {

@@ -25,6 +25,7 @@ struct RunAudit {
   std::string verdict;  // "verified", "refuted" or "unchecked"
   std::string reason{};
   std::optional<std::int64_t> step{}, node{};
+  bool first_result = false;  // the node writes the first result that differs; what went wrong may have come before it
   std::string node_name{};
 };
 

@@ -1,6 +1,7 @@
 #include "assay/cli/verification.h"
 
 #include "assay/base/file.h"
+#include "assay/cli/colour.h"
 #include "assay/cli/exit_status.h"
 #include "assay/run/snapshot.h"
 
@@ -104,8 +105,8 @@ void AddVerification(OrderedJson& json, const Verification& verification) {
 
 std::string VerificationText(const Verification& verification) {
   const std::string_view word = !verification.valid ? "UNCHECKED" : *verification.valid ? "VALID" : "NOT VALID";
-  std::string text =
-      fmt::format("{:<11} {}{}{}\n", word, verification.kind, verification.reason.empty() ? "" : ": ", verification.reason);
+  std::string text = fmt::format("{} {}{}{}\n", PaintedWord(word, 11, ToneOf(ExitStatusOf(verification)), stdout),
+                                 verification.kind, verification.reason.empty() ? "" : ": ", verification.reason);
   std::string_view heading = "shows";
   for (const std::string& line : verification.shows) {
     text += fmt::format("{:<11} {}\n", heading, line);

@@ -44,7 +44,7 @@ Verification VerifySnapshot(const Safetensors& file, const Against& against, Thr
 // An error: it is no valid evidence.
 Result<Verification> VerifyEvidence(ByteSpan bytes, const std::string& path, const Against& against);
 
-// Finds out what kind of file it is first. An error: of none of these kinds, evidence that is none, or it cannot be read.
+// Finds out what kind of file it is first. An error: of none of these kinds, not valid evidence, or it cannot be read.
 Result<Verification> VerifyFile(const std::string& path, const Against& against, ThreadPool& pool);
 // Whether `path` looks like a file that VerifyFile knows, other than a safetensors file.
 bool IsSignedFile(const std::string& path);

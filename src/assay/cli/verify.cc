@@ -55,11 +55,11 @@ void AddVerify(Arguments& app, Command& command) {
   auto options = std::make_shared<VerifyOptions>();
   Subcommand sub = app.Add("verify", "Check one file offline: a receipt, checkpoint, proof, model, snapshot or evidence");
   sub.Footer(
-      "Needs neither the run nor its data. Says what kind of file it is, whether its signatures, hashes and proofs hold, what "
-      "it\n"
-      "shows and what it does not. Exit status 0 valid, 1 not valid: not what the receipt signs for, or not of the "
-      "signer,\n"
-      "2 of no kind that is known, 3 nothing at hand to check it by, 4 not valid: the copy is damaged.\n"
+      "Needs neither the run nor its data. Says what kind of file it is, whether its signatures, hashes and proofs hold,\n"
+      "what it shows and what it does not.\n"
+      "\n"
+      "Exit status 0: valid. 1: not valid, because it is not what the receipt signs for or not of the signer. 2: of no kind\n"
+      "that is known. 3: nothing at hand to check it by. 4: not valid, because the copy is damaged.\n"
       "\n"
       "Examples: assay verify receipt.json --signer provider.pub\n"
       "          assay verify model.safetensors --receipt receipt.json --signer provider.pub\n"
@@ -68,7 +68,7 @@ void AddVerify(Arguments& app, Command& command) {
   sub.Option("--receipt", options->receipt, "The receipt that a model, snapshot, checkpoint or proof must belong to")
       .Type("FILE");
   sub.Option("--signer", options->signer,
-             "Public key, or file with it, of who must have signed (of evidence: who must be convicted)")
+             "Public key, or a file with it, of whoever must have signed it (of evidence: must be convicted)")
       .Type("KEY");
   sub.Flag("--json", options->json, "Print one JSON object");
   SetCommand(sub, std::move(options), command, RunVerify);

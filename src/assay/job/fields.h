@@ -17,7 +17,7 @@ struct FloatRange {
   float low = 0, high = 0;
   bool open_low = false, open_high = false;  // the bound itself is excluded
 
-  bool Contains(float v) const { return (open_low ? v > low : v >= low) && (open_high ? v < high : v <= high); }
+  bool Contains(double v) const { return (open_low ? v > low : v >= low) && (open_high ? v < high : v <= high); }
   std::string Text() const;
 };
 

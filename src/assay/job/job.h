@@ -58,12 +58,15 @@ struct Job {
   EvalConfig eval;
   SnapshotConfig snapshot;
   std::string init_weights;  // a safetensors file to start from; empty: initial values from the seed
+  std::string file;          // what it was read from, for messages; empty: from no file
 };
 
 // Errors are one line: "job.toml:12: model.width: expected an integer in 1..65536, got a string". LoadJob takes relative paths inside the
 // file as relative to the file's folder.
 Result<Job> LoadJob(const std::filesystem::path& path);
 Result<Job> ParseJob(std::string_view text, std::string_view name);
+// An error that begins with a key ("model.vocab: …") gets the file and the line of that key, or of its table, in front. Others stay as they are.
+Error LocatedInFile(const std::string& file, Error error);
 
 // The job as a job file that parses to the same job.
 std::string ToToml(const Job& job);

@@ -48,14 +48,15 @@ TEST(Job, ReadsValuesAndDefaults) {
 TEST(Job, ErrorsNameFileLineKeyAndExpectation) {
   EXPECT_EQ(ErrorOf(Gpt2("width = \"x\"")), "j.toml:3: model.width: expected an integer in 1 .. 65536, got 'x'");
   EXPECT_EQ(ErrorOf(Gpt2("width = 0")), "j.toml:3: model.width: expected an integer in 1 .. 65536, got 0");
-  EXPECT_EQ(ErrorOf(Gpt2("width = 1.5")), "j.toml:3: model.width: expected an integer in 1 .. 65536, got 1.5");
-  EXPECT_EQ(ErrorOf(Gpt2("dropout = 1.0")), "j.toml:3: model.dropout: expected a number 0 <= x < 1, got 1");
+  EXPECT_EQ(ErrorOf(Gpt2("width = 1.5")), "j.toml:3: model.width: wants an integer, got 1.5");
+  EXPECT_EQ(ErrorOf(Gpt2("dropout = 1.0")), "j.toml:3: model.dropout: expected a number 0 <= x < 1, got 1.0");
   EXPECT_EQ(ErrorOf(Gpt2("dropout = nan")), "j.toml:3: model.dropout: expected a number 0 <= x < 1, got nan");
   EXPECT_EQ(ErrorOf(Gpt2("dropout = 1e300")), "j.toml:3: model.dropout: expected a number 0 <= x < 1, got 1e+300");
   EXPECT_EQ(ErrorOf(Gpt2("depth = 18")),
             "j.toml:3: 'model.depth': unknown key, expected one of context, dropout, heads, kind, layers, vocab, width");
-  EXPECT_EQ(ErrorOf(Gpt2("", "[modle]\nx = 1")),
-            "j.toml:6: 'modle': unknown key, expected one of batch, commit, data, eval, init, model, name, "
+  EXPECT_EQ(ErrorOf(Gpt2("", "[modle]\nx = 1")), "j.toml:6: 'modle': unknown table; did you mean [model]?");
+  EXPECT_EQ(ErrorOf(Gpt2("", "[clothes]\nx = 1")),
+            "j.toml:6: 'clothes': unknown table, expected one of batch, commit, data, eval, init, model, name, "
             "optimizer, precision, schedule, seed, snapshot, steps");
   EXPECT_EQ(ErrorOf("steps = -1\n" + Gpt2("")), "j.toml:1: steps: expected an integer in 1 .. 4294967295, got -1");
   EXPECT_EQ(ErrorOf("precision = \"fp16\"\n" + Gpt2("")),
@@ -74,8 +75,9 @@ TEST(Job, ErrorsNameFileLineKeyAndExpectation) {
   EXPECT_EQ(ErrorOf("model = 3\n"), "j.toml:1: model: expected a table, got 3");
   EXPECT_EQ(ErrorOf("[model]\nkind = \"gpt3\"\n"),
             "j.toml:2: model.kind: expected one of gpt2, llama, resnet, mlp, got 'gpt3'");
-  EXPECT_EQ(ErrorOf("[model]\nkind = \"gpt2\"\n"),
-            "j.toml: data.kind: expected one of chars, bpe, tokens, cifar10, images, features, got nothing");
+  EXPECT_EQ(
+      ErrorOf("[model]\nkind = \"gpt2\"\n"),
+      "j.toml: has no table [data]: data.kind: expected one of chars, bpe, tokens, cifar10, images, features, got nothing");
   EXPECT_EQ(ErrorOf("[model]\nkind = \"mlp\"\nhidden = [1, \"a\"]\n[data]\nkind = \"features\"\n"),
             "j.toml:3: model.hidden: expected a list of at most 256 integers in 1 .. 1048576, got 'a'");
   EXPECT_EQ(ErrorOf(Gpt2("heads = 5\nwidth = 64")), "j.toml:3: model.heads: 5 heads must divide the width 64");
@@ -85,7 +87,50 @@ TEST(Job, ErrorsNameFileLineKeyAndExpectation) {
   EXPECT_EQ(ErrorOf(Gpt2("", "[optimizer]\nkind = \"sgd\"\nbeta1 = 0.5\n")).substr(0, 42),
             "j.toml:8: 'optimizer.beta1': unknown key, ");
   EXPECT_EQ(ErrorOf("[model]\nkind = \"gpt2\"\n[data]\nkind = \"bpe\"\n"),
-            "j.toml: data.vocabulary: expected a folder with encoder.json and vocab.bpe");
+            "j.toml:3: data.vocabulary: expected a folder with encoder.json and vocab.bpe");
+}
+
+TEST(Job, ANumberWithAPointIsNoIntegerAndIsShownAsWritten) {
+  EXPECT_EQ(ErrorOf("steps = 5.0\n" + Gpt2("")), "j.toml:1: steps: wants an integer, got 5.0");
+  EXPECT_EQ(ErrorOf("[model]\nkind = \"resnet\"\ndepth = 50.0\n[data]\nkind = \"images\"\n"),
+            "j.toml:3: model.depth: wants an integer, got 50.0");
+  EXPECT_EQ(ErrorOf("[model]\nkind = \"mlp\"\nhidden = [8, 4.0]\n[data]\nkind = \"features\"\n"),
+            "j.toml:3: model.hidden: wants an integer, got 4.0");
+}
+
+TEST(Job, ARangeThatRefusesAValueSaysWhy) {
+  EXPECT_EQ(ErrorOf(Gpt2("dropout = 0.99999999999")),
+            "j.toml:3: model.dropout: expected a number 0 <= x < 1, got 0.99999999999, which is 1 in 32 bits");
+  EXPECT_EQ(ErrorOf(Gpt2("", "[schedule]\nlr = 1e31\n")),
+            "j.toml:7: schedule.lr: expected a number >= 0, at most 1e30, got 1e+31");
+  EXPECT_EQ(ErrorOf(Gpt2("", "[schedule]\nlr = 1e30\n")), "accepted");
+  std::string many = "1";
+  for (int i = 0; i < 256; ++i) many += ", 1";
+  EXPECT_EQ(ErrorOf("[model]\nkind = \"mlp\"\nhidden = [" + many + "]\n[data]\nkind = \"features\"\n"),
+            "j.toml:3: model.hidden: expected a list of at most 256 integers in 1 .. 1048576, got a list of 257");
+}
+
+TEST(Job, WhatWasMisspeltIsNamedBeforeWhatIsMissingForIt) {
+  EXPECT_EQ(ErrorOf("[modle]\nkind = \"mlp\"\n[data]\nkind = \"features\"\n"),
+            "j.toml:1: 'modle': unknown table; did you mean [model]?");
+  EXPECT_EQ(ErrorOf("[model]\nknd = \"mlp\"\nhidden = [3]\n[data]\nkind = \"features\"\n"),
+            "j.toml:2: 'model.knd': unknown key; did you mean kind?");
+  EXPECT_EQ(ErrorOf("[model]\n[data]\nkind = \"features\"\n"),
+            "j.toml:1: model.kind: expected one of gpt2, llama, resnet, mlp, got nothing");
+  EXPECT_EQ(ErrorOf(Gpt2("widht = 32")), "j.toml:3: 'model.widht': unknown key; did you mean width?");
+}
+
+TEST(Job, WhatOnlyTheDataShowsNamesFileAndLine) {
+  const auto folder = std::filesystem::temp_directory_path() / "assay_job_located_test";
+  std::filesystem::create_directories(folder);
+  const std::string file = (folder / "j.toml").string();
+  std::ofstream(file) << "[model]\nkind = \"gpt2\"\nvocab = 3\n[data]\nkind = \"chars\"\n";
+  EXPECT_EQ(LocatedInFile(file, {"model.vocab: expected more"}).message, file + ":3: model.vocab: expected more");
+  EXPECT_EQ(LocatedInFile(file, {"data.samples: too few"}).message, file + ":4: data.samples: too few");
+  EXPECT_EQ(LocatedInFile(file, {"batch: too large"}).message, file + ": batch: too large");
+  EXPECT_EQ(LocatedInFile(file, {"/data/a.txt: is empty"}).message, "/data/a.txt: is empty");
+  EXPECT_EQ(LocatedInFile("", {"model.vocab: expected more"}).message, "model.vocab: expected more");
+  EXPECT_EQ(LocatedInFile(file + ".gone", {"model.vocab: more"}).message, file + ".gone: model.vocab: more");
 }
 
 TEST(Job, HostileTomlIsOneLine) {

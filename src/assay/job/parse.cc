@@ -15,6 +15,7 @@
 #pragma pop_macro("NDEBUG")
 
 #include "assay/base/file.h"
+#include "assay/base/nearest.h"
 #include "assay/base/quote.h"
 #include "assay/job/characters.h"
 #include "assay/job/fields.h"
@@ -24,6 +25,7 @@ namespace assay {
 namespace {
 
 constexpr std::uint64_t kMaxFile = 1u << 20;
+constexpr double kMaxNumber = double{1e30f};
 
 std::string_view TypeName(const toml::node& node) {
   switch (node.type()) {
@@ -37,9 +39,15 @@ std::string_view TypeName(const toml::node& node) {
   }
 }
 
+// As a job file would have it: 5.0 is not 5.
+std::string FloatText(double value) {
+  std::string text = fmt::format("{}", value);
+  return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
+}
+
 std::string Describe(const toml::node& node) {
   if (const auto* v = node.as_integer()) return fmt::format("{}", v->get());
-  if (const auto* v = node.as_floating_point()) return fmt::format("{}", v->get());
+  if (const auto* v = node.as_floating_point()) return FloatText(v->get());
   if (const auto* v = node.as_string()) return Quote(v->get());
   return std::string(TypeName(node));
 }
@@ -69,6 +77,8 @@ class Parser : public job::FieldVisitor {
     const auto* v = node->as_integer();
     if (v != nullptr && v->get() >= low && v->get() <= high) {
       value = v->get();
+    } else if (node->is_floating_point()) {
+      ComplainOfFraction(*node, key);
     } else {
       Complain(node, key, fmt::format("an integer in {} .. {}", low, high), Describe(*node));
     }
@@ -86,12 +96,20 @@ class Parser : public job::FieldVisitor {
     std::optional<double> v;
     if (const auto* f = node->as_floating_point()) v = f->get();
     if (const auto* i = node->as_integer()) v = static_cast<double>(i->get());
-    // The first comparison keeps the conversion defined, the second holds for the value that is used.
-    if (v && *v >= -1e30 && *v <= 1e30 && range.Contains(static_cast<float>(*v))) {
-      value = static_cast<float>(*v);
-    } else {
-      Complain(node, key, fmt::format("a number {}", range.Text()), Describe(*node));
+    if (!v) return Complain(node, key, fmt::format("a number {}", range.Text()), Describe(*node));
+    // Keeps the conversion defined.
+    const std::string_view most = double{range.high} >= kMaxNumber ? ", at most 1e30" : "";
+    if (*v > kMaxNumber) return Complain(node, key, fmt::format("a number {}{}", range.Text(), most), Describe(*node));
+    if (!(*v >= -kMaxNumber)) return Complain(node, key, fmt::format("a number {}", range.Text()), Describe(*node));
+    // Of the value that is used.
+    const auto used = static_cast<float>(*v);
+    if (range.Contains(used)) {
+      value = used;
+      return;
     }
+    const bool rounded = range.Contains(*v);
+    Complain(node, key, fmt::format("a number {}", range.Text()),
+             Describe(*node) + (rounded ? fmt::format(", which is {} in 32 bits", used) : ""));
   }
 
   void Bool(std::string_view key, bool& value) override {
@@ -120,7 +138,7 @@ class Parser : public job::FieldVisitor {
   void Choice(std::string_view key, std::size_t& value, std::span<const std::string_view> names, bool required) override {
     const toml::node* node = Get(key);
     if (node == nullptr) {
-      if (required) Complain(table_, key, fmt::format("one of {}", List(names)), "nothing");
+      if (required && !missing_) missing_ = Missing{section_, std::string(key), List(names)};
       return;
     }
     const auto* v = node->as_string();
@@ -135,9 +153,11 @@ class Parser : public job::FieldVisitor {
     if (node == nullptr) return;
     const std::string expected = fmt::format("a list of at most {} integers in {} .. {}", most, low, high);
     const toml::array* array = node->as_array();
-    if (array == nullptr || array->size() > most) return Complain(node, key, expected, TypeName(*node));
+    if (array == nullptr) return Complain(node, key, expected, Describe(*node));
+    if (array->size() > most) return Complain(node, key, expected, fmt::format("a list of {}", array->size()));
     value.clear();
     for (const toml::node& element : *array) {
+      if (element.is_floating_point()) return ComplainOfFraction(element, key);
       const auto* v = element.as_integer();
       if (v == nullptr || v->get() < low || v->get() > high) return Complain(&element, key, expected, Describe(element));
       value.push_back(v->get());
@@ -157,24 +177,27 @@ class Parser : public job::FieldVisitor {
     }
   }
 
-  // After the visit: keys that nobody asked for, then the first complaint.
+  // After the visit: the first complaint about a value, about a key that is missing, about one that nobody asked for. A missing key
+  // that was misspelt is reported as that.
   Status Finish() {
-    for (const auto& [key, node] : root_) {
-      if (!seen_[""].contains(std::string(key.str()))) Unknown("", key.str(), node);
-      const toml::table* table = node.as_table();
-      if (table == nullptr) continue;
-      for (const auto& [inner, value] : *table) {
-        if (!seen_[std::string(key.str())].contains(std::string(inner.str()))) Unknown(key.str(), inner.str(), value);
-      }
+    std::optional<Stray> first, misspelt;
+    for (const Stray& stray : Strays()) {
+      const auto line = [](const Stray& s) { return s.node->source().begin.line; };
+      if (!first || line(stray) < line(*first)) first = stray;
+      if (missing_ && !misspelt && MayBeMissing(stray)) misspelt = stray;
     }
     if (error_) return tl::unexpected(*error_);
+    if (misspelt) return tl::unexpected(Unknown(*misspelt));
+    if (missing_) return tl::unexpected(ErrorOf(*missing_));
+    if (first) return tl::unexpected(Unknown(*first));
     return {};
   }
 
-  // A complaint about a combination of keys: "KEY: ..." gets the line of that key, if the file has it.
+  // A complaint about a key or several, "KEY: ...": with the line of that key, or of its table, if the file has it.
   Error Locate(const std::string& message) const {
     const std::string key = message.substr(0, message.find(':'));
     const toml::node* node = root_.at_path(key).node();
+    if (node == nullptr) node = root_.at_path(key.substr(0, key.find('.'))).node();
     if (node == nullptr) return {fmt::format("{}: {}", name_, message)};
     return {fmt::format("{}:{}: {}", name_, node->source().begin.line, message)};
   }
@@ -195,11 +218,62 @@ class Parser : public job::FieldVisitor {
     error_ = Error{fmt::format("{}: {}: expected {}, got {}", where, FullKey(section_, key), expected, got)};
   }
 
-  void Unknown(std::string_view section, std::string_view key, const toml::node& node) {
+  void ComplainOfFraction(const toml::node& node, std::string_view key) {
     if (error_) return;
-    const std::set<std::string>& known = seen_[std::string(section)];
-    error_ = Error{fmt::format("{}:{}: {}: unknown key, expected one of {}", name_, node.source().begin.line,
-                               Quote(FullKey(section, key)), fmt::join(known, ", "))};
+    error_ = Error{fmt::format("{}:{}: {}: wants an integer, got {}", name_, node.source().begin.line, FullKey(section_, key),
+                               Describe(node))};
+  }
+
+  // A key of the file that the job does not have.
+  struct Stray {
+    std::string section, key;
+    const toml::node* node;
+  };
+  struct Missing {
+    std::string section, key, choices;
+  };
+
+  std::vector<Stray> Strays() {
+    std::vector<Stray> strays;
+    for (const auto& [key, node] : root_) {
+      const std::string name(key.str());
+      const toml::table* table = node.as_table();
+      if (!seen_[""].contains(name)) {
+        strays.push_back({"", name, &node});
+      } else if (table != nullptr) {
+        for (const auto& [inner, value] : *table) {
+          if (!seen_[name].contains(std::string(inner.str()))) strays.push_back({name, std::string(inner.str()), &value});
+        }
+      }
+    }
+    return strays;
+  }
+
+  bool MayBeMissing(const Stray& stray) const {
+    const bool table = root_.get(missing_->section) == nullptr;
+    if (stray.section != (table ? "" : missing_->section)) return false;
+    const std::string meant = table ? missing_->section : missing_->key;
+    return Nearest(stray.key, {&meant, 1}).has_value();
+  }
+
+  Error ErrorOf(const Missing& missing) const {
+    const toml::node* table = root_.get(missing.section);
+    const std::string where = table == nullptr ? fmt::format("{}: has no table [{}]", name_, missing.section)
+                                               : fmt::format("{}:{}", name_, table->source().begin.line);
+    return {
+        fmt::format("{}: {}: expected one of {}, got nothing", where, FullKey(missing.section, missing.key), missing.choices)};
+  }
+
+  Error Unknown(const Stray& stray) {
+    const std::set<std::string>& known = seen_[stray.section];
+    const std::vector<std::string> names(known.begin(), known.end());
+    const bool table = stray.section.empty() && stray.node->is_table();
+    const auto meant = Nearest(stray.key, names);
+    std::string message = fmt::format("{}:{}: {}: unknown {}", name_, stray.node->source().begin.line,
+                                      Quote(FullKey(stray.section, stray.key)), table ? "table" : "key");
+    if (meant) message += fmt::format("; did you mean {}?", table ? fmt::format("[{}]", *meant) : *meant);
+    if (!meant) message += fmt::format(", expected one of {}", fmt::join(names, ", "));
+    return {message};
   }
 
   const toml::table& root_;
@@ -208,6 +282,7 @@ class Parser : public job::FieldVisitor {
   std::string section_;
   std::map<std::string, std::set<std::string>> seen_;
   std::optional<Error> error_;
+  std::optional<Missing> missing_;
 };
 
 // Extents that only the data can supply stand in as 1, so that the rest can be checked before the data is opened.
@@ -262,6 +337,7 @@ Result<Job> ParseJob(std::string_view text, std::string_view name) {
     return Err("{}:{}: not valid TOML: {}", name, error.source().begin.line, OneLine(error.description()));
   }
   Job job = job::BlankJob();
+  job.file = name;
   Parser parser(parsed.table(), name);
   job::Visit(parser, job);
   ASSAY_TRY(parser.Finish());
@@ -278,6 +354,22 @@ Result<Job> LoadJob(const std::filesystem::path& path) {
   MakeRelativeTo(folder, job.data.vocabulary);
   MakeRelativeTo(folder, job.init_weights);
   return job;
+}
+
+Error LocatedInFile(const std::string& file, Error error) {
+  const std::string key = error.message.substr(0, error.message.find(": "));
+  const bool is_key = !key.empty() && key.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_.") == std::string::npos;
+  if (file.empty() || !is_key) return error;
+  if (const auto bytes = ReadFile(file, kMaxFile)) {
+    const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+    if (!job::CheckCharacters(text, file)) return error;
+    if (const toml::parse_result parsed = toml::parse(text)) {
+      error.message = Parser(parsed.table(), file).Locate(error.message).message;
+      return error;
+    }
+  }
+  error.message = fmt::format("{}: {}", file, error.message);
+  return error;
 }
 
 }  // namespace assay

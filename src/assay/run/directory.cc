@@ -96,8 +96,10 @@ Result<RunDirectory> RunDirectory::OpenForTraining(const std::string& path, cons
   if (IsRun(path)) {
     ASSAY_ASSIGN(before, ReadId(path));
     if (before->identity.trajectory != content.identity.trajectory) {
-      return Err("{}: holds a run of another job ({:.12}), not of this one ({:.12}); choose another --out directory", path,
-                 before->identity.job.hex(), content.identity.job.hex());
+      const bool other_data = before->identity.data != content.identity.data;
+      return Err("{}: holds a run of another job ({:.12}), not of this one ({:.12}){}; choose another --out directory", path,
+                 before->identity.job.hex(), content.identity.job.hex(),
+                 other_data ? ": the data is not the data that the run committed to" : "");
     }
     if (before->signer != signer) {
       return Err("{}: is signed by {}, not by {}; continue it with that key (--key) or choose another --out directory", path,

@@ -47,10 +47,11 @@ void Log(const dispute::OpeningNote& note) {
   if (!note.refused.empty()) {
     fmt::print(stderr, "refused a dispute of referee {}: {}\n", referee, note.refused);
   } else if (note.pinned) {
-    fmt::print(stderr, "opened a dispute of referee {}, who is named here: {} bouts\n", referee, note.bouts);
+    fmt::print(stderr, "opened a dispute of referee {}, who is named here: {} bout{}\n", referee, note.bouts,
+               note.bouts == 1 ? "" : "s");
   } else {
-    fmt::print(stderr, "opened a dispute of referee {}, who is not named here: {} bouts set aside, {} left\n", referee,
-               note.bouts, note.bouts_left);
+    fmt::print(stderr, "opened a dispute of referee {}, who is not named here: {} bout{} set aside, {} left\n", referee,
+               note.bouts, note.bouts == 1 ? "" : "s", note.bouts_left);
   }
 }
 

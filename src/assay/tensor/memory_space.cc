@@ -1,5 +1,6 @@
 #include "assay/tensor/memory_space.h"
 
+#include <fmt/format.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -22,7 +23,9 @@ class Host final : public MemorySpace {
     const std::size_t alignment = bytes >= 2 * kHugePage ? kHugePage : kCacheLine;
     const std::size_t size = std::max<std::size_t>(1, (bytes + alignment - 1) / alignment) * alignment;
     void* data = std::aligned_alloc(alignment, size);
-    if (data == nullptr) throw std::bad_alloc();  // as containers do; whoever asked for so much reports it
+    // As containers do; whoever asked for so much reports it.
+    if (data == nullptr)
+      throw OutOfMemory(fmt::format("out of memory: {:.2f} GB more are needed", 1e-9 * static_cast<double>(size)));
 #ifdef MADV_HUGEPAGE
     if (alignment == kHugePage) madvise(data, size, MADV_HUGEPAGE);  // a hint: failure changes nothing but speed
 #endif

@@ -34,10 +34,7 @@ void MakePathsAbsolute(Job& job) {
   }
 }
 
-}  // namespace
-
-Result<PreparedJob> Prepare(Job job, ThreadPool* pool) {
-  MakePathsAbsolute(job);
+Result<PreparedJob> PrepareUnlocated(Job job, ThreadPool* pool) {
   PreparedJob prepared;
   ASSAY_ASSIGN(prepared.data, OpenData(job.data, job.batch.sequence, pool));
   ASSAY_TRY(ResolveModel(job, prepared.data));
@@ -52,6 +49,26 @@ Result<PreparedJob> Prepare(Job job, ThreadPool* pool) {
                        .data = prepared.data.root};
   prepared.job = std::move(job);
   return prepared;
+}
+
+}  // namespace
+
+Result<PreparedJob> Prepare(Job job, ThreadPool* pool) {
+  MakePathsAbsolute(job);
+  const std::string file = job.file;
+  return PrepareUnlocated(std::move(job), pool).map_error([&](Error error) { return LocatedInFile(file, std::move(error)); });
+}
+
+Result<PreparedJob> PrepareAgain(const RunDirectory& run, Job job, ThreadPool* pool) {
+  MakePathsAbsolute(job);
+  auto prepared = Prepare(job, pool);
+  if (prepared) return prepared;
+  const auto data = OpenData(job.data, job.batch.sequence, pool);
+  if (!data || data->root == run.identity().data) return prepared;
+  return Err(
+      "{}: the data here is not the data that the run committed to: its root is {:.16}, the run's {:.16}; name that data with "
+      "--data PATH",
+      run.path(), data->root.hex(), run.identity().data.hex());
 }
 
 RunContent ContentOf(const PreparedJob& prepared, const std::string& run_path) {

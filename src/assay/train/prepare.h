@@ -23,6 +23,10 @@ struct PreparedJob {
 // A pool shortens the hashing of large data.
 Result<PreparedJob> Prepare(Job job, ThreadPool* pool = nullptr);
 
+// Prepares the job of a run, whose files and data may have changed since. Data that does not fit the job is reported as that; data
+// that fits is for the caller to compare with the run's identity.
+Result<PreparedJob> PrepareAgain(const RunDirectory& run, Job job, ThreadPool* pool = nullptr);
+
 // What a run directory of this job holds that lies, or will lie, at `run_path`.
 RunContent ContentOf(const PreparedJob& prepared, const std::string& run_path = ".");
 

@@ -1,0 +1,40 @@
+#include "assay/cli/failure.h"
+
+#include <cstdio>
+#include <exception>
+#include <new>
+
+#include "assay/cli/colour.h"
+#include "assay/cli/exit_status.h"
+#include "assay/cli/json.h"
+#include "assay/tensor/memory_space.h"
+
+namespace assay::cli {
+
+int ReportFailure(const std::string& message, bool json) {
+  if (json) {
+    // Standard output may be what failed.
+    std::clearerr(stdout);
+    std::fputs((Dump({{"error", message}}) + "\n").c_str(), stdout);
+  }
+  std::fflush(stdout);
+  fmt::print(stderr, "{} {}\n", Painted("assay:", Tone::kBad, stderr), message);
+  return kExitBadInput;
+}
+
+int RunReported(const std::function<Result<int>()>& run, bool json) {
+  try {
+    const Result<int> status = run();
+    if (!status) return ReportFailure(status.error().message, json);
+    if (std::fflush(stdout) != 0) return ReportFailure("standard output: cannot write", false);
+    return *status;
+  } catch (const OutOfMemory& error) {
+    return ReportFailure(error.what(), json);
+  } catch (const std::bad_alloc&) {
+    return ReportFailure("out of memory", json);
+  } catch (const std::exception& error) {
+    return ReportFailure(error.what(), json);
+  }
+}
+
+}  // namespace assay::cli

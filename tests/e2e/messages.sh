@@ -1,0 +1,131 @@
+# What a new user stumbles over: messages that name what is wrong and what to do, options that are not silently ignored, errors as JSON.
+. "$(dirname "$0")/lib.sh"
+job=examples/mlp.toml
+# fails PATTERN COMMAND...: with --json, the last line of standard output is {"error": ...}, and standard error says the same; status 2.
+fails() {
+  local pattern=$1 status
+  shift
+  "$@" --json >"$work/out" 2>"$work/err" </dev/null
+  status=$?
+  [ $status -eq 2 ] || fail "$* --json exited with $status, expected 2: $(cat "$work/out" "$work/err")"
+  tail -n1 "$work/out" | grep -Eq '^\{.*"error":"' || fail "$* --json: no error on standard output: $(cat "$work/out")"
+  tail -n1 "$work/out" | grep -Eq -- "$pattern" || fail "$* --json said: $(tail -n1 "$work/out"); expected /$pattern/"
+  [ "$(wc -l <"$work/err")" -eq 1 ] || fail "$* --json said more or less than one line: $(cat "$work/err")"
+}
+# refused_alike PATTERN COMMAND...: in both forms.
+refused_alike() {
+  refuses "$@"
+  fails "$@"
+}
+
+# Numbers.
+refused_alike '--steps: wants an integer, got 5\.0' "$assay" train $job --out "$work/run" --steps 5.0
+refused_alike '--steps: expected 1 \.\. 4294967295, got 0' "$assay" train $job --out "$work/run" --steps 0
+refused_alike '--steps: wants an integer, got many' "$assay" train $job --out "$work/run" --steps many
+refused_alike '--threads: expected 1 \.\. 1024, got -3' "$assay" train $job --out "$work/run" --threads -3
+refuses '--temperature: wants a number, got nan' "$assay" sample "$work" --temperature nan
+refuses '--temperature: expected 0 \.\. 100, got 101' "$assay" sample "$work" --temperature 101
+refuses '--seed: wants an integer, got 1\.5' "$assay" sample "$work" --seed 1.5
+refused_alike "--simd: expected one of auto, .*, got 'sse9'" "$assay" train $job --out "$work/run" --simd sse9
+sed 's/^steps = .*/steps = 5.0/' $job >"$work/bad.toml"
+refused_alike 'bad.toml:[0-9]+: steps: wants an integer, got 5\.0' "$assay" train "$work/bad.toml" --out "$work/run"
+
+# Words.
+refused_alike "unknown command 'trian'; did you mean train" "$assay" trian
+refused_alike "train: unknown option --stpes; did you mean --steps" "$assay" train $job --out "$work/run" --stpes 3
+refuses 'unknown option --otu; did you mean --out' "$assay" train $job --otu "$work/run"
+refuses 'these arguments were not expected: one two' "$assay" train $job --out "$work/run" one two
+refuses '--steps: expected a value after it' "$assay" train $job --out "$work/run" --steps
+refuses '--steps: expected once' "$assay" train $job --out "$work/run" --steps 3 --steps 4
+sed 's/^\[model\]/[modle]/' $job >"$work/bad.toml"
+refused_alike "bad.toml:[0-9]+: 'modle': unknown table; did you mean \[model\]" "$assay" train "$work/bad.toml" --out "$work/run"
+
+# What only the data shows has its file and line.
+printf '[model]\nkind = "gpt2"\nvocab = 2\n[data]\nkind = "chars"\n' >"$work/bad.toml"
+refuses 'bad.toml:3: model.vocab: ' "$assay" show "$work/bad.toml"
+printf '[model]\nkind = "gpt2"\n[data]\nkind = "features"\n' >"$work/bad.toml"
+refuses 'bad.toml:4: data.kind: a language model needs' "$assay" show "$work/bad.toml"
+printf '[model]\nkind = "mlp"\n[data]\nkind = "features"\nsamples = 2\nvalidation = 0.1\n' >"$work/bad.toml"
+refuses 'bad.toml:5: data.samples: ' "$assay" show "$work/bad.toml"
+
+# Help.
+"$assay" help >"$work/out" || fail "help"
+"$assay" --help | cmp - "$work/out" || fail "help is not --help"
+"$assay" help train >"$work/out" || fail "help train"
+"$assay" train --help | cmp - "$work/out" || fail "help train is not train --help"
+refuses "unknown command 'trian'; did you mean train" "$assay" help trian
+for command in '' $("$assay" --help | sed -n '/^Subcommands:/,/^[A-Z].*status/s/^  \([a-z]\{3,\}\) .*/\1/p'); do
+  "$assay" $command --help | awk 'length > 125' | grep . && fail "$command --help has lines that are too long"
+done
+
+# Keys.
+mkdir "$work/readonly"
+chmod 500 "$work/readonly"
+if ! touch "$work/readonly/x" 2>/dev/null; then
+  refuses 'no signing key: .*--key FILE or \$ASSAY_KEY' env -u ASSAY_KEY HOME="$work/readonly" "$assay" train $job --out "$work/run"
+fi
+touch "$work/file"
+refuses 'no signing key: .*--key FILE or \$ASSAY_KEY' env -u ASSAY_KEY HOME="$work/file" "$assay" train $job --out "$work/run"
+refuses 'is a public key, expected the private one' "$assay" train $job --out "$work/run" --key "$ASSAY_KEY.pub"
+"$assay" show "$ASSAY_KEY.pub" >"$work/out" && grep -q '^kind  *public key$' "$work/out" || fail "show of a public key: $(cat "$work/out")"
+"$assay" show "$ASSAY_KEY" --json >"$work/out" && grep -q '"kind":"private key"' "$work/out" || fail "show of a private key: $(cat "$work/out")"
+! grep -q 'PRIVATE+KEY' "$work/out" || fail "show printed a private key"
+head -c 300 /dev/urandom >"$work/garbage"
+refuses 'garbage: is no job file' "$assay" show "$work/garbage"
+
+# A run, and what is said about its steps.
+train "$work/run" $job --steps 5 >/dev/null || fail "$(cat "$work/stderr")"
+"$assay" train $job --out "$work/run" --steps 5 >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
+grep -q '^steps  *5; the run was finished already, and nothing was trained$' "$work/out" || fail "a finished run: $(cat "$work/out")"
+old=$("$assay" show "$work/run" --json | field job_id)
+"$assay" resume "$work/run" --steps 8 >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
+new=$("$assay" show "$work/run" --json | field job_id)
+grep -q "^assay: with 8 steps the run is another job: its id changes from ${old:0:16} to ${new:0:16}, and its receipt is replaced" "$work/err" ||
+  fail "more steps: $(cat "$work/err")"
+"$assay" train examples/gpt2-tiny.toml --out "$work/cosine" --steps 2 >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
+grep -q "^assay: --steps 2 does not stretch the learning rate's schedule, which ends at step 20" "$work/err" || fail "a schedule: $(cat "$work/err")"
+
+# Data that changed since.
+seq 1 400 >"$work/text.txt"
+train "$work/text" examples/gpt2-tiny.toml --steps 2 --data "$work/text.txt" >/dev/null || fail "$(cat "$work/stderr")"
+for letters in 0123456789 abcdefghijklmnopqrstuvwxyz; do
+  for i in $(seq 1 100); do echo $letters; done >"$work/text.txt"
+  for command in "resume $work/text" "eval $work/text" "trace $work/text --step 1"; do
+    refused_alike 'the data here is not the data that the run committed to' "$assay" $command
+  done
+  "$assay" audit "$work/text" >"$work/out" 2>&1
+  [ $? -eq 3 ] && grep -q 'data' "$work/out" && ! grep -q 'model.vocab' "$work/out" || fail "audit with other data: $(cat "$work/out")"
+done
+refused_alike 'the data is not the data that the run committed to' "$assay" train examples/gpt2-tiny.toml --steps 2 --data "$work/text.txt" --out "$work/text"
+
+# Options that would be ignored.
+refused_alike '--rule none: is for jobs of precision fp64-rounded' "$assay" audit "$work/run" --rule none
+refused_alike '--referee-key: belongs to --provider' "$assay" dispute "$work/run" "$work/run" --referee-key "$ASSAY_KEY"
+refused_alike '--ca: belongs to --provider' "$assay" dispute "$work/run" "$work/run" --ca "$ASSAY_KEY"
+providers="--provider http://127.0.0.1:1 --provider http://127.0.0.1:2"
+refused_alike '--key: belongs to run directories' "$assay" dispute $providers --key "$ASSAY_KEY"
+refused_alike '--data: belongs to' "$assay" dispute $providers --data "$work/text.txt"
+refused_alike '--device, --threads and --simd: belong to run directories' "$assay" dispute $providers --threads 2
+refused_alike '--data: belongs to --job FILE' "$assay" judge tests/golden/dispute.evidence --data "$work/text.txt"
+refused_alike '--data: belongs to --job FILE' "$assay" judge tests/golden/dispute.evidence --job "$old" --data "$work/text.txt"
+refused_alike '--patience: belongs to --follow URL' "$assay" train $job --out "$work/run" --patience 3
+refused_alike '--ca: belongs to --follow URL' "$assay" train $job --out "$work/run" --follow "$work/text" --ca "$ASSAY_KEY"
+refused_alike '--tensors: belongs to a job or a run' "$assay" show "$work/run/receipt.json" --tensors
+refused_alike '--simd: is for jobs of precision fp32' "$assay" train examples/gpt2-tiny-rounded.toml --out "$work/rounded" --simd ref
+
+# Numbers in JSON are numbers.
+"$assay" show $job --json >"$work/out" || fail "show --json"
+for key in flops_per_step state_bytes working_bytes; do
+  grep -Eq "\"$key\":[0-9]+[,}]" "$work/out" || fail "$key is no integer: $(cat "$work/out")"
+done
+grep -q '"tensors":' "$work/out" && fail "tensors without --tensors"
+"$assay" show $job --json --tensors | grep -q '"tensors":\[{"name"' || fail "show --json --tensors"
+
+# Too little memory: how much was wanted.
+sed -e 's/^hidden = .*/hidden = [30000, 30000]/' $job >"$work/large.toml"
+(ulimit -v 2000000 && exec "$assay" train "$work/large.toml" --out "$work/large" --threads 1) >"$work/out" 2>"$work/err"
+[ $? -eq 2 ] && grep -Eq '^assay: out of memory.*[0-9.]+ GB' "$work/err" || fail "too little memory: $(cat "$work/out" "$work/err")"
+
+# No colours in a pipe or a file.
+"$assay" audit "$work/run" --quiet >"$work/out" 2>"$work/err" || fail "audit: $(cat "$work/out" "$work/err")"
+! grep -q "$(printf '\033')" "$work/out" "$work/err" || fail "colours in a file"
