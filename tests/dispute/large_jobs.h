@@ -6,6 +6,7 @@
 
 #include "assay/base/check.h"
 #include "assay/dispute/terms.h"
+#include "assay/job/limits.h"
 
 namespace assay::dispute {
 
@@ -15,7 +16,7 @@ struct LargeJob {
 };
 
 inline LargeJob Large(std::string name, const ModelConfig& model, const BatchConfig& batch,
-                      Precision precision = Precision::kFp32) {
+                      Precision precision = Precision::kFp32, DataKind other_data = DataKind::kCifar10) {
   Job job;
   job.precision = precision;
   job.steps = 4096;
@@ -24,7 +25,7 @@ inline LargeJob Large(std::string name, const ModelConfig& model, const BatchCon
   job.batch = batch;
   job.optimizer.clip_norm = 1;
   const bool language = std::holds_alternative<Gpt2Config>(model) || std::holds_alternative<LlamaConfig>(model);
-  job.data.kind = language ? DataKind::kTokens : DataKind::kCifar10;
+  job.data.kind = language ? DataKind::kTokens : other_data;
   auto terms = Terms::Rebuild(Encode(job, {}));
   if (!terms) fmt::print(stderr, "{}: {}\n", name, terms.error().message);
   ASSAY_CHECK(terms.has_value());
@@ -56,6 +57,12 @@ inline LargeJob LongSequences() {
                {.microbatch = 1, .microbatches = 1 << 16, .sequence = 1 << 17});
 }
 
+// The largest samples that an array may have.
+inline LargeJob LargeArrays() {
+  return Large("mlp on arrays", MlpConfig{.inputs = static_cast<std::int64_t>(kMaxArrayElements), .classes = 2, .hidden = {2}},
+               {.microbatch = 2}, Precision::kFp32, DataKind::kArrays);
+}
+
 inline std::vector<LargeJob> LargeJobs() {
   std::vector<LargeJob> jobs;
   jobs.push_back(Llama70B());
@@ -63,6 +70,7 @@ inline std::vector<LargeJob> LargeJobs() {
   jobs.push_back(Gpt2Of(200));
   jobs.push_back(Gpt2Of(256));  // as many layers as a job may have
   jobs.push_back(LongSequences());
+  jobs.push_back(LargeArrays());
   return jobs;
 }
 

@@ -15,6 +15,8 @@
 #include "jobs_for_test.h"
 #include "kept_evidence.h"
 #include "play.h"
+#include "support/array_bytes.h"
+#include "support/scratch.h"
 
 namespace assay::dispute {
 namespace {
@@ -217,6 +219,48 @@ TEST_F(Disputes, PoisonedImages) {
     }
   }
   std::filesystem::remove(file);
+}
+
+// Own data: vectors of numbers, images of bytes that are not square, cropped and mirrored, and the records of CIFAR-100.
+TEST_F(Disputes, PoisonedArrays) {
+  testkit::Scratch folder;
+  ByteWriter numbers, labels;
+  Bytes bytes, records;
+  for (std::uint32_t i = 0; i < 40 * 100; ++i) numbers.F32(static_cast<float>(i * i % 251) / 16.0f - 7.0f);
+  for (std::uint32_t i = 0; i < 40; ++i) labels.U32(i % 5);
+  for (std::uint32_t i = 0; i < 40 * 2 * 9 * 12; ++i) bytes.push_back(static_cast<std::uint8_t>(i * i % 251));
+  for (std::uint32_t i = 0; i < 20 * 3074; ++i)
+    records.push_back(static_cast<std::uint8_t>(i % 3074 < 2 ? i / 3074 : i * i % 251));
+  const Bytes y = testkit::Npy("<i4", "(40,)", labels.bytes());
+  const auto write = [&](const std::string& name, const Bytes& x) {
+    ASSAY_CHECK(WriteFileAtomic(folder / name, testkit::Zip({{.name = "x.npy", .bytes = x}, {.name = "y.npy", .bytes = y}})));
+  };
+  write("vectors", testkit::Npy("<f4", "(40, 100)", numbers.bytes()));
+  write("images", testkit::Npy("|u1", "(40, 2, 9, 12)", bytes));
+  ASSERT_TRUE(WriteFileAtomic(folder / "records", records));
+  const auto job = [&](std::string_view model, std::string_view data, const std::string& file) {
+    return fmt::format(
+        "steps = 1\nseed = 11\n[commit]\nevery = 1\n[model]\n{}\n[data]\n{}\npath = \"{}\"\n[batch]\nmicrobatch = "
+        "3\nmicrobatches = 2\n",
+        model, data, folder / file);
+  };
+  const std::string resnet = "kind = \"resnet\"\nwidth = 2";
+  for (const std::string& text :
+       {job("kind = \"mlp\"\nhidden = [5]", "kind = \"arrays\"", "vectors"),
+        job(resnet, "kind = \"arrays\"\nlayout = \"nchw\"\naugment = true", "images"),
+        job(resnet, "kind = \"cifar100\"\nlabel = \"coarse\"", "records"), job(resnet, "kind = \"cifar100\"", "records")}) {
+    Prepare(text);
+    for (const std::size_t field : {std::size_t{0}, std::size_t{1}}) {
+      const Finding finding = Against({.batch =
+                                           [&](std::int64_t, std::int64_t, std::span<Tensor> fields) {
+                                             const auto poisoned = fields[field].mutable_bytes();
+                                             poisoned[poisoned.size() - 4] ^= 1;
+                                           },
+                                       .admits_batches = true});
+      EXPECT_EQ(finding.cause, Cause::kBatch) << finding.reason;
+      EXPECT_EQ(finding.index, field);
+    }
+  }
 }
 
 TEST_F(Disputes, OtherSamples) {

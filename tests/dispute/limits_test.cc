@@ -200,6 +200,21 @@ TEST(Limits, JobsWhoseAnswersWouldNotFitAreNotPrepared) {
             "program: a step has 919540425 nodes (14031 in each of 65536 microbatches), at most 134217728 can be disputed");
 }
 
+TEST(Limits, SamplesOfArraysThatWouldNotFitAreRefused) {
+  Job job;
+  job.data.kind = DataKind::kArrays;
+  MlpConfig model{.inputs = static_cast<std::int64_t>(kMaxArrayElements), .classes = 2, .hidden = {}};
+  job.model = model;
+  EXPECT_TRUE(Terms::Rebuild(Encode(job, {})));
+  ++model.inputs;
+  job.model = model;
+  const auto refused = Terms::Rebuild(Encode(job, {}));
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("a sample of an array has 253953 elements, at most 253952 can be disputed"),
+            std::string::npos)
+      << refused.error().message;
+}
+
 // Whether a rounded job of such a model is one that can be disputed.
 Status Rounded(const ModelConfig& model, const BatchConfig& batch) {
   Job job;

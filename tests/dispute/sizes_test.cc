@@ -6,7 +6,7 @@
 #include <fstream>
 #include <random>
 
-#include "assay/data/cifar10.h"
+#include "assay/data/cifar.h"
 #include "assay/dispute/limits.h"
 #include "jobs_for_test.h"
 #include "play.h"

@@ -26,6 +26,9 @@ class Collector : public job::FieldVisitor {
   void Derived(std::string_view key, std::int64_t& v, std::int64_t low, std::int64_t high, std::string_view) override {
     Int(key, v, low, high);
   }
+  void Rare(std::string_view key, std::int64_t&, std::int64_t low, std::int64_t high) override {
+    Add(key, "1 integer", fmt::format("{} … {}; left out where there is none", low, high));
+  }
   void Float(std::string_view key, float&, job::FloatRange range) override { Add(key, "2 number", range.Text()); }
   void Bool(std::string_view key, bool&) override { Add(key, "3 boolean", "0, 1"); }
   void Text(std::string_view key, std::string&) override { Add(key, "4 string", "any"); }
@@ -120,7 +123,7 @@ std::string TopRows() {
 
 std::string JobFieldsTable() {
   const auto model = [](Job& job, std::size_t kind) { job.model = job::BlankModel(kind); };
-  const auto data = [](Job& job, std::size_t kind) { job.data.kind = static_cast<DataKind>(kind); };
+  const auto data = [](Job& job, std::size_t kind) { job.data = job::BlankData(static_cast<DataKind>(kind)); };
   const auto optimizer = [](Job& job, std::size_t kind) { job.optimizer.kind = static_cast<OptimizerKind>(kind); };
   const auto schedule = [](Job& job, std::size_t kind) { job.schedule.kind = static_cast<ScheduleKind>(kind); };
   std::string text = "| key | type | there if | range |\n|---|---|---|---|\n" + TopRows();

@@ -5,8 +5,9 @@
 #include <vector>
 
 #include "assay/base/check.h"
-#include "assay/data/cifar10.h"
+#include "assay/data/cifar.h"
 #include "assay/data/corpus.h"
+#include "assay/data/dataset.h"
 #include "assay/data/decoder.h"
 #include "assay/data/open.h"
 #include "assay/data/root.h"
@@ -95,12 +96,13 @@ std::string Generated() {
   return Lines(entries, 2);
 }
 
-// The record whose label is 7 and whose byte i (from 1) is (i·i + 3·i) mod 251.
-std::string Images() {
-  Bytes record(kCifarRecord);
-  record[0] = 7;
-  for (std::size_t i = 1; i < record.size(); ++i) record[i] = static_cast<std::uint8_t>((i * i + 3 * i) % 251);
-  const auto decoder = SampleDecoder::Make(CifarDescriptor{1}, {.augment = true});
+// The record whose labels are 7 and whose byte i (from 1, the last label's being 0) is (i·i + 3·i) mod 251.
+std::string Images(std::int64_t classes) {
+  Bytes record(CifarRecordBytes(classes), 7);
+  const std::size_t before = CifarLabelBytes(classes) - 1;
+  for (std::size_t i = 1; before + i < record.size(); ++i)
+    record[before + i] = static_cast<std::uint8_t>((i * i + 3 * i) % 251);
+  const auto decoder = SampleDecoder::Make(CifarDescriptor{1, classes}, {.augment = true});
   ASSAY_CHECK(decoder.has_value());
   std::vector<std::string> entries;
   const auto add = [&](std::uint64_t seed, std::uint32_t step, std::int64_t position, bool train) {
@@ -120,6 +122,51 @@ std::string Images() {
   add(1, 0, 0, false);
   for (std::int64_t position : {0, 1, 2, 3, 4, 5}) add(1, 3, position, true);
   add(0x0123456789abcdef, 77, 1000, true);
+  return Lines(entries, 2);
+}
+
+// Byte i of the inputs is (i·i + 3·i) mod 251, as a number of binary32 it is that byte less 125, divided by 8; label i is i mod 3.
+std::string Arrays() {
+  struct Case {
+    ArraysDescriptor data;
+    ArrayLayout layout;
+  };
+  const Case cases[] = {{{5, DType::kF32, {7}}, ArrayLayout::kFlat},
+                        {{5, DType::kU8, {2, 3, 2}}, ArrayLayout::kFlat},
+                        {{4, DType::kU8, {5, 9}}, ArrayLayout::kNhwc},
+                        {{4, DType::kF32, {6, 3, 2}}, ArrayLayout::kNhwc},
+                        {{4, DType::kU8, {2, 3, 8}}, ArrayLayout::kNchw}};
+  constexpr std::string_view kNames[] = {"flat", "nhwc", "nchw"};
+  std::vector<std::string> entries;
+  for (const auto& [data, layout] : cases) {
+    const auto elements = static_cast<std::size_t>(data.count * data.sample.elements());
+    ByteWriter inputs, labels;
+    for (std::size_t i = 0; i < elements; ++i) {
+      const auto byte = static_cast<std::uint8_t>((i * i + 3 * i) % 251);
+      data.dtype == DType::kU8 ? inputs.U8(byte) : inputs.F32((static_cast<float>(byte) - 125.0f) / 8.0f);
+    }
+    for (std::uint32_t i = 0; i < data.count; ++i) labels.U32(i % 3);
+    const DataPart part{data, {DataArray({inputs.bytes()}), DataArray({labels.bytes()})}, nullptr};
+    const bool augment = layout != ArrayLayout::kFlat;
+    const auto set = Dataset::Make(part, {.augment = augment, .layout = layout}, "");
+    ASSAY_CHECK(set.has_value());
+    for (std::int64_t index : {std::int64_t{0}, data.count - 1}) {
+      std::vector<Tensor> batch = MakeBatch((*set)->fields(), 1);
+      (*set)->Load(index, {.seed = 1, .step = 3, .position = index}, 0, batch);
+      entries.push_back(Object({{"count", Number(data.count)},
+                                {"dtype", Number(static_cast<int>(data.dtype))},
+                                {"sample_shape", fmt::format("[{}]", fmt::join(data.sample.dims(), ", "))},
+                                {"layout", Quoted(kNames[static_cast<std::size_t>(layout)])},
+                                {"augment", augment ? "true" : "false"},
+                                {"seed", Quoted("0000000000000001")},
+                                {"step", "3"},
+                                {"position", Number(index)},
+                                {"descriptor", Quoted(Hex(Encode(DataDescriptor(data))))},
+                                {"data_root", Quoted(DataRoot(part, nullptr).hex())},
+                                {"sample", Number(index)},
+                                {"fields", Batch(batch)}}));
+    }
+  }
   return Lines(entries, 2);
 }
 
@@ -144,9 +191,9 @@ std::string Text() {
 
 std::string DataVectors() {
   return fmt::format(
-      "{{\n  \"kept_back\": {},\n  \"token_samples\": {},\n  \"generated\": {},\n  \"images\": {},\n  \"embedded_text\": "
-      "{}\n}}\n",
-      Shares(), TokenCounts(), Generated(), Images(), Text());
+      "{{\n  \"kept_back\": {},\n  \"token_samples\": {},\n  \"generated\": {},\n  \"images\": {},\n  \"images_100\": {},\n  "
+      "\"arrays\": {},\n  \"embedded_text\": {}\n}}\n",
+      Shares(), TokenCounts(), Generated(), Images(kCifarClasses), Images(kCifarFine), Arrays(), Text());
 }
 
 }  // namespace assay::docs

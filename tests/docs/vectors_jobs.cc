@@ -104,6 +104,29 @@ augment = false
 [optimizer]
 kind = "sgd"
 momentum = 0.0
+)",
+    R"([model]
+kind = "resnet"
+classes = 4
+image = 8
+image_width = 12
+channels = 1
+width = 2
+[data]
+kind = "arrays"
+layout = "nchw"
+augment = true
+[optimizer]
+kind = "sgd"
+)",
+    R"([model]
+kind = "mlp"
+inputs = 6
+classes = 3
+[data]
+kind = "arrays"
+[optimizer]
+kind = "sgd"
 )"};
 
 std::string Entry(const char* text) {

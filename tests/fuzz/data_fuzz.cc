@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "assay/base/check.h"
-#include "assay/data/cifar10.h"
+#include "assay/data/cifar.h"
 #include "assay/data/dataset.h"
 #include "assay/data/tokens.h"
 #include "fuzz/targets.h"

@@ -19,15 +19,18 @@ void RunJob(ByteSpan input) {
 }
 
 std::vector<Bytes> JobSeeds() {
-  return {ToBytes("steps = 5\nseed = 3\n[model]\nkind = \"gpt2\"\nlayers = 2\nheads = 2\nwidth = 8\ncontext = 64\ndropout = "
-                  "0.1\n[data]\nkind = \"chars\"\n"
-                  "path = \"a\"\n[schedule]\nkind = \"warmup_cosine\"\nlr = 1e-3\nwarmup = 2\n[optimizer]\nkind = "
-                  "\"adamw\"\nclip_norm = 1.0\n"),
-          ToBytes("[model]\nkind = \"mlp\"\nhidden = [1, 2]\n[data]\nkind = \"features\"\n[optimizer]\nkind = "
-                  "\"sgd\"\nnesterov = true\n"),
-          ToBytes("[model]\nkind = \"resnet\"\ndepth = 50\n[data]\nkind = \"cifar10\"\n[schedule]\nkind = \"step\"\nevery = "
-                  "2\ngamma = 0.5\n"),
-          ToBytes("[model]\nkind = \"llama\"\n[data]\nkind = \"tokens\"\n[eval]\nevery = 1\n[snapshot]\nkeep = 0\n")};
+  return {
+      ToBytes("steps = 5\nseed = 3\n[model]\nkind = \"gpt2\"\nlayers = 2\nheads = 2\nwidth = 8\ncontext = 64\ndropout = "
+              "0.1\n[data]\nkind = \"chars\"\n"
+              "path = \"a\"\n[schedule]\nkind = \"warmup_cosine\"\nlr = 1e-3\nwarmup = 2\n[optimizer]\nkind = "
+              "\"adamw\"\nclip_norm = 1.0\n"),
+      ToBytes("[model]\nkind = \"mlp\"\nhidden = [1, 2]\n[data]\nkind = \"features\"\n[optimizer]\nkind = "
+              "\"sgd\"\nnesterov = true\n"),
+      ToBytes("[model]\nkind = \"resnet\"\ndepth = 50\n[data]\nkind = \"cifar10\"\n[schedule]\nkind = \"step\"\nevery = "
+              "2\ngamma = 0.5\n"),
+      ToBytes("[model]\nkind = \"resnet\"\nimage = 8\nimage_width = 9\n[data]\nkind = \"arrays\"\nlayout = \"nchw\"\naugment = "
+              "true\n"),
+      ToBytes("[model]\nkind = \"llama\"\n[data]\nkind = \"tokens\"\n[eval]\nevery = 1\n[snapshot]\nkeep = 0\n")};
 }
 
 }  // namespace assay::fuzz

@@ -5,6 +5,7 @@ namespace {
 
 constexpr Target kTargets[] = {
     {"answer", RunAnswer, AnswerSeeds},
+    {"arrays", RunArrays, ArraysSeeds},
     {"bpe_text", RunBpeText, BpeTextSeeds},
     {"bpe_vocabulary", RunBpeVocabulary, BpeVocabularySeeds},
     {"bundle", RunBundle, BundleSeeds},

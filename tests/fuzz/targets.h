@@ -31,6 +31,7 @@ inline Bytes ToBytes(std::string_view text) { return {text.begin(), text.end()};
 std::vector<std::string_view> Pieces(ByteSpan input, std::size_t count);
 
 void RunAnswer(ByteSpan input);
+void RunArrays(ByteSpan input);
 void RunBpeText(ByteSpan input);
 void RunBpeVocabulary(ByteSpan input);
 void RunBundle(ByteSpan input);
@@ -61,6 +62,7 @@ void RunTokens(ByteSpan input);
 void RunTrace(ByteSpan input);
 void RunUrl(ByteSpan input);
 std::vector<Bytes> AnswerSeeds();
+std::vector<Bytes> ArraysSeeds();
 std::vector<Bytes> BpeTextSeeds();
 std::vector<Bytes> BpeVocabularySeeds();
 std::vector<Bytes> BundleSeeds();

@@ -27,15 +27,17 @@ export const tokenSamples = (tokens, sequence, stride) => Math.floor((tokens - s
 // The first leaf of a data root.
 export function descriptor(kind, data) {
   const head = [string("assay/data/1"), string(kind)];
+  if (kind === "arrays") {
+    const { count, dtype, sample } = data;
+    return Buffer.concat([...head, i64(count), Buffer.of(dtype, sample.length), ...sample.map(i64)]);
+  }
+  if (kind === "cifar100") return Buffer.concat([...head, i64(data.count), i64(data.classes)]);
   if (kind !== "generated") return Buffer.concat([...head, i64(data.count)]);
   const { begin, end, classes, image: side, channels, features, noise, seed } = data;
   return Buffer.concat([...head, ...[begin, end, classes, side, channels, features].map(i64), f32(noise), i64(seed)]);
 }
-// The root over the descriptor and the leaves of the arrays, of which there is one at most.
-export function dataRoot(first, arrayLeaves) {
-  const hashes = [first, ...arrayLeaves].map((leaf) => sha256(Buffer.of(0), leaf));
-  return hashes.length === 1 ? hashes[0] : sha256(Buffer.of(1), ...hashes);
-}
+// The root over the descriptor and the leaves of the arrays.
+export const dataRoot = (first, arrayLeaves) => treeRoot([first, ...arrayLeaves]);
 
 // The root over leaves (state.md, "Trees").
 function treeRoot(leaves) {
@@ -44,13 +46,20 @@ function treeRoot(leaves) {
   while (2 * k < leaves.length) k *= 2;
   return sha256(Buffer.of(1), treeRoot(leaves.slice(0, k)), treeRoot(leaves.slice(k)));
 }
+function arrayLeaf(name, dtype, shape, bytes) {
+  const blocks = [];
+  for (let at = 0; at < bytes.length; at += 4096) blocks.push(bytes.subarray(at, at + 4096));
+  return Buffer.concat([string("assay/array/1"), string(name), Buffer.of(dtype, shape.length), ...shape.map(i64), treeRoot(blocks)]);
+}
 // The data root of a part of tokens.
 export function tokensRoot(tokens) {
-  const bytes = Buffer.from(Uint16Array.from(tokens).buffer),
-    blocks = [];
-  for (let at = 0; at < bytes.length; at += 4096) blocks.push(bytes.subarray(at, at + 4096));
-  const entry = [string("assay/array/1"), string("tokens"), Buffer.of(7, 1), i64(tokens.length), treeRoot(blocks)];
-  return dataRoot(descriptor("tokens", { count: tokens.length }), [Buffer.concat(entry)]);
+  const bytes = Buffer.from(Uint16Array.from(tokens).buffer);
+  return dataRoot(descriptor("tokens", { count: tokens.length }), [arrayLeaf("tokens", 7, [tokens.length], bytes)]);
+}
+// The data root of a part of arrays.
+export function arraysRoot(data, inputs, labels) {
+  const { count, dtype, sample } = data;
+  return dataRoot(descriptor("arrays", data), [arrayLeaf("inputs", dtype, [count, ...sample], inputs), arrayLeaf("labels", 2, [count], labels)]);
 }
 // The tokens of a text by characters: each byte's place among the distinct ones.
 export function characters(text) {
@@ -80,10 +89,8 @@ export function generatedSample({ begin, classes, image: side, channels, feature
   return { label, values };
 }
 
-// The image of a CIFAR-10 record, [32, 32, 3]; `place` {seed, step, position} where it is augmented.
-export function image(record, place) {
-  const mean = [0.4914, 0.4822, 0.4465].map(f),
-    deviation = [0.247, 0.2435, 0.2616].map(f);
+// The pixels [height, width, channels] of an image whose stored ones are pixel(y, x, c); `place` {seed, step, position} where it is augmented.
+function placed(height, width, channels, pixel, place) {
   let [dy, dx, mirrored] = [0, 0, false];
   if (place) {
     const block = philox(keyOf(place.seed), [place.position % 2 ** 32, 0x30000000, place.step, 0]),
@@ -91,12 +98,43 @@ export function image(record, place) {
     [dy, dx, mirrored] = [offset(block[0]), offset(block[1]), block[2] >>> 31 === 1];
   }
   const values = [];
-  for (let h = 0; h < 32; ++h)
-    for (let w = 0; w < 32; ++w)
-      for (let c = 0; c < 3; ++c) {
-        const [y, x] = [h + dy, (mirrored ? 31 - w : w) + dx],
-          inside = y >= 0 && y < 32 && x >= 0 && x < 32;
-        values.push(inside ? div(sub(div(record[1 + c * 1024 + y * 32 + x], 255), mean[c]), deviation[c]) : 0);
+  for (let h = 0; h < height; ++h)
+    for (let w = 0; w < width; ++w)
+      for (let c = 0; c < channels; ++c) {
+        const [y, x] = [h + dy, (mirrored ? width - 1 - w : w) + dx];
+        values.push(y >= 0 && y < height && x >= 0 && x < width ? pixel(y, x, c) : 0);
       }
   return values;
+}
+
+// The image of a CIFAR record, [32, 32, 3].
+export function image(record, place) {
+  const hundred = record.length === 3074,
+    mean = (hundred ? [0.5071, 0.4867, 0.4408] : [0.4914, 0.4822, 0.4465]).map(f),
+    deviation = (hundred ? [0.2675, 0.2565, 0.2761] : [0.247, 0.2435, 0.2616]).map(f),
+    first = hundred ? 2 : 1;
+  return placed(32, 32, 3, (y, x, c) => div(sub(div(record[first + c * 1024 + y * 32 + x], 255), mean[c]), deviation[c]), place);
+}
+
+// Height, width and channels of a sample of an array by its layout; none where it is no image.
+function geometry(sample, layout) {
+  if (sample.length === 2) return [...sample, 1];
+  if (sample.length === 3) return layout === "nhwc" ? sample : [sample[1], sample[2], sample[0]];
+}
+// Names and extents of the inputs of a sample of an array; none where it is no image.
+export function inputsOf(sample, layout) {
+  if (layout === "flat") return { name: "features", shape: [sample.reduce((a, b) => a * b)] };
+  const shape = geometry(sample, layout);
+  return shape && { name: "images", shape };
+}
+// The inputs of a sample of an array, from its bytes; none where a number is not finite.
+export function arraySample(bytes, { dtype, sample }, layout, place) {
+  const at = dtype === 6 ? (i) => div(bytes[i], 255) : (i) => bytes.readFloatLE(4 * i),
+    count = sample.reduce((a, b) => a * b),
+    all = Array.from({ length: count }, (_, i) => at(i));
+  if (!all.every(Number.isFinite)) return undefined;
+  if (layout === "flat") return all;
+  const [height, width, channels] = geometry(sample, layout),
+    place_ = (y, x, c) => (layout === "nhwc" ? (y * width + x) * channels + c : (c * height + y) * width + x);
+  return placed(height, width, channels, (y, x, c) => all[place_(y, x, c)], place);
 }

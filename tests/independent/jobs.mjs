@@ -34,7 +34,12 @@ export function parseToml(text) {
 export class JobPages {
   constructor(docs) {
     const read = (name) => fs.readFileSync(path.join(docs, name), "utf8");
-    this.fields = rowsOf(read("formats/job.md")).map(([key, type, when]) => ({ key: bare(key), type: Number(type[0]), when: bare(when) }));
+    this.fields = rowsOf(read("formats/job.md")).map(([key, type, when, range]) => ({
+      key: bare(key),
+      type: Number(type[0]),
+      when: bare(when),
+      rare: range?.includes("left out where"),
+    }));
     this.defaults = rowsOf(read("JOBS.md"))
       .filter((cells) => cells.length === 6)
       .map(([key, kinds, , value]) => ({ key: bare(key), kinds: kinds === "all" ? undefined : kinds.split(", "), value }));
@@ -45,16 +50,16 @@ export class JobPages {
     const { value } = this.defaults.find(
       (row) => row.key === key && (!row.kinds || row.kinds.includes(values[kind]) || row.kinds.includes(values.round_rule)),
     );
-    return value === "steps" ? values.steps : value === "empty" ? {} : /^-?\d+$/.test(value) ? BigInt(value) : JSON.parse(value);
+    return value === "none" ? undefined : value === "steps" ? values.steps : value === "empty" ? {} : /^-?\d+$/.test(value) ? BigInt(value) : JSON.parse(value);
   }
   encode(text, dataRoot, weights) {
     const values = parseToml(text),
       parts = [Buffer.from("assayjob"), u32(1), string("feistel-1"), dataRoot, Buffer.of(weights ? 1 : 0), weights ?? Buffer.alloc(0)];
-    for (const { key, type, when } of this.fields) {
+    for (const { key, type, when, rare } of this.fields) {
       const [, about, kinds] = /^(\S+) = (.*)$/.exec(when) ?? [];
       if (about && !kinds.split(", ").includes(values[about])) continue;
       values[key] ??= this.missing(values, key);
-      if (type === 6 && Object.keys(values[key]).length === 0) continue;
+      if (rare && Object.keys(values[key] ?? {}).length === 0 && typeof values[key] !== "bigint") continue;
       parts.push(string(key), Buffer.of(type), encoders[type](values[key]));
     }
     return Buffer.concat(parts);

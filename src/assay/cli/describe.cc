@@ -25,7 +25,7 @@ std::string Describe(const LlamaConfig& c) {
 
 std::string Describe(const ResNetConfig& c) {
   return fmt::format("ResNet-{}: {} stem, {}x{}x{} images, width {}, {} classes", c.depth, c.cifar_stem ? "CIFAR" : "ImageNet",
-                     c.image, c.image, c.channels, c.width, c.classes);
+                     c.height(), c.columns(), c.channels, c.width, c.classes);
 }
 
 std::string Describe(const MlpConfig& c) {

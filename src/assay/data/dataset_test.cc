@@ -203,6 +203,43 @@ TEST(Cifar, FolderAndHostileFiles) {
   EXPECT_EQ(batch[1].Span<std::int32_t>()[0], 4);  // the first record of the fourth file
 }
 
+// Two label bytes, the coarse one first, and means of their own.
+TEST(Cifar, Hundred) {
+  Folder folder;
+  const auto records = [](int count) {
+    std::string out;
+    for (int i = 0; i < count; ++i)
+      out += std::string{static_cast<char>(i), static_cast<char>(99 - i)} + std::string(3072, static_cast<char>(i));
+    return out;
+  };
+  folder.Write("train.bin", records(20));
+  folder.Write("test.bin", records(3));
+  DataConfig config{.kind = DataKind::kCifar100, .path = folder.path(), .augment = false};
+  const Data fine = OpenData(config, 0).value();
+  config.label = CifarLabel::kCoarse;
+  const Data coarse = OpenData(config, 0).value();
+  EXPECT_EQ(fine.shape.classes, 100);
+  EXPECT_EQ(coarse.shape.classes, 20);
+  EXPECT_NE(fine.root, coarse.root);
+  EXPECT_EQ(fine.train->samples(), 20);
+  EXPECT_EQ(fine.validation->samples(), 3);
+  auto batch = BatchOf(*fine.train, 1);
+  fine.train->Load(7, {}, 0, batch);
+  EXPECT_EQ(batch[1].Span<std::int32_t>()[0], 92);
+  EXPECT_EQ(batch[0].Span<float>()[4], (7.0f / 255.0f - 0.4867f) / 0.2565f);
+  coarse.train->Load(7, {}, 0, batch);
+  EXPECT_EQ(batch[1].Span<std::int32_t>()[0], 7);
+  // A coarse label that is none does not matter to the fine ones.
+  config.path = folder.Write("train.bin", records(21));
+  config.validation = 0;
+  EXPECT_NE(ErrorOf(config).find("record 20: label 20, expected 0 .. 19"), std::string::npos);
+  config.label = CifarLabel::kFine;
+  EXPECT_TRUE(OpenData(config, 0));
+  config.path.clear();
+  EXPECT_EQ(OpenData(config, 0)->shape.classes, 100);
+  EXPECT_EQ(DecodeDescriptor(Encode(fine.part.descriptor), "d").value(), fine.part.descriptor);
+}
+
 TEST(Generated, ClassesCanBeToldApart) {
   for (DataKind kind : {DataKind::kFeatures, DataKind::kImages}) {
     DataConfig config;

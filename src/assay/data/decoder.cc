@@ -2,7 +2,8 @@
 
 #include <variant>
 
-#include "assay/data/cifar10.h"
+#include "assay/data/arrays.h"
+#include "assay/data/cifar.h"
 #include "assay/data/generated.h"
 #include "assay/data/tokens.h"
 
@@ -20,6 +21,11 @@ Made MakeFor(const TokensDescriptor& d, const SampleRule& rule) {
 }
 
 Made MakeFor(const CifarDescriptor& d, const SampleRule& rule) { return std::make_shared<CifarDecoder>(d, rule.augment); }
+
+Made MakeFor(const ArraysDescriptor& d, const SampleRule& rule) {
+  ASSAY_ASSIGN(const SampleGeometry geometry, GeometryOf(d.sample, rule.layout));
+  return std::make_shared<ArraysDecoder>(d, rule, geometry);
+}
 
 Made MakeFor(const GeneratedDescriptor& d, const SampleRule&) { return std::make_shared<GeneratedDecoder>(d); }
 

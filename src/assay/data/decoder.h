@@ -24,11 +24,15 @@ struct DrawContext {  // what augmentation may depend on
   bool train = true;
 };
 
-// How a job cuts and varies samples; each kind of data reads what concerns it.
+// How the axes of a sample of an array lie: all of them one vector, or an image as [H, W, C] or [C, H, W]; [H, W] has one channel.
+enum class ArrayLayout : std::uint8_t { kFlat = 0, kNhwc = 1, kNchw = 2 };
+
+// How a job cuts, lays out and varies samples; each kind of data reads what concerns it.
 struct SampleRule {
-  std::int64_t sequence = 0;  // tokens: tokens per sample
-  std::int64_t stride = 0;    // tokens: distance between the starts of neighbouring samples
-  bool augment = false;       // cifar10: random crops and flips in training
+  std::int64_t sequence = 0;                // tokens: tokens per sample
+  std::int64_t stride = 0;                  // tokens: distance between the starts of neighbouring samples
+  bool augment = false;                     // images of files: random crops and flips in training
+  ArrayLayout layout = ArrayLayout::kFlat;  // arrays
 };
 
 // Bytes [begin, end) of an array.

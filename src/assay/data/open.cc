@@ -4,9 +4,11 @@
 #include <vector>
 
 #include "assay/base/file.h"
+#include "assay/base/quote.h"
+#include "assay/data/arrays.h"
 #include "assay/data/bpe.h"
 #include "assay/data/chars.h"
-#include "assay/data/cifar10.h"
+#include "assay/data/cifar.h"
 #include "assay/data/corpus.h"
 #include "assay/data/generated.h"
 #include "assay/data/root.h"
@@ -20,6 +22,13 @@ constexpr std::uint64_t kMaxText = std::uint64_t{1} << 31;
 // How many of n items, the last ones, are kept back for validation.
 std::int64_t KeptBack(std::int64_t n, float fraction) {
   return static_cast<std::int64_t>(static_cast<double>(n) * static_cast<double>(fraction));
+}
+
+// How many of the items of a file, the first ones, are trained on.
+Result<std::int64_t> TrainingShare(std::int64_t n, const DataConfig& config, std::string_view items) {
+  const std::int64_t kept = KeptBack(n, config.validation), train = n - kept;
+  if (train >= 1 && (config.validation == 0 || kept >= 1)) return train;
+  return Err("{}: {} {} cannot be split with data.validation = {}", config.path, n, items, config.validation);
 }
 
 Result<std::string> ReadText(const std::string& path) {
@@ -89,14 +98,21 @@ Result<Data> OpenTokens(const DataConfig& config, std::int64_t sequence) {
   return SplitTokens(config, sequence, std::move(stream), config.path, "token file", std::move(data));
 }
 
+bool IsCifar(DataKind kind) { return kind == DataKind::kCifar10 || kind == DataKind::kCifar100; }
+
+std::int64_t CifarClasses(const DataConfig& config) {
+  if (config.kind == DataKind::kCifar10) return kCifarClasses;
+  return config.label == CifarLabel::kFine ? kCifarFine : kCifarCoarse;
+}
+
 Result<Data> OpenGenerated(const DataConfig& config) {
   GeneratedDescriptor train{.classes = config.classes, .noise = config.noise, .seed = config.seed};
   if (config.kind == DataKind::kFeatures) {
     train.features = config.features;
   } else {
-    train.image = config.kind == DataKind::kCifar10 ? kCifarSide : config.image;
-    train.channels = config.kind == DataKind::kCifar10 ? kCifarChannels : config.channels;
-    if (config.kind == DataKind::kCifar10) train.classes = kCifarClasses;
+    train.image = IsCifar(config.kind) ? kCifarSide : config.image;
+    train.channels = IsCifar(config.kind) ? kCifarChannels : config.channels;
+    if (IsCifar(config.kind)) train.classes = CifarClasses(config);
   }
   const std::int64_t kept = KeptBack(config.samples, config.validation);
   train.end = config.samples - kept;
@@ -105,7 +121,7 @@ Result<Data> OpenGenerated(const DataConfig& config) {
   }
   Data data;
   data.shape.classes = train.classes;
-  data.shape.image = train.image;
+  data.shape.height = data.shape.width = train.image;
   data.shape.channels = train.channels;
   data.shape.features = train.features;
   ASSAY_TRY(AddTraining(data, {train, {}, nullptr}, TrainingRule(config, 0), DescribeGenerated(train)));
@@ -118,41 +134,80 @@ Result<Data> OpenGenerated(const DataConfig& config) {
   return data;
 }
 
-std::string DescribeCifar(std::int64_t images, bool augment) {
-  return fmt::format("CIFAR-10, {} images{}", images, augment ? ", random crops and flips" : "");
+std::string_view Varied(bool augment) { return augment ? ", random crops and flips" : ""; }
+
+std::string DescribeCifar(std::int64_t images, std::int64_t classes, bool augment) {
+  const std::string_view name = classes == kCifarClasses  ? "CIFAR-10"
+                                : classes == kCifarCoarse ? "CIFAR-100 by coarse labels"
+                                                          : "CIFAR-100";
+  return fmt::format("{}, {} images{}", name, images, Varied(augment));
 }
 
 Result<Data> SplitCifar(const DataConfig& config, std::shared_ptr<const CifarRecords> train, std::int64_t train_count,
                         std::shared_ptr<const CifarRecords> validation, std::int64_t validation_begin) {
   Data data;
-  data.shape.classes = kCifarClasses;
-  data.shape.image = kCifarSide;
+  const std::int64_t classes = train->classes();
+  data.shape.classes = classes;
+  data.shape.height = data.shape.width = kCifarSide;
   data.shape.channels = kCifarChannels;
   ASSAY_TRY(AddTraining(data, CifarPart(std::move(train), 0, train_count), TrainingRule(config, 0),
-                        DescribeCifar(train_count, config.augment)));
+                        DescribeCifar(train_count, classes, config.augment)));
   if (const std::int64_t kept = validation->size() - validation_begin; kept > 0) {
     const std::int64_t end = validation->size();
     ASSAY_ASSIGN(data.validation, Dataset::Make(CifarPart(std::move(validation), validation_begin, end), ValidationRule(0),
-                                                DescribeCifar(kept, false)));
+                                                DescribeCifar(kept, classes, false)));
   }
   return data;
 }
 
 Result<Data> OpenCifar(const DataConfig& config) {
   if (config.path.empty()) return OpenGenerated(config);
+  const std::int64_t classes = CifarClasses(config);
   if (IsDirectory(config.path)) {
+    const bool ten = config.kind == DataKind::kCifar10;
     std::vector<std::string> paths;
-    for (int i = 1; i <= 5; ++i) paths.push_back(JoinPath(config.path, fmt::format("data_batch_{}.bin", i)));
-    ASSAY_ASSIGN(auto train, CifarRecords::Open(paths));
-    ASSAY_ASSIGN(auto test, CifarRecords::Open({JoinPath(config.path, "test_batch.bin")}));
+    for (int i = 1; ten && i <= 5; ++i) paths.push_back(JoinPath(config.path, fmt::format("data_batch_{}.bin", i)));
+    if (!ten) paths.push_back(JoinPath(config.path, "train.bin"));
+    ASSAY_ASSIGN(auto train, CifarRecords::Open(paths, classes));
+    ASSAY_ASSIGN(auto test, CifarRecords::Open({JoinPath(config.path, ten ? "test_batch.bin" : "test.bin")}, classes));
     return SplitCifar(config, train, train->size(), test, 0);
   }
-  ASSAY_ASSIGN(auto records, CifarRecords::Open({config.path}));
-  const std::int64_t kept = KeptBack(records->size(), config.validation), train = records->size() - kept;
-  if (train < 1 || (config.validation > 0 && kept < 1)) {
-    return Err("{}: {} records cannot be split with data.validation = {}", config.path, records->size(), config.validation);
-  }
+  ASSAY_ASSIGN(auto records, CifarRecords::Open({config.path}, classes));
+  ASSAY_ASSIGN(const std::int64_t train, TrainingShare(records->size(), config, "records"));
   return SplitCifar(config, records, train, records, train);
+}
+
+std::string DescribeArrays(const LabelledArrays& arrays, std::int64_t samples, const SampleGeometry& g, bool augment) {
+  if (g.features > 0) return fmt::format("arrays, {} vectors of {} {} features", samples, g.features, Name(arrays.dtype()));
+  return fmt::format("arrays, {} {} images of {}x{}x{}{}", samples, Name(arrays.dtype()), g.height, g.width, g.channels,
+                     Varied(augment));
+}
+
+Result<Data> OpenArrays(const DataConfig& config) {
+  if (config.path.empty()) {
+    return Err("data.path: expected a .npz or safetensors file with arrays {} and {}, or a folder with {}.npy and {}.npy",
+               Quote(config.inputs), Quote(config.labels), config.inputs, config.labels);
+  }
+  ASSAY_ASSIGN(const auto arrays, LabelledArrays::Open(config.path, config.inputs, config.labels));
+  const auto geometry = GeometryOf(arrays->sample(), config.layout);
+  if (!geometry) return Err("{}: {}", config.path, geometry.error().message);
+  ASSAY_ASSIGN(const std::int64_t train, TrainingShare(arrays->size(), config, "samples"));
+  Data data;
+  data.shape.classes = std::int64_t{arrays->largest_label()} + 1;
+  data.shape.classes_exact = false;
+  data.shape.features = geometry->features;
+  data.shape.height = geometry->height;
+  data.shape.width = geometry->width;
+  data.shape.channels = geometry->channels;
+  ASSAY_TRY(AddTraining(data, ArraysPart(arrays, 0, train), TrainingRule(config, 0),
+                        DescribeArrays(*arrays, train, *geometry, config.augment)));
+  if (const std::int64_t kept = arrays->size() - train; kept > 0) {
+    SampleRule rule = ValidationRule(0);
+    rule.layout = config.layout;
+    ASSAY_ASSIGN(data.validation, Dataset::Make(ArraysPart(arrays, train, arrays->size()), rule,
+                                                DescribeArrays(*arrays, kept, *geometry, false)));
+  }
+  return data;
 }
 
 Result<Data> OpenKind(const DataConfig& config, std::int64_t sequence) {
@@ -160,7 +215,9 @@ Result<Data> OpenKind(const DataConfig& config, std::int64_t sequence) {
     case DataKind::kChars:
     case DataKind::kBpe: return OpenText(config, sequence);
     case DataKind::kTokens: return OpenTokens(config, sequence);
-    case DataKind::kCifar10: return OpenCifar(config);
+    case DataKind::kCifar10:
+    case DataKind::kCifar100: return OpenCifar(config);
+    case DataKind::kArrays: return OpenArrays(config);
     case DataKind::kImages:
     case DataKind::kFeatures: return OpenGenerated(config);
   }
@@ -170,7 +227,10 @@ Result<Data> OpenKind(const DataConfig& config, std::int64_t sequence) {
 }  // namespace
 
 SampleRule TrainingRule(const DataConfig& config, std::int64_t sequence) {
-  return {.sequence = sequence, .stride = config.stride == 0 ? sequence : config.stride, .augment = config.augment};
+  return {.sequence = sequence,
+          .stride = config.stride == 0 ? sequence : config.stride,
+          .augment = config.augment,
+          .layout = config.layout};
 }
 
 Result<Data> OpenData(const DataConfig& config, std::int64_t sequence, ThreadPool* pool) {

@@ -1,7 +1,7 @@
 // From a job's [data] section to datasets ready for training and validation.
 //
-// Without a path every kind has data to run on: text and token kinds use the embedded text, cifar10 generated images of the same
-// geometry; images and features are always generated. Paths never enter a job's identity: the data root does.
+// Without a path every kind but arrays has data to run on: text and token kinds use the embedded text, cifar10 and cifar100 generated
+// images of the same geometry; images and features are always generated. Paths never enter a job's identity: the data root does.
 #pragma once
 
 #include <cstdint>
@@ -23,16 +23,25 @@ enum class DataKind : std::uint8_t {
   kCifar10 = 3,   // CIFAR-10 binary files
   kImages = 4,    // generated images
   kFeatures = 5,  // generated feature vectors
+  kCifar100 = 6,  // CIFAR-100 binary files
+  kArrays = 7,    // own data: an array of inputs and one of labels
 };
+
+enum class CifarLabel : std::uint8_t { kFine = 0, kCoarse = 1 };
 
 struct DataConfig {
   DataKind kind = DataKind::kChars;
-  std::string path{};  // chars, bpe, tokens: a file; cifar10: a file or a folder with data_batch_1..5.bin and test_batch.bin
+  // chars, bpe, tokens: a file; cifar10: a file or a folder with data_batch_1..5.bin and test_batch.bin; cifar100: a file or a folder with
+  // train.bin and test.bin; arrays: what ArrayFile opens
+  std::string path{};
   std::string vocabulary{};  // bpe: a folder with encoder.json and vocab.bpe
-  float validation = 0.1f;   // the last fraction of the data validates; a CIFAR-10 folder brings its own test_batch.bin instead
+  float validation = 0.1f;   // the last fraction of the data validates; a CIFAR folder brings its own test file instead
   std::int64_t stride =
       1;  // chars, bpe, tokens: distance between the starts of neighbouring training samples; 0: the sequence length
-  bool augment = true;  // cifar10: random crop and horizontal flip of training samples
+  bool augment = true;  // cifar10, cifar100, arrays of images: random crop and horizontal flip of training samples
+  CifarLabel label = CifarLabel::kFine;     // cifar100: which of a record's two labels
+  std::string inputs = "x", labels = "y";   // arrays: their names
+  ArrayLayout layout = ArrayLayout::kFlat;  // arrays: how a sample lies in `inputs`
   // Generated data.
   std::int64_t samples = 4096, classes = 10;
   std::int64_t image = 32, channels = 3;  // images
@@ -43,10 +52,12 @@ struct DataConfig {
 
 // What the data says about a model that is to be trained on it; 0: it says nothing.
 struct DataShape {
-  std::int64_t vocabulary = 0;   // token kinds: every id is below this
-  bool vocabulary_exact = true;  // false for token files, which tell only their largest id
-  std::int64_t classes = 0;      // image and feature kinds
-  std::int64_t image = 0, channels = 0, features = 0;
+  std::int64_t vocabulary = 0;                       // token kinds: every id is below this
+  bool vocabulary_exact = true;                      // false for token files, which tell only their largest id
+  std::int64_t classes = 0;                          // image and feature kinds
+  bool classes_exact = true;                         // false for arrays, which tell only their largest label
+  std::int64_t height = 0, width = 0, channels = 0;  // images
+  std::int64_t features = 0;                         // vectors
 };
 
 struct Data {

@@ -4,7 +4,7 @@
 
 #include "assay/base/check.h"
 #include "assay/base/quote.h"
-#include "assay/data/cifar10.h"
+#include "assay/data/cifar.h"
 
 namespace assay {
 namespace {
@@ -12,6 +12,8 @@ namespace {
 constexpr std::string_view kTag = "assay/data/1";
 // Far above what anybody has, far below where sizes in bytes overflow.
 constexpr std::int64_t kMaxCount = std::int64_t{1} << 48;
+// Elements of one; as many as an mlp can have inputs.
+constexpr std::int64_t kMaxSample = std::int64_t{1} << 24;
 
 void EncodeFields(ByteWriter& out, const TokensDescriptor& d) {
   out.String("tokens");
@@ -19,8 +21,17 @@ void EncodeFields(ByteWriter& out, const TokensDescriptor& d) {
 }
 
 void EncodeFields(ByteWriter& out, const CifarDescriptor& d) {
-  out.String("cifar10");
+  out.String(d.classes == kCifarClasses ? "cifar10" : "cifar100");
   out.I64(d.count);
+  if (d.classes != kCifarClasses) out.I64(d.classes);
+}
+
+void EncodeFields(ByteWriter& out, const ArraysDescriptor& d) {
+  out.String("arrays");
+  out.I64(d.count);
+  out.U8(static_cast<std::uint8_t>(d.dtype));
+  out.U8(static_cast<std::uint8_t>(d.sample.rank()));
+  for (std::int64_t extent : d.sample.dims()) out.I64(extent);
 }
 
 void EncodeFields(ByteWriter& out, const GeneratedDescriptor& d) {
@@ -40,13 +51,41 @@ Result<DataDescriptor> DecodeGenerated(ByteReader& in) {
   return d;
 }
 
+Result<DataDescriptor> DecodeArrays(ByteReader& in, std::string_view what) {
+  ArraysDescriptor d;
+  ASSAY_ASSIGN(d.count, in.I64());
+  ASSAY_ASSIGN(const std::uint8_t dtype, in.U8());
+  ASSAY_ASSIGN(const std::uint8_t rank, in.U8());
+  if (!IsDType(dtype)) return Err("{}: inputs: type {} is none", what, dtype);
+  if (rank > Shape::kMaxRank) return Err("{}: inputs: more than {} axes", what, Shape::kMaxRank);
+  d.dtype = static_cast<DType>(dtype);
+  for (int axis = 0; axis < rank; ++axis) {
+    ASSAY_ASSIGN(const std::int64_t extent, in.I64());
+    if (extent < 1) return Err("{}: inputs: an extent is {}", what, extent);
+    d.sample.Append(extent);
+  }
+  return d;
+}
+
+Result<DataDescriptor> DecodeCifar(ByteReader& in, bool hundred, std::string_view what) {
+  CifarDescriptor d;
+  ASSAY_ASSIGN(d.count, in.I64());
+  if (!hundred) return d;
+  ASSAY_ASSIGN(d.classes, in.I64());
+  if (d.classes == kCifarClasses) return Err("{}: cifar100 has 20 or 100 classes", what);
+  return d;
+}
+
 Result<DataDescriptor> DecodeFields(ByteReader& in, std::string_view what) {
   ASSAY_ASSIGN(const std::string kind, in.String());
   if (kind == "generated") return DecodeGenerated(in);
-  if (kind != "tokens" && kind != "cifar10") return Err("{}: expected tokens, cifar10 or generated, got {}", what, Quote(kind));
+  if (kind == "arrays") return DecodeArrays(in, what);
+  if (kind == "cifar10" || kind == "cifar100") return DecodeCifar(in, kind == "cifar100", what);
+  if (kind != "tokens") {
+    return Err("{}: expected tokens, cifar10, cifar100, arrays or generated, got {}", what, Quote(kind));
+  }
   ASSAY_ASSIGN(const std::int64_t count, in.I64());
-  if (kind == "tokens") return TokensDescriptor{count};
-  return CifarDescriptor{count};
+  return TokensDescriptor{count};
 }
 
 Status CheckRange(std::string_view what, std::int64_t value, std::int64_t low, std::int64_t high) {
@@ -55,7 +94,22 @@ Status CheckRange(std::string_view what, std::int64_t value, std::int64_t low, s
 }
 
 Status CheckFields(const TokensDescriptor& d) { return CheckRange("tokens", d.count, 1, kMaxCount); }
-Status CheckFields(const CifarDescriptor& d) { return CheckRange("records", d.count, 1, kMaxCount); }
+Status CheckFields(const CifarDescriptor& d) {
+  if (d.classes != kCifarClasses && d.classes != kCifarCoarse && d.classes != kCifarFine) {
+    return Err("data: classes: expected 10, 20 or 100, got {}", d.classes);
+  }
+  return CheckRange("records", d.count, 1, kMaxCount);
+}
+Status CheckFields(const ArraysDescriptor& d) {
+  if (d.dtype != DType::kF32 && d.dtype != DType::kU8) return Err("data: inputs: expected f32 or u8, got {}", Name(d.dtype));
+  ASSAY_TRY(CheckRange("axes of a sample", d.sample.rank(), 1, Shape::kMaxRank - 1));
+  std::int64_t elements = 1;
+  for (std::int64_t extent : d.sample.dims()) {
+    ASSAY_TRY(CheckRange("extent of a sample", extent, 1, kMaxSample / elements));
+    elements *= extent;
+  }
+  return CheckRange("samples", d.count, 1, kMaxCount / elements);
+}
 
 // The limits are those of job files (docs/JOBS.md).
 Status CheckFields(const GeneratedDescriptor& d) {
@@ -72,7 +126,12 @@ Status CheckFields(const GeneratedDescriptor& d) {
 
 std::vector<ArraySpec> ArraysOfKind(const TokensDescriptor& d) { return {{"tokens", {DType::kU16, {d.count}}}}; }
 std::vector<ArraySpec> ArraysOfKind(const CifarDescriptor& d) {
-  return {{"records", {DType::kU8, {d.count, static_cast<std::int64_t>(kCifarRecord)}}}};
+  return {{"records", {DType::kU8, {d.count, static_cast<std::int64_t>(CifarRecordBytes(d.classes))}}}};
+}
+std::vector<ArraySpec> ArraysOfKind(const ArraysDescriptor& d) {
+  Shape inputs{d.count};
+  for (std::int64_t extent : d.sample.dims()) inputs.Append(extent);
+  return {{"inputs", {d.dtype, inputs}}, {"labels", {DType::kI32, {d.count}}}};
 }
 std::vector<ArraySpec> ArraysOfKind(const GeneratedDescriptor&) { return {}; }
 

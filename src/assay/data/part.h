@@ -22,8 +22,9 @@ struct TokensDescriptor {
   friend bool operator==(const TokensDescriptor&, const TokensDescriptor&) = default;
 };
 
+// CIFAR-10, or CIFAR-100 by its coarse or fine labels: 10, 20 or 100 classes.
 struct CifarDescriptor {
-  std::int64_t count = 0;
+  std::int64_t count = 0, classes = 10;
   friend bool operator==(const CifarDescriptor&, const CifarDescriptor&) = default;
 };
 
@@ -38,7 +39,15 @@ struct GeneratedDescriptor {
   friend bool operator==(const GeneratedDescriptor&, const GeneratedDescriptor&) = default;
 };
 
-using DataDescriptor = std::variant<TokensDescriptor, CifarDescriptor, GeneratedDescriptor>;
+// An array of inputs [count, sample...] of bytes or binary32 numbers, and as many labels.
+struct ArraysDescriptor {
+  std::int64_t count = 0;
+  DType dtype = DType::kF32;  // of the inputs: f32 or u8
+  Shape sample;               // at least one axis
+  friend bool operator==(const ArraysDescriptor&, const ArraysDescriptor&) = default;
+};
+
+using DataDescriptor = std::variant<TokensDescriptor, CifarDescriptor, GeneratedDescriptor, ArraysDescriptor>;
 
 // The bytes of the first leaf of the data root.
 Bytes Encode(const DataDescriptor& descriptor);

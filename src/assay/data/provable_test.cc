@@ -7,7 +7,7 @@
 #include <random>
 
 #include "assay/data/batch_root.h"
-#include "assay/data/cifar10.h"
+#include "assay/data/cifar.h"
 #include "assay/data/root.h"
 #include "assay/data/tokens.h"
 #include "assay/merkle/tree.h"
@@ -49,6 +49,17 @@ DataPart Cifar(std::size_t count) {
           bytes};
 }
 
+// Samples of two axes, the inputs as bytes or as numbers, and their labels.
+DataPart Arrays(std::size_t count, DType dtype) {
+  const ArraysDescriptor descriptor{static_cast<std::int64_t>(count), dtype, {21, 13}};
+  auto bytes = std::make_shared<Bytes>(Random(count * 21 * 13 * SizeOf(dtype) + 4 * count));
+  const ByteSpan inputs = ByteSpan(*bytes).first(bytes->size() - 4 * count), labels = ByteSpan(*bytes).last(4 * count);
+  // Numbers that are finite and labels that are small.
+  for (std::size_t i = 3; dtype == DType::kF32 && i < inputs.size(); i += 4) (*bytes)[i] &= 0x3f;
+  for (std::size_t i = 0; i < labels.size(); ++i) (*bytes)[inputs.size() + i] &= i % 4 == 0 ? 7 : 0;
+  return {descriptor, {DataArray({inputs}), DataArray({labels})}, bytes};
+}
+
 std::vector<Case> Cases() {
   const GeneratedDescriptor features{.begin = 0, .end = 90, .classes = 4, .features = 16, .noise = 0.5f, .seed = 77};
   const GeneratedDescriptor images{.begin = 7, .end = 50, .classes = 3, .image = 8, .channels = 2, .noise = 0.25f, .seed = 5};
@@ -57,6 +68,8 @@ std::vector<Case> Cases() {
           {"one window", Tokens(9), {.sequence = 8, .stride = 1}},
           {"images with augmentation", Cifar(41), {.augment = true}},
           {"images as they are", Cifar(41), {.augment = false}},
+          {"arrays of vectors", Arrays(41, DType::kF32), {.layout = ArrayLayout::kFlat}},
+          {"arrays of images", Arrays(41, DType::kU8), {.augment = true, .layout = ArrayLayout::kNchw}},
           {"generated features", {features, {}, nullptr}, {}},
           {"generated images", {images, {}, nullptr}, {}}};
 }
@@ -229,6 +242,7 @@ TEST(Provable, AnotherRootOrDescriptorIsRefused) {
     }
     if (auto* d = std::get_if<TokensDescriptor>(&claim.descriptor)) d->count += 1;
     if (auto* d = std::get_if<CifarDescriptor>(&claim.descriptor)) d->count -= 1;
+    if (auto* d = std::get_if<ArraysDescriptor>(&claim.descriptor)) d->count -= 1;
     if (auto* d = std::get_if<GeneratedDescriptor>(&claim.descriptor)) d->noise = 0.75f;
     EXPECT_NE(ErrorOf(proof, claim).find("data root is "), std::string::npos);
     claim.descriptor = TokensDescriptor{0};

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "assay/data/cifar10.h"
+#include "assay/data/cifar.h"
 #include "assay/data/tokens.h"
 #include "assay/merkle/tree.h"
 

@@ -60,8 +60,9 @@ struct BodySize {
   }
   std::size_t operator()(const SamplesQuestion& q) const {
     const auto samples = static_cast<std::size_t>(std::min(q.end - q.begin, kMany));
-    const std::size_t run = 8 + 4 + kProof + static_cast<std::size_t>(MaxSourceBytes(terms.job()));
-    return 8 + kDescriptor + 32 + 4 + samples * run;
+    const std::size_t arrays = terms.job().data.kind == DataKind::kArrays ? 2 : 1;
+    const std::size_t runs = arrays * (8 + 4 + kProof) + static_cast<std::size_t>(MaxSourceBytes(terms.job()));
+    return 8 + kDescriptor + arrays * (32 + 4) + samples * runs;
   }
   std::size_t operator()(const PartsQuestion&) const { return std::size_t{4} * ref::kMaxParts; }
 };

@@ -25,6 +25,9 @@ class Decoder : public job::FieldVisitor {
   void Derived(std::string_view key, std::int64_t& v, std::int64_t low, std::int64_t high, std::string_view) override {
     Int(key, v, low, high);
   }
+  void Rare(std::string_view key, std::int64_t& v, std::int64_t low, std::int64_t high) override {
+    if (Next(key)) Int(key, v, low, high);
+  }
   void Float(std::string_view key, float& v, job::FloatRange range) override {
     if (!Begin(key, 2)) return;
     const auto value = in_.F32();
@@ -64,9 +67,7 @@ class Decoder : public job::FieldVisitor {
     }
   }
   void OpNumbers(std::string_view key, std::map<std::string, float>& v, job::FloatRange range) override {
-    ByteReader ahead = in_;
-    const auto next = ahead.String();
-    if (!next || *next != key || !Begin(key, 6)) return;
+    if (!Next(key) || !Begin(key, 6)) return;
     const auto count = in_.U64();
     if (!count || *count > Ops().size()) return Fail(key);
     for (std::uint64_t i = 0; i < *count; ++i) {
@@ -78,12 +79,20 @@ class Decoder : public job::FieldVisitor {
   }
 
  private:
+  std::string FullName(std::string_view key) const {
+    return section_.empty() ? std::string(key) : fmt::format("{}.{}", section_, key);
+  }
+  // Whether a key that may be left out is there.
+  bool Next(std::string_view key) const {
+    ByteReader ahead = in_;
+    const auto next = ahead.String();
+    return next && *next == FullName(key);
+  }
   // Whether this key is encoded and next.
   bool Begin(std::string_view key, std::uint8_t type) {
     if (!status_ || !job::Identifies(section_, key)) return false;
-    const std::string name = section_.empty() ? std::string(key) : fmt::format("{}.{}", section_, key);
     const auto found = in_.String();
-    const auto kind = found && *found == name ? in_.U8() : Result<std::uint8_t>(0);
+    const auto kind = found && *found == FullName(key) ? in_.U8() : Result<std::uint8_t>(0);
     if (kind && *kind == type) return true;
     Fail(key);
     return false;
@@ -122,7 +131,7 @@ Result<DecodedJob> DecodeAs(ByteSpan bytes, DataKind kind) {
   if (rule != job::kOrderRule) return Err("job encoding: expected the order rule {}", job::kOrderRule);
   DecodedJob decoded{.job = job::BlankJob(), .inputs = {}};
   ASSAY_ASSIGN(decoded.inputs, ReadInputs(in));
-  decoded.job.data.kind = kind;
+  decoded.job.data = job::BlankData(kind);
   Decoder decoder(in);
   job::Visit(decoder, decoded.job);
   ASSAY_TRY(decoder.status());
@@ -138,7 +147,7 @@ Result<DecodedJob> DecodeAs(ByteSpan bytes, DataKind kind) {
 Result<DecodedJob> DecodeJob(ByteSpan bytes) {
   if (bytes.size() > kMaxJobBytes) return Err("job encoding: {} bytes, at most {} allowed", bytes.size(), kMaxJobBytes);
   Result<DecodedJob> decoded = DecodeAs(bytes, DataKind::kTokens);
-  for (const DataKind kind : {DataKind::kCifar10, DataKind::kFeatures}) {
+  for (const DataKind kind : {DataKind::kCifar10, DataKind::kFeatures, DataKind::kArrays}) {
     if (decoded) break;
     if (auto other = DecodeAs(bytes, kind)) decoded = std::move(other);
   }

@@ -14,6 +14,9 @@ class Encoder : public job::FieldVisitor {
   void Derived(std::string_view key, std::int64_t& v, std::int64_t low, std::int64_t high, std::string_view) override {
     Int(key, v, low, high);
   }
+  void Rare(std::string_view key, std::int64_t& v, std::int64_t low, std::int64_t high) override {
+    if (v != 0) Int(key, v, low, high);
+  }
   void Float(std::string_view key, float& v, job::FloatRange) override {
     if (Begin(key, 2)) out_.F32(v);
   }
@@ -55,10 +58,10 @@ class Encoder : public job::FieldVisitor {
 }  // namespace
 
 // Keys that cannot change a bit of the state: labels, places, what is watched and kept. Everything about the data that matters is in its
-// root, apart from how samples are cut and varied.
+// root, apart from how samples are cut, laid out and varied.
 bool job::Identifies(std::string_view section, std::string_view key) {
   if (section.empty()) return key != "name";
-  if (section == "data") return key == "stride" || key == "augment";
+  if (section == "data") return key == "stride" || key == "augment" || key == "layout";
   return section != "eval" && section != "snapshot" && section != "init";
 }
 

@@ -46,6 +46,7 @@ void VisitModel(FieldVisitor& v, ResNetConfig& c) {
   v.Int("width", c.width, 1, 4096);
   v.Derived("classes", c.classes, 1, 1 << 20, kFromData);
   v.Derived("image", c.image, 1, 4096, kFromData);
+  v.Rare("image_width", c.image_width, 1, 4096);
   v.Derived("channels", c.channels, 1, 1024, kFromData);
 }
 
@@ -58,15 +59,24 @@ void VisitModel(FieldVisitor& v, MlpConfig& c) {
 
 void VisitData(FieldVisitor& v, DataConfig& c) {
   v.Section("data");
+  const DataKind before = c.kind;
   Kind(v, "kind", c.kind, kDataKinds, true);
+  if (c.kind != before) c = BlankData(c.kind);
   const bool features = c.kind == DataKind::kFeatures, images = c.kind == DataKind::kImages,
-             cifar = c.kind == DataKind::kCifar10;
+             hundred = c.kind == DataKind::kCifar100, cifar = c.kind == DataKind::kCifar10 || hundred,
+             arrays = c.kind == DataKind::kArrays;
   const bool generated = features || images || cifar;
   if (!features && !images) v.Path("path", c.path);
   if (c.kind == DataKind::kBpe) v.Path("vocabulary", c.vocabulary);
   v.Float("validation", c.validation, kFraction);
-  if (!generated) v.Int("stride", c.stride, 0, 1 << 20);
-  if (cifar) v.Bool("augment", c.augment);
+  if (arrays) {
+    v.Text("inputs", c.inputs);
+    v.Text("labels", c.labels);
+    Kind(v, "layout", c.layout, kLayouts, false);
+  }
+  if (hundred) Kind(v, "label", c.label, kCifarLabels, false);
+  if (!generated && !arrays) v.Int("stride", c.stride, 0, 1 << 20);
+  if (cifar || arrays) v.Bool("augment", c.augment);
   if (!generated) return;
   v.Int("samples", c.samples, 1, std::int64_t{1} << 40);
   if (!cifar) v.Int("classes", c.classes, 1, 1 << 16);
@@ -145,9 +155,17 @@ ModelConfig BlankModel(std::size_t kind) {
   return c;
 }
 
+DataConfig BlankData(DataKind kind) {
+  DataConfig c;
+  c.kind = kind;
+  c.augment = kind == DataKind::kCifar10 || kind == DataKind::kCifar100;
+  return c;
+}
+
 Job BlankJob() {
   Job job;
   job.model = BlankModel(0);
+  job.data = BlankData(DataKind::kChars);
   return job;
 }
 

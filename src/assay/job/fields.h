@@ -30,6 +30,8 @@ class FieldVisitor {
   // An integer that is 0 until something else supplies it; `source` says what.
   virtual void Derived(std::string_view key, std::int64_t& value, std::int64_t low, std::int64_t high,
                        std::string_view source) = 0;
+  // An integer that few jobs have: 0 is as if the key did not exist, and cannot be written.
+  virtual void Rare(std::string_view key, std::int64_t& value, std::int64_t low, std::int64_t high) = 0;
   virtual void Float(std::string_view key, float& value, FloatRange range) = 0;
   virtual void Bool(std::string_view key, bool& value) = 0;
   virtual void Text(std::string_view key, std::string& value) = 0;
@@ -42,7 +44,10 @@ class FieldVisitor {
 };
 
 inline constexpr std::string_view kModelKinds[] = {"gpt2", "llama", "resnet", "mlp"};
-inline constexpr std::string_view kDataKinds[] = {"chars", "bpe", "tokens", "cifar10", "images", "features"};
+inline constexpr std::string_view kDataKinds[] = {"chars",  "bpe",      "tokens",   "cifar10",
+                                                  "images", "features", "cifar100", "arrays"};
+inline constexpr std::string_view kLayouts[] = {"flat", "nhwc", "nchw"};
+inline constexpr std::string_view kCifarLabels[] = {"fine", "coarse"};
 inline constexpr std::string_view kOptimizerKinds[] = {"sgd", "adam", "adamw"};
 inline constexpr std::string_view kScheduleKinds[] = {"constant", "warmup_cosine", "step"};
 inline constexpr std::string_view kPrecisions[] = {"fp32", "fp64-rounded", "fp32-vendor"};
@@ -57,9 +62,10 @@ bool Identifies(std::string_view section, std::string_view key);
 
 // The starting point for a job file: like the defaults of the structs, except that derived extents are 0.
 ModelConfig BlankModel(std::size_t kind);
+DataConfig BlankData(DataKind kind);
 Job BlankJob();
 
-// Visits the keys of `job`. Where a visitor changes the model's kind, its other keys start from that kind's defaults.
+// Visits the keys of `job`. Where a visitor changes the kind of the model or of the data, the other keys start from that kind's defaults.
 void Visit(FieldVisitor& v, Job& job);
 
 }  // namespace assay::job

@@ -75,9 +75,10 @@ TEST(Job, ErrorsNameFileLineKeyAndExpectation) {
   EXPECT_EQ(ErrorOf("model = 3\n"), "j.toml:1: model: expected a table, got 3");
   EXPECT_EQ(ErrorOf("[model]\nkind = \"gpt3\"\n"),
             "j.toml:2: model.kind: expected one of gpt2, llama, resnet, mlp, got 'gpt3'");
-  EXPECT_EQ(
-      ErrorOf("[model]\nkind = \"gpt2\"\n"),
-      "j.toml: has no table [data]: data.kind: expected one of chars, bpe, tokens, cifar10, images, features, got nothing");
+  EXPECT_EQ(ErrorOf("[model]\nkind = \"gpt2\"\n"),
+            "j.toml: has no table [data]: data.kind: expected one of chars, bpe, tokens, cifar10, images, features, cifar100, "
+            "arrays, "
+            "got nothing");
   EXPECT_EQ(ErrorOf("[model]\nkind = \"mlp\"\nhidden = [1, \"a\"]\n[data]\nkind = \"features\"\n"),
             "j.toml:3: model.hidden: expected a list of at most 256 integers in 1 .. 1048576, got 'a'");
   EXPECT_EQ(ErrorOf(Gpt2("heads = 5\nwidth = 64")), "j.toml:3: model.heads: 5 heads must divide the width 64");
@@ -222,6 +223,70 @@ TEST(Resolve, TakesFromTheDataWhatTheFileLeavesOpen) {
   EXPECT_EQ(std::get<MlpConfig>(job.model).classes, 3);
   std::get<MlpConfig>(job.model).classes = 4;
   EXPECT_EQ(ResolveModel(job, data).error().message, "model.classes: 4 does not fit the data, which has 3");
+}
+
+constexpr std::string_view kImages = "[model]\nkind = \"resnet\"\nwidth = 2\n[data]\nkind = \"arrays\"\nlayout = \"nchw\"\n";
+
+TEST(Job, ArraysHaveTheirOwnKeysAndDefaults) {
+  const Job job = ParseJob(kImages, "a").value();
+  EXPECT_EQ(job.data.kind, DataKind::kArrays);
+  EXPECT_EQ(job.data.layout, ArrayLayout::kNchw);
+  EXPECT_EQ(job.data.inputs, "x");
+  EXPECT_FALSE(job.data.augment);
+  EXPECT_TRUE(ParseJob("[model]\nkind = \"resnet\"\n[data]\nkind = \"cifar100\"\n", "a")->data.augment);
+  const std::string flat = "[model]\nkind = \"mlp\"\n[data]\nkind = \"arrays\"\n";
+  EXPECT_EQ(ErrorOf(flat + "augment = true\n"), "j.toml:5: data.augment: expected images, data.layout = \"nhwc\" or \"nchw\"");
+  EXPECT_EQ(ErrorOf(flat + "layout = \"hwc\"\n"), "j.toml:5: data.layout: expected one of flat, nhwc, nchw, got 'hwc'");
+  EXPECT_EQ(ParseJob(ToToml(job), "a")->data.layout, ArrayLayout::kNchw);
+}
+
+// The layout makes samples, so it is part of the id; names and places are not.
+TEST(Identity, ArraysAreReadBack) {
+  Job job = ParseJob(kImages, "a").value();
+  job.model = ResNetConfig{};
+  const Bytes base = Encode(job, {});
+  const auto decoded = DecodeJob(base);
+  ASSERT_TRUE(decoded) << decoded.error().message;
+  EXPECT_EQ(decoded->job.data.kind, DataKind::kArrays);
+  EXPECT_EQ(decoded->job.data.layout, ArrayLayout::kNchw);
+  job.data.layout = ArrayLayout::kNhwc;
+  EXPECT_NE(Encode(job, {}), base);
+  job.data.layout = ArrayLayout::kNchw;
+  job.data.inputs = "other";
+  job.data.path = "elsewhere";
+  EXPECT_EQ(Encode(job, {}), base);
+}
+
+// A width that is the height's is not in the encoding: square images have the id that they always had.
+TEST(Resolve, ImagesThatAreNotSquare) {
+  Job job = ParseJob(kImages, "a").value();
+  Data data;
+  data.shape = {.classes = 4, .classes_exact = false, .height = 8, .width = 12, .channels = 2};
+  ASSERT_TRUE(ResolveModel(job, data));
+  const auto& model = std::get<ResNetConfig>(job.model);
+  EXPECT_EQ(model.image, 8);
+  EXPECT_EQ(model.image_width, 12);
+  const auto decoded = DecodeJob(Encode(job, {}));
+  ASSERT_TRUE(decoded) << decoded.error().message;
+  EXPECT_EQ(std::get<ResNetConfig>(decoded->job.model).image_width, 12);
+  Job square = ParseJob(kImages, "a").value();
+  std::get<ResNetConfig>(square.model).image_width = 8;
+  EXPECT_EQ(ResolveModel(square, data).error().message, "model.image_width: 8 does not fit the data, which has 12");
+  data.shape.width = 8;
+  ASSERT_TRUE(ResolveModel(square, data));
+  EXPECT_EQ(std::get<ResNetConfig>(square.model).image_width, 0);
+  EXPECT_EQ(Encode(square, {}).size() + (4 + 17 + 1) + 8, Encode(job, {}).size());
+}
+
+TEST(Resolve, ArraysHaveAtLeastTheirLabels) {
+  Job job = ParseJob("[model]\nkind = \"mlp\"\nclasses = 3\n[data]\nkind = \"arrays\"\n", "a").value();
+  Data data;
+  data.shape = {.classes = 4, .classes_exact = false, .features = 7};
+  EXPECT_EQ(ResolveModel(job, data).error().message, "model.classes: expected at least 4 for this data, got 3");
+  std::get<MlpConfig>(job.model).classes = 9;
+  EXPECT_TRUE(ResolveModel(job, data));
+  data.shape = {.classes = 4, .classes_exact = false, .height = 2, .width = 2, .channels = 1};
+  EXPECT_EQ(ResolveModel(job, data).error().message, "data.layout: an mlp reads vectors, expected flat");
 }
 
 TEST(Resolve, LanguageModelsNeedAVocabularyThatHoldsTheIds) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "assay/data/cifar10.h"
+#include "assay/data/cifar.h"
 #include "assay/job/rounded_bill.h"
 #include "assay/merkle/tree.h"
 #include "assay/ops/narrow.h"
@@ -84,6 +84,14 @@ Status CheckBatch(const BatchConfig& batch, const Program& program) {
   return {};
 }
 
+// Of a sample, of the models that train on arrays.
+std::uint64_t InputElements(const ModelConfig& model) {
+  if (const auto* c = std::get_if<MlpConfig>(&model)) return static_cast<std::uint64_t>(c->inputs);
+  if (const auto* c = std::get_if<ResNetConfig>(&model))
+    return static_cast<std::uint64_t>(c->height() * c->columns() * c->channels);
+  return 0;
+}
+
 // Whoever disputes an element of a rounded job has to be told all that it depends on. Names the dearest node.
 Status CheckRoundedBill(const Job& job, const Program& program) {
   const RoundedBill bill(job, program);
@@ -108,6 +116,7 @@ Status CheckRoundedBill(const Job& job, const Program& program) {
 
 std::uint64_t MaxSourceBytes(const Job& job) {
   // Each range may begin and end inside a block.
+  if (job.data.kind == DataKind::kArrays) return 4 * (InputElements(job.model) + 1) + 4 * (kLeafBytes - 1);
   const std::uint64_t tokens = 2 * (static_cast<std::uint64_t>(job.batch.sequence) + 1),
                       bytes = std::max(tokens, std::uint64_t{kCifarRecord});
   return bytes + 2 * (kLeafBytes - 1);
@@ -130,6 +139,10 @@ Status CheckLimits(const Job& job, const Program& program) {
   ASSAY_TRY(CheckGraph("update", program.update));
   ASSAY_TRY(CheckMicroOutputs(program.micro));
   ASSAY_TRY(CheckBatch(job.batch, program));
+  if (const std::uint64_t elements = InputElements(job.model);
+      job.data.kind == DataKind::kArrays && elements > kMaxArrayElements) {
+    return Err("data: a sample of an array has {} elements, at most {} can be disputed", elements, kMaxArrayElements);
+  }
   ASSAY_TRY(CheckStepNodes(program));
   return job.precision == Precision::kFp64Rounded ? CheckRoundedBill(job, program) : Status{};
 }

@@ -24,7 +24,10 @@ inline constexpr std::int64_t kMaxBatchSamples = std::int64_t{1} << 31;
 // One sample in the batch, all its fields: a referee makes one.
 inline constexpr std::size_t kMaxSampleBytes = std::size_t{1} << 24;
 
-// The blocks of the data that one sample can be made of, whatever kind of data it is: the kind is not part of a job's encoding.
+// Elements of a sample of an array: its blocks are one answer.
+inline constexpr std::uint64_t kMaxArrayElements = (std::uint64_t{1} << 18) - (std::uint64_t{1} << 13);
+
+// The blocks of the data that one sample can be made of, whatever kind of data it is: of a job's encoding only those of arrays show their kind.
 std::uint64_t MaxSourceBytes(const Job& job);
 
 // The bytes of a node's record (assay/dispute/leaf_records.h).

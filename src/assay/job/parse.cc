@@ -88,6 +88,10 @@ class Parser : public job::FieldVisitor {
     Int(key, value, low, high);
   }
 
+  void Rare(std::string_view key, std::int64_t& value, std::int64_t low, std::int64_t high) override {
+    Int(key, value, low, high);
+  }
+
   void Float(std::string_view key, float& value, job::FloatRange range) override {
     if (const toml::node* node = Get(key)) Number(node, key, value, range);
   }
@@ -310,6 +314,9 @@ Status CheckCombinations(const Job& job) {
   }
   if (job.data.kind == DataKind::kBpe && job.data.vocabulary.empty()) {
     return Err("data.vocabulary: expected a folder with encoder.json and vocab.bpe");
+  }
+  if (job.data.kind == DataKind::kArrays && job.data.layout == ArrayLayout::kFlat && job.data.augment) {
+    return Err("data.augment: expected images, data.layout = \"nhwc\" or \"nchw\"");
   }
   constexpr std::int64_t kMaxBatch = std::int64_t{1} << 31;
   if (job.batch.microbatch * job.batch.microbatches > kMaxBatch) {

@@ -42,6 +42,9 @@ class Printer : public job::FieldVisitor {
   void Derived(std::string_view key, std::int64_t& v, std::int64_t, std::int64_t, std::string_view) override {
     if (v != 0) Line(key, fmt::format("{}", v));
   }
+  void Rare(std::string_view key, std::int64_t& v, std::int64_t low, std::int64_t high) override {
+    if (v != 0) Int(key, v, low, high);
+  }
   void Float(std::string_view key, float& v, job::FloatRange) override { Line(key, TomlFloat(v)); }
   void Bool(std::string_view key, bool& v) override { Line(key, v ? "true" : "false"); }
   void Text(std::string_view key, std::string& v) override {
@@ -98,6 +101,9 @@ class Lister : public job::FieldVisitor {
   }
   void Derived(std::string_view key, std::int64_t&, std::int64_t low, std::int64_t high, std::string_view source) override {
     Add(key, "integer", std::string(source), Range(low, high));
+  }
+  void Rare(std::string_view key, std::int64_t&, std::int64_t low, std::int64_t high) override {
+    Add(key, "integer", "none", Range(low, high));
   }
   void Float(std::string_view key, float& v, job::FloatRange range) override {
     Add(key, "number", fmt::format("{}", v), range.Text());
@@ -188,7 +194,8 @@ std::vector<JobKey> JobKeys() {
   const auto set_model = [](Job& job, std::size_t kind) { job.model = job::BlankModel(kind); };
   ListVariants(job::kModelKinds, out, "model.", set_model);
   ListVariants(job::kModelKinds, out, "batch.", set_model);
-  ListVariants(job::kDataKinds, out, "data.", [](Job& job, std::size_t kind) { job.data.kind = static_cast<DataKind>(kind); });
+  ListVariants(job::kDataKinds, out, "data.",
+               [](Job& job, std::size_t kind) { job.data = job::BlankData(static_cast<DataKind>(kind)); });
   ListVariants(job::kOptimizerKinds, out, "optimizer.",
                [](Job& job, std::size_t kind) { job.optimizer.kind = static_cast<OptimizerKind>(kind); });
   ListVariants(job::kScheduleKinds, out, "schedule.",

@@ -12,6 +12,12 @@ Status Fit(std::string_view field, std::int64_t& value, std::int64_t from_data) 
   return {};
 }
 
+Status FitClasses(std::int64_t& classes, const DataShape& shape) {
+  if (shape.classes_exact || classes == 0) return Fit("model.classes", classes, shape.classes);
+  if (classes < shape.classes) return Err("model.classes: expected at least {} for this data, got {}", shape.classes, classes);
+  return {};
+}
+
 Status FitVocabulary(std::int64_t& vocab, const DataShape& shape) {
   if (shape.vocabulary == 0) return Err("data.kind: a language model needs chars, bpe or tokens");
   if (vocab == 0 && !shape.vocabulary_exact) {
@@ -27,16 +33,26 @@ Status FitModel(Gpt2Config& c, const DataShape& shape) { return FitVocabulary(c.
 Status FitModel(LlamaConfig& c, const DataShape& shape) { return FitVocabulary(c.vocab, shape); }
 
 Status FitModel(ResNetConfig& c, const DataShape& shape) {
-  if (shape.image == 0) return Err("data.kind: a resnet needs cifar10 or images");
-  ASSAY_TRY(Fit("model.classes", c.classes, shape.classes));
-  ASSAY_TRY(Fit("model.image", c.image, shape.image));
+  if (shape.height == 0 && shape.classes != 0 && !shape.classes_exact) {
+    return Err("data.layout: a resnet reads images, expected nhwc or nchw");
+  }
+  if (shape.height == 0) return Err("data.kind: a resnet needs cifar10, cifar100, images or arrays");
+  ASSAY_TRY(FitClasses(c.classes, shape));
+  ASSAY_TRY(Fit("model.image", c.image, shape.height));
+  if (c.image_width == 0) c.image_width = shape.width;
+  ASSAY_TRY(Fit("model.image_width", c.image_width, shape.width));
+  // Square images have one side in the job's encoding.
+  if (c.image_width == c.image) c.image_width = 0;
   return Fit("model.channels", c.channels, shape.channels);
 }
 
 Status FitModel(MlpConfig& c, const DataShape& shape) {
-  if (shape.features == 0) return Err("data.kind: an mlp needs features");
+  if (shape.features == 0 && shape.classes != 0 && !shape.classes_exact) {
+    return Err("data.layout: an mlp reads vectors, expected flat");
+  }
+  if (shape.features == 0) return Err("data.kind: an mlp needs features or arrays");
   ASSAY_TRY(Fit("model.inputs", c.inputs, shape.features));
-  return Fit("model.classes", c.classes, shape.classes);
+  return FitClasses(c.classes, shape);
 }
 
 }  // namespace

@@ -33,6 +33,10 @@ struct ResNetConfig {
   std::int64_t depth = 18;  // 18 or 50
   bool cifar_stem = true;   // 3x3 stride 1 without pooling; otherwise 7x7 stride 2 and a 3x3 max pool
   std::int64_t classes = 10, image = 32, channels = 3, width = 64;
+  std::int64_t image_width = 0;  // of images that are not square, whose height `image` is; 0: they are
+
+  std::int64_t height() const { return image; }
+  std::int64_t columns() const { return image_width == 0 ? image : image_width; }
 };
 
 struct MlpConfig {

@@ -160,6 +160,27 @@ TEST(Program, RunningStatistics) {
   EXPECT_EQ(CountOps(BuildEval(kTinyResNet, kBatch), op::batchnorm_train), 0);
 }
 
+// Convolutions and poolings halve height and width each for itself, rounding up.
+TEST(Program, ImagesThatAreNotSquare) {
+  ResNetConfig wide = kTinyResNet;
+  wide.image = 9;
+  wide.image_width = 20;
+  for (const bool cifar_stem : {true, false}) {
+    wide.cifar_stem = cifar_stem;
+    const Program program = BuildProgram(wide, {}, kBatch);
+    ASSERT_TRUE(Verify(program));
+    const auto images = program.micro.FindInput("batch/images");
+    ASSERT_TRUE(images);
+    EXPECT_EQ(program.micro.type(program.micro.inputs()[*images].value).shape, (Shape{2, 9, 20, 3}));
+    const Shape last = cifar_stem ? Shape{2, 2, 3, 32} : Shape{2, 1, 1, 32};
+    const bool found = std::ranges::any_of(program.micro.nodes(), [&](const Node& node) {
+      return node.op == op::global_avg_pool && program.micro.type(node.inputs[0]).shape == last;
+    });
+    EXPECT_TRUE(found) << "the last stage is not " << ToString(last);
+  }
+  EXPECT_EQ(ParameterCount(wide), ParameterCount(ResNetConfig(kTinyResNet)) + 3 * 4 * (49 - 9));
+}
+
 TEST(Forward, OutputsOfEvalAndLogits) {
   for (const ModelConfig& model : AllTiny()) {
     const Graph eval = BuildEval(model, kBatch), logits = BuildLogits(model, kBatch);
@@ -214,6 +235,12 @@ TEST(Check, NamesTheField) {
   EXPECT_EQ(ErrorOf(resnet), "model.depth: expected 18 or 50, got 34");
   EXPECT_EQ(ErrorOf(kTinyResNet, {.microbatch = 1}),
             "batch.microbatch: batch normalisation of 8x8 images needs a microbatch of at least 2, got 1");
+  resnet = kTinyResNet;
+  resnet.image_width = 5;
+  EXPECT_EQ(ErrorOf(resnet, {.microbatch = 1}),
+            "batch.microbatch: batch normalisation of 8x5 images needs a microbatch of at least 2, got 1");
+  resnet.image_width = 9;
+  EXPECT_EQ(ErrorOf(resnet, {.microbatch = 1}), "accepted");
   MlpConfig mlp = kTinyMlp;
   mlp.activation = "sine";
   EXPECT_EQ(ErrorOf(mlp), "model.activation: expected relu, gelu, silu or tanh, got 'sine'");

@@ -35,7 +35,7 @@ Fields BatchFields(const ModelConfig& config, const BatchConfig& batch) {
   const std::int64_t n = batch.microbatch;
   const TensorType labels{DType::kI32, {n}};
   if (const auto* c = std::get_if<ResNetConfig>(&config)) {
-    return {"images", "labels", F32({n, c->image, c->image, c->channels}), labels};
+    return {"images", "labels", F32({n, c->height(), c->columns(), c->channels}), labels};
   }
   if (const auto* c = std::get_if<MlpConfig>(&config)) return {"features", "labels", F32({n, c->inputs}), labels};
   const TensorType tokens{DType::kI32, {n, batch.sequence}};
@@ -186,7 +186,7 @@ std::vector<Shape> LargestValues(const LlamaConfig& c, const BatchConfig& b) {
           {b.microbatch, c.heads, b.sequence, b.sequence}};
 }
 std::vector<Shape> LargestValues(const ResNetConfig& c, const BatchConfig& b) {
-  return {{b.microbatch, c.image, c.image, std::max(c.channels, 4 * c.width)},
+  return {{b.microbatch, c.height(), c.columns(), std::max(c.channels, 4 * c.width)},
           {b.microbatch, std::max(c.classes, 32 * c.width)}};
 }
 std::vector<Shape> LargestValues(const MlpConfig& c, const BatchConfig& b) {

@@ -120,14 +120,18 @@ Status CheckConfig(const ResNetConfig& config, const BatchConfig& batch) {
   if (config.depth != 18 && config.depth != 50) return Err("model.depth: expected 18 or 50, got {}", config.depth);
   ASSAY_TRY(CheckRange("model.classes", config.classes, 1, 1 << 20));
   ASSAY_TRY(CheckRange("model.image", config.image, 1, 4096));
+  ASSAY_TRY(CheckRange("model.image_width", config.image_width, 0, 4096));
   ASSAY_TRY(CheckRange("model.channels", config.channels, 1, 1024));
   ASSAY_TRY(CheckRange("model.width", config.width, 1, 4096));
   // Each halving rounds up; the last stage's batch norm needs two values per channel for its variance.
-  std::int64_t side = config.image;
-  for (int halving = 0; halving < (config.cifar_stem ? 3 : 5); ++halving) side = (side + 1) / 2;
-  if (side * side * batch.microbatch < 2) {
-    return Err("batch.microbatch: batch normalisation of {0}x{0} images needs a microbatch of at least 2, got {1}",
-               config.image, batch.microbatch);
+  std::int64_t rows = config.height(), columns = config.columns();
+  for (int halving = 0; halving < (config.cifar_stem ? 3 : 5); ++halving) {
+    rows = (rows + 1) / 2;
+    columns = (columns + 1) / 2;
+  }
+  if (rows * columns * batch.microbatch < 2) {
+    return Err("batch.microbatch: batch normalisation of {}x{} images needs a microbatch of at least 2, got {}",
+               config.height(), config.columns(), batch.microbatch);
   }
   return {};
 }

@@ -58,6 +58,17 @@ function words({ name, values, in: inputs, out }) {
   return Math.max(query + 2 * tk * d, (hq / hkv) * tq * query + 2 * d) + draws;
 }
 
+// Of a sample of an array.
+function inputElements({ "model.inputs": inputs, "model.image": height = 0, "model.image_width": width = height, "model.channels": channels = 0 }) {
+  return inputs ?? height * width * channels;
+}
+
+// The most bytes of data that one sample comes with.
+export function sourceBytes({ fields }) {
+  if ("data.layout" in fields) return 4 * (inputElements(fields) + 1) + 4 * 4095;
+  return Math.max(2 * ((fields["batch.sequence"] ?? 0) + 1), 3073) + 2 * 4095;
+}
+
 // In bytes.
 export function dearest(law) {
   const { job, program } = law,
@@ -83,8 +94,7 @@ export function dearest(law) {
     blocks = ceil(36 + table + segments * 176128, 4096),
     log = leaves(covered, ENTRY) + (depth(ceil(table, 4096)) + 8) * leaves(blocks, 4096) + leaves(blocks, 4096, ceil(176128, 4096) + 1),
     batch = 2 ** 31 * (2 ** 24 / 4096 + 1),
-    source = Math.max(2 * ((job.fields["batch.sequence"] ?? 0) + 1), 3073) + 2 * 4095,
-    other = toNode + 3 * leaves(nodes, Math.max(...kinds.map(record))) + 3 * descent(batch) + 8 * leaves(batch, 4096) + source + 8192;
+    other = toNode + 3 * leaves(nodes, Math.max(...kinds.map(record))) + 3 * descent(batch) + 8 * leaves(batch, 4096) + sourceBytes(job) + 8192;
   const most = kinds.map((node) => {
     const op = instanceOf(law, node),
       toElement = Math.max(

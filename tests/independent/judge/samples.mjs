@@ -1,40 +1,58 @@
 // A sample of a batch, proven against the job's data root and made again: data.md, NUMERICS.md section 4.
-import { generatedSample, image } from "../data.mjs";
+import { arraySample, generatedSample, image, inputsOf } from "../data.mjs";
 import { sampleAt } from "../random.mjs";
-import { decoded, f32, fold, hex, leafHash, leavesOf, need, nodeHash, range, Reader, string, u32, u64 } from "./formats.mjs";
+import { decoded, f32, fold, hex, leafHash, leavesOf, need, range, Reader, string, u32, u64 } from "./formats.mjs";
 import { Unchecked } from "./outcomes.mjs";
 
 const arrayEntry = (name, dtype, shape, root) =>
   Buffer.concat([string("assay/array/1"), string(name), Buffer.of(dtype, shape.length), ...shape.map(u64), root]);
 
-// Bytes [begin, end) of the one array of a part, from a statement that proves the blocks they lie in.
-function proven(law, statement, step, descriptor, { name, dtype, shape, bytes }, begin, end) {
-  const [first, last] = [Math.floor(begin / 4096), leavesOf(end)];
-  const run = decoded(() => {
+// The range [begin, end) of each array of a part, from a statement that proves the blocks that they lie in.
+function proven(law, statement, step, descriptor, arrays) {
+  const runs = decoded(() => {
     const r = new Reader(statement.body, "samples");
     r.blob();
-    const root = r.take(32);
-    need(r.u32() === 1, "samples: runs");
-    const blocks = r.blob(),
-      hashes = r.list(() => r.take(32));
+    const runs = arrays.map((array) => ({ ...array, ...provenRun(r, array) }));
     r.end();
-    need(blocks.length === Math.min(4096 * last, bytes) - 4096 * first, "samples: length");
-    const leaf = (i) => blocks.subarray(4096 * (i - first), 4096 * (i - first + 1)),
-      known = (b, e) => {
-        if (b < last && e > first) return e - b === 1 ? leafHash(leaf(b)) : undefined;
-        need(hashes.length > 0, "samples: proof");
-        return hashes.shift();
-      };
-    need(fold(0, leavesOf(bytes), known).equals(root) && hashes.length === 0, "samples: root");
-    const entry = arrayEntry(name, dtype, shape, root);
-    need(hex(nodeHash(leafHash(descriptor), leafHash(entry))) === law.job.data, "samples: another data root");
-    return blocks;
+    const leaves = [descriptor, ...runs.map(({ name, dtype, shape, root }) => arrayEntry(name, dtype, shape, root))].map(leafHash),
+      whole = fold(0, leaves.length, (b, e) => (e - b === 1 ? leaves[b] : undefined));
+    need(hex(whole) === law.job.data, "samples: another data root");
+    return runs;
   });
-  if (!run) law.unproven(0, statement, step);
-  return run.subarray(begin - 4096 * first, end - 4096 * first);
+  if (!runs) law.unproven(0, statement, step);
+  return runs.map(({ blocks, begin, end }) => {
+    const first = 4096 * Math.floor(begin / 4096);
+    return blocks.subarray(begin - first, end - first);
+  });
+}
+// The blocks of a range of one array, and its root, to which they lead.
+function provenRun(r, { bytes, begin, end }) {
+  const [first, last] = [Math.floor(begin / 4096), leavesOf(end)],
+    root = r.take(32);
+  need(r.u32() === 1, "samples: runs");
+  const blocks = r.blob(),
+    hashes = r.list(() => r.take(32));
+  need(blocks.length === Math.min(4096 * last, bytes) - 4096 * first, "samples: length");
+  const leaf = (i) => blocks.subarray(4096 * (i - first), 4096 * (i - first + 1)),
+    known = (b, e) => {
+      if (b < last && e > first) return e - b === 1 ? leafHash(leaf(b)) : undefined;
+      need(hashes.length > 0, "samples: proof");
+      return hashes.shift();
+    };
+  need(fold(0, leavesOf(bytes), known).equals(root) && hashes.length === 0, "samples: root");
+  return { blocks, root };
 }
 
 const floats = (values) => Buffer.concat(values.map(f32));
+
+function cifar(law, context, field, { count, size, label, classes }) {
+  const i = context.sample(count),
+    array = { name: "records", dtype: 6, shape: [count, size], bytes: size * count },
+    [record] = context.proven({ ...array, begin: size * i, end: size * (i + 1) });
+  if (record[label] >= classes) context.unproven();
+  if (field.name === "labels") return u32(record[label]);
+  return floats(image(record, context.place(law)));
+}
 
 const kinds = {
   tokens(law, r, context, field) {
@@ -44,19 +62,37 @@ const kinds = {
     if (!["tokens", "targets"].includes(field.name) || sequence >= count) throw new Unchecked("the data have no such field");
     const first = apart * context.sample(Math.floor((count - sequence - 1) / apart) + 1),
       array = { name: "tokens", dtype: 7, shape: [count], bytes: 2 * count },
-      bytes = context.proven(array, 2 * first, 2 * (first + sequence + 1)),
+      [bytes] = context.proven({ ...array, begin: 2 * first, end: 2 * (first + sequence + 1) }),
       shift = field.name === "targets" ? 1 : 0;
     return Buffer.concat(range(sequence).map((i) => u32(bytes.readUInt16LE(2 * (i + shift)))));
   },
-  cifar10(law, r, context, field) {
+  cifar10: (law, r, context, field) => cifar(law, context, field, { count: r.u64(), size: 3073, label: 0, classes: 10 }),
+  cifar100(law, r, context, field) {
     const count = r.u64(),
-      i = context.sample(count),
-      array = { name: "records", dtype: 6, shape: [count, 3073], bytes: 3073 * count },
-      record = context.proven(array, 3073 * i, 3073 * (i + 1));
-    if (record[0] > 9) context.unproven();
-    if (field.name === "labels") return u32(record[0]);
-    const { seed, step, row } = context;
-    return floats(image(record, law.job.fields["data.augment"] === 1 && { seed, step, position: row }));
+      classes = r.u64();
+    if (classes !== 20 && classes !== 100) context.unproven();
+    return cifar(law, context, field, { count, size: 3074, label: classes === 100 ? 1 : 0, classes });
+  },
+  arrays(law, r, context, field) {
+    const count = r.u64(),
+      [dtype, rank] = r.take(2),
+      sample = range(rank).map(() => r.u64()),
+      elements = sample.reduce((a, b) => a * b, 1),
+      size = (dtype === 6 ? 1 : 4) * elements,
+      layout = law.job.fields["data.layout"] ?? "flat";
+    if ((dtype !== 1 && dtype !== 6) || rank < 1 || rank > 7 || count < 1) context.unproven();
+    if (elements < 1 || elements > 2 ** 24 || elements * count > 2 ** 48) context.unproven();
+    const i = context.sample(count),
+      [bytes, label] = context.proven(
+        { name: "inputs", dtype, shape: [count, ...sample], bytes: size * count, begin: size * i, end: size * (i + 1) },
+        { name: "labels", dtype: 2, shape: [count], bytes: 4 * count, begin: 4 * i, end: 4 * (i + 1) },
+      ),
+      inputs = inputsOf(sample, layout);
+    if (field.name !== "labels" && (field.name !== inputs?.name || inputs.shape.join() !== field.shape.slice(1).join()))
+      throw new Unchecked("the data have no such field");
+    const values = inputs && arraySample(bytes, { dtype, sample }, layout, context.place(law));
+    if (!values || label.readUInt32LE(0) >= 2 ** 20) context.unproven();
+    return field.name === "labels" ? label : floats(values);
   },
   generated(law, r, context, field) {
     if (hex(leafHash(context.descriptor)) !== law.job.data) context.unproven();
@@ -82,7 +118,9 @@ export function sampleField(law, statement, step, row, field) {
     row,
     unproven,
     sample: (samples) => sampleAt(seed, samples, step - 1, field.shape[0], row),
-    proven: (array, begin, end) => proven(law, statement, step, descriptor, array, begin, end),
+    // What an image is augmented by, if it is.
+    place: (law) => law.job.fields["data.augment"] === 1 && { seed, step: step - 1, position: row },
+    proven: (...arrays) => proven(law, statement, step, descriptor, arrays),
   };
   return decoded(() => kinds[kind](law, r, context, field)) ?? unproven();
 }

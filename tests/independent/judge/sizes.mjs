@@ -1,5 +1,5 @@
 // How large things may be: docs/formats/dispute.md, "Sizes". What is larger makes evidence none.
-import { dearest } from "./bill.mjs";
+import { dearest, sourceBytes } from "./bill.mjs";
 import { instanceOf } from "./element.mjs";
 import { bytesOf, leavesOf, need, ops, range } from "./formats.mjs";
 
@@ -109,8 +109,8 @@ function bodyBytes(law, question) {
   if (kind === 2) return 2048;
   if (kind === 5) return 16384;
   if (kind === 4) {
-    const source = Math.max(2 * ((law.job.fields["batch.sequence"] ?? 0) + 1), 3073) + 8190;
-    return 172 + Math.min(Number(BigInt(end) - BigInt(begin)), 2 ** 20) * (12 + 3968 + source);
+    const arrays = "data.layout" in law.job.fields ? 2 : 1;
+    return 136 + 36 * arrays + Math.min(Number(BigInt(end) - BigInt(begin)), 2 ** 20) * (arrays * (12 + 3968) + sourceBytes(law.job));
   }
   const counts = spans.map((span) => Number(BigInt(span.end) - BigInt(span.begin)));
   if (tree.startsWith("13,")) return counts.reduce((sum, count) => sum + count * (8 + BLOCK) + 3968, 0);

@@ -1,0 +1,194 @@
+#include "assay/data/arrays.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "assay/base/check.h"
+#include "assay/data/augment.h"
+
+namespace assay {
+namespace {
+
+std::uint32_t WordAt(ByteSpan bytes, std::size_t i) {
+  const std::uint8_t* at = bytes.data() + 4 * i;
+  return at[0] | std::uint32_t{at[1]} << 8 | std::uint32_t{at[2]} << 16 | std::uint32_t{at[3]} << 24;
+}
+
+bool IsFinite(std::uint32_t word) { return (word & 0x7f800000u) != 0x7f800000u; }
+
+Status CheckFinite(ByteSpan words, std::string_view what) {
+  for (std::size_t i = 0; i < words.size() / 4; ++i) {
+    if (!IsFinite(WordAt(words, i))) return Err("{}: element {} is no finite binary32 number", what, i);
+  }
+  return {};
+}
+
+Status CheckLabel(std::string_view what, std::int64_t index, std::int64_t label) {
+  if (label >= 0 && label < kMaxLabels) return {};
+  return Err("{}: label {} of sample {}, expected 0 .. {}", what, label, index, kMaxLabels - 1);
+}
+
+// Numbers of another floating-point type as binary32: those of 16 bits exactly, those of 64 rounded to the nearest; what is too large
+// becomes an infinity, which is refused like any other.
+Result<Tensor> ToFloat(const StoredTensor& array) {
+  ASSAY_ASSIGN(Tensor tensor, array.Load());
+  if (tensor.dtype() != DType::kF64) return tensor;
+  Tensor out(DType::kF32, tensor.shape());
+  std::ranges::transform(tensor.Span<double>(), out.Span<float>().begin(), [](double v) { return static_cast<float>(v); });
+  return out;
+}
+
+template <class T>
+void Widen(const Tensor& from, std::vector<std::int64_t>& to) {
+  for (const T v : from.Span<T>()) to.push_back(static_cast<std::int64_t>(v));
+}
+
+Result<std::vector<std::int64_t>> Integers(const StoredTensor& array, std::string_view what) {
+  const auto own = array.OwnType();
+  std::vector<std::int64_t> out;
+  if (own && *own != DType::kF32 && *own != DType::kF64) {
+    ASSAY_ASSIGN(const Tensor tensor, array.Load());
+    out.reserve(static_cast<std::size_t>(tensor.elements()));
+    switch (*own) {
+      case DType::kU8: Widen<std::uint8_t>(tensor, out); return out;
+      case DType::kU16: Widen<std::uint16_t>(tensor, out); return out;
+      case DType::kI32: Widen<std::int32_t>(tensor, out); return out;
+      case DType::kU32: Widen<std::uint32_t>(tensor, out); return out;
+      case DType::kI64: Widen<std::int64_t>(tensor, out); return out;
+      default: break;
+    }
+  }
+  return Err("{}: labels are {}, expected U8, U16, U32, I32 or I64", what, Name(array.type));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const LabelledArrays>> LabelledArrays::Open(const std::string& path, std::string_view inputs,
+                                                                   std::string_view labels) {
+  ASSAY_ASSIGN(OutsideArray x, ReadArray(path, inputs));
+  ASSAY_ASSIGN(const OutsideArray y, ReadArray(path, labels));
+  return Make(std::move(x), y, path);
+}
+
+Result<std::shared_ptr<const LabelledArrays>> LabelledArrays::Make(OutsideArray inputs, const OutsideArray& labels,
+                                                                   std::string_view what) {
+  auto out = std::make_shared<LabelledArrays>();
+  const Shape& shape = inputs.array.shape;
+  if (labels.array.shape.rank() != 1) {
+    return Err("{}: labels {} have shape {}, expected [N], one for each sample", what, labels.array.name,
+               ToString(labels.array.shape));
+  }
+  if (shape.rank() < 2 || shape[0] != labels.array.shape[0]) {
+    return Err("{}: inputs {} have shape {}, expected [{}, ...], one sample for each label", what, inputs.array.name,
+               ToString(shape), labels.array.shape[0]);
+  }
+  if (shape.elements() == 0) return Err("{}: inputs {} have shape {}, expected some", what, inputs.array.name, ToString(shape));
+  out->sample_ = Shape(shape.dims().subspan(1));
+  ASSAY_TRY(out->TakeInputs(std::move(inputs), what));
+  ASSAY_TRY(out->TakeLabels(labels, what));
+  return out;
+}
+
+Status LabelledArrays::TakeInputs(OutsideArray inputs, std::string_view what) {
+  const std::string where = fmt::format("{}: {}", what, inputs.array.name);
+  switch (inputs.array.type) {
+    case StoredType::kU8:
+      dtype_ = DType::kU8;
+      inputs_ = inputs.array.data;
+      break;
+    case StoredType::kF32: inputs_ = inputs.array.data; break;
+    case StoredType::kF16:
+    case StoredType::kBF16:
+    case StoredType::kF64: {
+      ASSAY_ASSIGN(converted_, ToFloat(inputs.array));
+      inputs_ = converted_.bytes();
+      break;
+    }
+    default: return Err("{}: is {}, expected U8, F16, BF16, F32 or F64", where, Name(inputs.array.type));
+  }
+  owner_ = std::move(inputs.owner);
+  return dtype_ == DType::kF32 ? CheckFinite(inputs_, where) : Status{};
+}
+
+Status LabelledArrays::TakeLabels(const OutsideArray& labels, std::string_view what) {
+  const std::string where = fmt::format("{}: {}", what, labels.array.name);
+  ASSAY_ASSIGN(const std::vector<std::int64_t> values, Integers(labels.array, where));
+  labels_.reserve(values.size());
+  for (const std::int64_t v : values) {
+    ASSAY_TRY(CheckLabel(where, size(), v));
+    labels_.push_back(static_cast<std::int32_t>(v));
+    largest_ = std::max(largest_, labels_.back());
+  }
+  return {};
+}
+
+DataPart ArraysPart(std::shared_ptr<const LabelledArrays> arrays, std::int64_t begin, std::int64_t end) {
+  ASSAY_CHECK(0 <= begin && begin <= end && end <= arrays->size());
+  const ArraysDescriptor descriptor{end - begin, arrays->dtype(), arrays->sample()};
+  const auto cut = [&](ByteSpan bytes) {
+    const std::size_t each = bytes.size() / static_cast<std::size_t>(arrays->size());
+    return DataArray({bytes.subspan(each * static_cast<std::size_t>(begin), each * static_cast<std::size_t>(end - begin))});
+  };
+  return {descriptor, {cut(arrays->input_bytes()), cut(arrays->label_bytes())}, std::move(arrays)};
+}
+
+Result<SampleGeometry> GeometryOf(const Shape& sample, ArrayLayout layout) {
+  if (layout == ArrayLayout::kFlat) return SampleGeometry{.features = sample.elements()};
+  if (sample.rank() == 2) return SampleGeometry{.height = sample[0], .width = sample[1], .channels = 1};
+  if (sample.rank() != 3) {
+    return Err("data: samples of shape {} are no images, expected [H, W] or {}", ToString(sample),
+               layout == ArrayLayout::kNhwc ? "[H, W, C]" : "[C, H, W]");
+  }
+  if (layout == ArrayLayout::kNhwc) return SampleGeometry{.height = sample[0], .width = sample[1], .channels = sample[2]};
+  return SampleGeometry{.height = sample[1], .width = sample[2], .channels = sample[0]};
+}
+
+ArraysDecoder::ArraysDecoder(const ArraysDescriptor& descriptor, const SampleRule& rule, const SampleGeometry& geometry)
+    : data_(descriptor), rule_(rule), geometry_(geometry) {
+  ASSAY_CHECK(Check(DataDescriptor(descriptor)));
+}
+
+SampleFields ArraysDecoder::fields() const {
+  const std::pair<std::string, TensorType> labels{"labels", {DType::kI32, {}}};
+  if (rule_.layout == ArrayLayout::kFlat) return {{"features", {DType::kF32, {geometry_.features}}}, labels};
+  return {{"images", {DType::kF32, {geometry_.height, geometry_.width, geometry_.channels}}}, labels};
+}
+
+std::vector<SourceRange> ArraysDecoder::Sources(std::int64_t index) const {
+  ASSAY_CHECK(index >= 0 && index < data_.count);
+  const auto i = static_cast<std::uint64_t>(index);
+  const std::uint64_t bytes = static_cast<std::uint64_t>(data_.sample.elements()) * SizeOf(data_.dtype);
+  return {{0, i * bytes, (i + 1) * bytes}, {1, 4 * i, 4 * (i + 1)}};
+}
+
+Status ArraysDecoder::Decode(std::int64_t index, const DrawContext& context, std::span<const ByteSpan> sources,
+                             std::int64_t row, std::span<Tensor> batch) const {
+  const std::int64_t elements = data_.sample.elements();
+  ASSAY_CHECK(sources.size() == 2 && sources[0].size() == static_cast<std::size_t>(elements) * SizeOf(data_.dtype) &&
+              sources[1].size() == 4 && batch.size() == 2);
+  const bool words = data_.dtype == DType::kF32;
+  const auto label = std::bit_cast<std::int32_t>(WordAt(sources[1], 0));
+  ASSAY_TRY(CheckLabel("data", index, label));
+  if (words) ASSAY_TRY(CheckFinite(sources[0], fmt::format("data: sample {}", index)));
+  batch[1].Span<std::int32_t>()[static_cast<std::size_t>(row)] = label;
+
+  const auto value = [&](std::int64_t at) {
+    const auto i = static_cast<std::size_t>(at);
+    return words ? std::bit_cast<float>(WordAt(sources[0], i)) : static_cast<float>(sources[0][i]) / 255.0f;
+  };
+  float* out = batch[0].Span<float>().data() + row * elements;
+  if (rule_.layout == ArrayLayout::kFlat) {
+    for (std::int64_t i = 0; i < elements; ++i) out[i] = value(i);
+    return {};
+  }
+  const std::int64_t height = geometry_.height, width = geometry_.width, channels = geometry_.channels;
+  const bool last = rule_.layout == ArrayLayout::kNhwc;
+  const std::int64_t pixel = last ? channels : 1, plane = last ? 1 : height * width, line = width * pixel;
+  const Placement place = rule_.augment && context.train ? DrawPlacement(context) : Placement{};
+  PlaceImage(place, height, width, channels, out,
+             [&](std::int64_t y, std::int64_t x, std::int64_t c) { return value(y * line + x * pixel + c * plane); });
+  return {};
+}
+
+}  // namespace assay
