@@ -35,21 +35,21 @@ struct Leased {
 };
 struct Committed {
   LeaseNumber lease = 0;
-  std::string note;           // the run's checkpoint, signed by the worker
-  std::vector<Digest> proof;  // that the one before is a prefix
+  std::string note;             // the run's checkpoint, signed by the worker
+  std::vector<Digest> proof{};  // that the one before is a prefix
   friend bool operator==(const Committed&, const Committed&) = default;
 };
 struct Released {
   LeaseNumber lease = 0;
   Ending why = Ending::kExpired;
-  std::string words;
+  std::string words{};
   friend bool operator==(const Released&, const Released&) = default;
 };
 struct Received {
   LeaseNumber lease = 0;
-  std::string receipt;        // the file
-  std::vector<Digest> proof;  // that the last committed checkpoint is a prefix of its log
-  std::int64_t model = 0;     // bytes of model.safetensors
+  std::string receipt;          // the file
+  std::vector<Digest> proof{};  // that the last committed checkpoint is a prefix of its log
+  std::int64_t model = 0;       // bytes of model.safetensors
   friend bool operator==(const Received&, const Received&) = default;
 };
 struct Audited {
@@ -59,10 +59,10 @@ struct Audited {
 };
 struct Judged {
   std::vector<LeaseNumber> among;
-  std::string evidence;  // SHA-256, or empty
-  std::vector<LeaseNumber> convicted, silent;
+  std::string evidence{};  // SHA-256, or empty
+  std::vector<LeaseNumber> convicted{}, silent{};
   bool decided = false;
-  std::string words;
+  std::string words{};
   friend bool operator==(const Judged&, const Judged&) = default;
 };
 struct Waived {
@@ -78,7 +78,7 @@ struct Cancelled {
 struct Decided {
   Verdict verdict = Verdict::kFailed;
   LeaseNumber lease = 0;  // whose model is delivered
-  std::string words;
+  std::string words{};
   friend bool operator==(const Decided&, const Decided&) = default;
 };
 
