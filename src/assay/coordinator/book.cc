@@ -1,0 +1,328 @@
+#include "assay/coordinator/book.h"
+
+#include <cstdlib>
+
+namespace assay::coordinator {
+namespace {
+
+using life::LeaseNumber;
+using store::Rows;
+using store::Transaction;
+
+Result<std::int64_t> RecordOf(Transaction& t, const std::string& vkey) {
+  ASSAY_ASSIGN(const std::string point, PointOf(vkey));
+  ASSAY_ASSIGN(const Rows rows, t.Run("SELECT clean FROM workers WHERE point = $1", {point}));
+  if (rows.empty()) return 0;
+  return rows[0].Integer(0);
+}
+
+}  // namespace
+
+Book::Book(store::Database& database, const SigningKey& key, BookOptions options)
+    : database_(database), chronicle_(key), options_(std::move(options)) {}
+
+Status Book::AddAccount(const std::string& account) {
+  return database_.Write([&](Transaction& t) -> Status {
+    ASSAY_TRY(t.Run("INSERT INTO accounts (id, made) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING", {account, Now()}));
+    return {};
+  });
+}
+
+Status Book::AddWorker(const std::string& account, const std::string& vkey) {
+  ASSAY_ASSIGN(const std::string point, PointOf(vkey));
+  return database_.Write([&](Transaction& t) -> Status {
+    ASSAY_TRY(
+        t.Run("INSERT INTO workers (point, vkey, account, made, seen, hardware, recipient, clean, evidence) "
+              "VALUES ($1, $2, $3, $4, $4, '', '', 0, '') ON CONFLICT (point) DO NOTHING",
+              {point, vkey, account, Now()}));
+    ASSAY_ASSIGN(const Rows rows, t.Run("SELECT account FROM workers WHERE point = $1", {point}));
+    ASSAY_ASSIGN(const std::string owner, rows[0].Text(0));
+    return owner == account ? Status() : Err("the key {} is registered to another account", vkey);
+  });
+}
+
+Result<std::string> Book::Submit(const std::string& account, const std::string& envelope) {
+  ASSAY_ASSIGN(const life::Order order, life::OpenOrder(envelope, "order"));
+  if (order.coordinator != chronicle_.key().verify_key().ToString())
+    return Err("order: is meant for another coordinator, {}", order.coordinator);
+  return database_.Write([&](Transaction& t) -> Result<std::string> {
+    ASSAY_ASSIGN(const Rows rows,
+                 t.Run("SELECT o.account, e.text FROM orders o JOIN entries e ON e.order_id = o.id AND e.n = 0 WHERE o.id = $1",
+                       {order.id}));
+    if (rows.empty()) {
+      ASSAY_TRY(chronicle_.Begin(t, account, envelope, Now()));
+      return order.id;
+    }
+    ASSAY_ASSIGN(const std::string owner, rows[0].Text(0));
+    ASSAY_ASSIGN(const std::string text, rows[0].Text(1));
+    ASSAY_ASSIGN(const life::Entry first, life::ParseEntry(text, "order " + order.id));
+    if (owner != account || std::get<life::Submitted>(first.event).order != envelope)
+      return Err("order {}: there is another of this id", order.id);
+    return order.id;
+  });
+}
+
+Status Book::Cancel(const std::string& order, const std::string& by) {
+  return database_.Write([&](Transaction& t) -> Status {
+    ASSAY_ASSIGN(const auto written, chronicle_.Read(t, order));
+    if (written->life.cancelled()) return {};
+    if (written->life.decision())
+      return Err("order {}: is decided already: {}", order, life::Name(written->life.decision()->verdict));
+    return Happen(t, order, life::Cancelled{.by = by});
+  });
+}
+
+Result<std::vector<OrderLine>> Book::List(const std::string& account, std::int64_t after, std::int64_t limit) {
+  return database_.Read([&](Transaction& t) -> Result<std::vector<OrderLine>> {
+    ASSAY_ASSIGN(const Rows rows,
+                 t.Run("SELECT id, job, verdict, seq, made FROM orders WHERE account = $1 AND seq > $2 ORDER BY seq LIMIT $3",
+                       {account, after, limit}));
+    std::vector<OrderLine> lines;
+    for (const store::Row& row : rows) {
+      OrderLine line;
+      ASSAY_ASSIGN(line.id, row.Text(0));
+      ASSAY_ASSIGN(line.job, row.Text(1));
+      ASSAY_ASSIGN(line.verdict, row.Text(2));
+      ASSAY_ASSIGN(line.seq, row.Integer(3));
+      ASSAY_ASSIGN(line.made_ms, row.Integer(4));
+      lines.push_back(std::move(line));
+    }
+    return lines;
+  });
+}
+
+Result<Chapter> Book::Read(const std::string& order, std::int64_t from, std::size_t max_bytes) {
+  return database_.Read([&](Transaction& t) { return chronicle_.ReadFrom(t, order, from, max_bytes); });
+}
+
+Result<std::string> Book::AccountOf(const std::string& order) {
+  return database_.Read([&](Transaction& t) -> Result<std::string> {
+    ASSAY_ASSIGN(const Rows rows, t.Run("SELECT account FROM orders WHERE id = $1", {order}));
+    if (rows.empty()) return Err("there is no order {}", order);
+    return rows[0].Text(0);
+  });
+}
+
+Result<std::optional<GivenLease>> Book::Next(const std::string& vkey) {
+  ASSAY_ASSIGN(const std::string point, PointOf(vkey));
+  return database_.Write([&](Transaction& t) -> Result<std::optional<GivenLease>> {
+    ASSAY_ASSIGN(const Rows workers, t.Run("SELECT account, evidence FROM workers WHERE point = $1", {point}));
+    if (workers.empty()) return Err("the key {} is not registered", vkey);
+    ASSAY_ASSIGN(const std::string account, workers[0].Text(0));
+    ASSAY_ASSIGN(const std::string evidence, workers[0].Text(1));
+    if (!evidence.empty()) return Err("the key {} is convicted by evidence {} and gets no work", vkey, evidence);
+    ASSAY_ASSIGN(const Rows held,
+                 t.Run("SELECT order_id, number FROM leases WHERE worker = $1 AND open = 1 ORDER BY until LIMIT 1", {point}));
+    if (held.empty()) return GiveNew(t, vkey, point, account);
+    GivenLease given{.ends_in_ms = options_.lease_ms};
+    ASSAY_ASSIGN(given.order, held[0].Text(0));
+    ASSAY_ASSIGN(given.lease, held[0].Integer(1));
+    ASSAY_ASSIGN(const auto written, chronicle_.Read(t, given.order));
+    const life::Lease& lease = *written->life.Find(given.lease);
+    given.role = lease.role;
+    given.of = lease.role == life::Role::kAudit ? lease.of : lease.challenges;
+    given.nonce = lease.nonce;
+    ASSAY_TRY(t.Run("UPDATE leases SET until = $3 WHERE order_id = $1 AND number = $2",
+                    {given.order, given.lease, Now() + options_.lease_ms}));
+    return std::optional<GivenLease>(given);
+  });
+}
+
+Result<std::optional<GivenLease>> Book::GiveNew(Transaction& t, const std::string& vkey, const std::string& point,
+                                                const std::string& account) {
+  // Oldest first; runs of one order go to different accounts. A challenge is for this worker alone.
+  ASSAY_ASSIGN(const Rows rows, t.Run("SELECT w.order_id, w.kind, w.target FROM wants w WHERE (w.kind = 'challenge' AND "
+                                      "w.worker = $1) OR ((w.kind = 'run' OR w.kind = 'audit') "
+                                      "AND NOT EXISTS (SELECT 1 FROM leases l WHERE l.order_id = w.order_id AND (l.worker = $1 "
+                                      "OR l.account = $2))) ORDER BY w.seq LIMIT 1",
+                                      {point, account}));
+  if (rows.empty()) return std::optional<GivenLease>();
+  GivenLease given{.ends_in_ms = options_.lease_ms};
+  ASSAY_ASSIGN(given.order, rows[0].Text(0));
+  ASSAY_ASSIGN(const std::string kind, rows[0].Text(1));
+  ASSAY_ASSIGN(given.of, rows[0].Integer(2));
+  if (kind == "audit") {
+    given.role = life::Role::kAudit;
+    given.nonce = options_.draw().hex();
+  }
+  ASSAY_ASSIGN(const auto before, chronicle_.Read(t, given.order));
+  given.lease = before->life.next_lease();
+  ASSAY_TRY(chronicle_.Append(
+      t, given.order,
+      life::Leased{.lease = given.lease, .role = given.role, .worker = vkey, .of = given.of, .nonce = given.nonce}, Now()));
+  ASSAY_TRY(t.Run("INSERT INTO leases (order_id, number, worker, account, open, until) VALUES ($1, $2, $3, $4, 1, $5)",
+                  {given.order, given.lease, point, account, Now() + options_.lease_ms}));
+  return std::optional<GivenLease>(given);
+}
+
+Status Book::Renew(const std::string& vkey, const std::string& order, LeaseNumber lease) {
+  ASSAY_ASSIGN(const std::string point, PointOf(vkey));
+  return database_.Write([&](Transaction& t) -> Status {
+    ASSAY_ASSIGN(const Rows rows,
+                 t.Run("UPDATE leases SET until = $4 WHERE order_id = $1 AND number = $2 AND worker = $3 AND open = 1",
+                       {order, lease, point, Now() + options_.lease_ms}));
+    return rows.changed == 1 ? Status() : Err("lease {} of order {} has ended or is another worker's", lease, order);
+  });
+}
+
+Status Book::UnderLease(const std::string& vkey, const std::string& order, LeaseNumber lease, life::Event event) {
+  ASSAY_ASSIGN(const std::string point, PointOf(vkey));
+  return database_.Write([&](Transaction& t) -> Status {
+    ASSAY_ASSIGN(const Rows rows,
+                 t.Run("SELECT open FROM leases WHERE order_id = $1 AND number = $2 AND worker = $3", {order, lease, point}));
+    if (rows.empty()) return Err("lease {} of order {} is another worker's, or there is none", lease, order);
+    ASSAY_ASSIGN(const std::int64_t open, rows[0].Integer(0));
+    if (open == 0) {
+      ASSAY_ASSIGN(const bool said, chronicle_.Said(t, order, event));
+      return said ? Status() : Err("lease {} of order {} has ended", lease, order);
+    }
+    if (std::holds_alternative<life::Committed>(event)) {
+      ASSAY_ASSIGN(const bool said, chronicle_.Said(t, order, event));
+      if (said) return {};
+    }
+    return Happen(t, order, std::move(event));
+  });
+}
+
+Status Book::Commit(const std::string& vkey, const std::string& order, life::Committed committed) {
+  const LeaseNumber lease = committed.lease;
+  return UnderLease(vkey, order, lease, std::move(committed));
+}
+
+Status Book::Receive(const std::string& vkey, const std::string& order, life::Received received) {
+  const LeaseNumber lease = received.lease;
+  return UnderLease(vkey, order, lease, std::move(received));
+}
+
+Status Book::Report(const std::string& vkey, const std::string& order, life::Audited audited) {
+  const LeaseNumber lease = audited.lease;
+  return UnderLease(vkey, order, lease, std::move(audited));
+}
+
+Status Book::GiveBack(const std::string& vkey, const std::string& order, life::Released released) {
+  const LeaseNumber lease = released.lease;
+  return UnderLease(vkey, order, lease, std::move(released));
+}
+
+Status Book::EndLease(Transaction& t, const std::string& order, LeaseNumber lease) {
+  ASSAY_TRY(t.Run("UPDATE leases SET open = 0 WHERE order_id = $1 AND number = $2", {order, lease}));
+  return {};
+}
+
+Status Book::Happen(Transaction& t, const std::string& order, life::Event event) {
+  if (const auto* e = std::get_if<life::Received>(&event)) ASSAY_TRY(EndLease(t, order, e->lease));
+  if (const auto* e = std::get_if<life::Audited>(&event)) ASSAY_TRY(EndLease(t, order, e->lease));
+  if (const auto* e = std::get_if<life::Released>(&event)) ASSAY_TRY(EndLease(t, order, e->lease));
+  ASSAY_ASSIGN(auto written, chronicle_.Append(t, order, std::move(event), Now()));
+  return Settle(t, order, std::move(written));
+}
+
+Status Book::Settle(Transaction& t, const std::string& order, std::shared_ptr<const Written> written) {
+  // The first run of an order may go unchecked.
+  const life::Policy& policy = written->life.order().policy;
+  if (policy.probe < 100 && written->life.leases().size() == 1) {
+    const life::Lease& first = written->life.leases().begin()->second;
+    if (first.state == life::Lease::State::kHeld && !first.waived) {
+      ASSAY_ASSIGN(const std::int64_t record, RecordOf(t, first.worker));
+      const Digest draw = options_.draw();
+      if (life::MayWaive(policy, record, draw)) {
+        ASSAY_ASSIGN(written, chronicle_.Append(
+                                  t, order, life::Waived{.lease = first.number, .record = record, .draw = draw.hex()}, Now()));
+      }
+    }
+  }
+  if (written->life.cancelled() || written->life.undecided()) {
+    const auto leases = written->life.leases();
+    for (const auto& [number, lease] : leases) {
+      if (lease.state != life::Lease::State::kOpen) continue;
+      ASSAY_TRY(EndLease(t, order, number));
+      ASSAY_ASSIGN(written,
+                   chronicle_.Append(t, order, life::Released{.lease = number, .why = life::Ending::kCancelled}, Now()));
+    }
+  }
+  const auto decision = life::WantedBy(written->life).decision;
+  if (!decision) return {};
+  ASSAY_ASSIGN(written, chronicle_.Append(t, order, *decision, Now()));
+  return OnDecision(t, *written);
+}
+
+Status Book::OnDecision(Transaction& t, const Written& written) {
+  // A record grows by jobs that were checked and held, and by nothing else.
+  for (const life::Lease* run : written.life.Runs(life::Lease::State::kHeld)) {
+    if (run->waived) continue;
+    const life::Verdict verdict = written.life.decision()->verdict;
+    if (verdict != life::Verdict::kVerified && verdict != life::Verdict::kRefereed) continue;
+    ASSAY_ASSIGN(const std::string point, PointOf(run->worker));
+    ASSAY_TRY(t.Run("UPDATE workers SET clean = clean + 1 WHERE point = $1", {point}));
+  }
+  return {};
+}
+
+Result<std::optional<OpenDispute>> Book::TakeDispute(const std::string& holder) {
+  return database_.Write([&](Transaction& t) -> Result<std::optional<OpenDispute>> {
+    ASSAY_ASSIGN(const Rows rows,
+                 t.Run("SELECT order_id FROM wants WHERE kind = 'dispute' AND (holder = $1 OR until < $2) ORDER BY seq LIMIT 1",
+                       {holder, Now()}));
+    if (rows.empty()) return std::optional<OpenDispute>();
+    OpenDispute dispute;
+    ASSAY_ASSIGN(dispute.order, rows[0].Text(0));
+    ASSAY_TRY(t.Run("UPDATE wants SET holder = $2, until = $3 WHERE order_id = $1 AND kind = 'dispute'",
+                    {dispute.order, holder, Now() + options_.lease_ms}));
+    ASSAY_ASSIGN(const auto written, chronicle_.Read(t, dispute.order));
+    dispute.among = life::WantedBy(written->life).dispute;
+    return std::optional<OpenDispute>(dispute);
+  });
+}
+
+Status Book::Judge(const std::string& holder, const std::string& order, life::Judged judged) {
+  return database_.Write([&](Transaction& t) -> Status {
+    ASSAY_ASSIGN(const bool said, chronicle_.Said(t, order, judged));
+    if (said) return {};
+    ASSAY_ASSIGN(const Rows rows,
+                 t.Run("SELECT 1 FROM wants WHERE order_id = $1 AND kind = 'dispute' AND holder = $2", {order, holder}));
+    if (rows.empty()) return Err("order {}: the dispute is another's by now", order);
+    ASSAY_ASSIGN(const auto before, chronicle_.Read(t, order));
+    for (const LeaseNumber number : judged.convicted) {
+      const life::Lease* lease = before->life.Find(number);
+      if (lease == nullptr) return Err("order {}: there is no lease {}", order, number);
+      ASSAY_ASSIGN(const std::string point, PointOf(lease->worker));
+      ASSAY_TRY(t.Run("UPDATE workers SET evidence = $2 WHERE point = $1 AND evidence = ''", {point, judged.evidence}));
+    }
+    return Happen(t, order, std::move(judged));
+  });
+}
+
+bool Book::ClockJumped() {
+  const std::lock_guard lock(mutex_);
+  const std::int64_t wall = Now(), steady = options_.clock->SteadyMs();
+  const bool first = !last_wall_;
+  const std::int64_t off = first ? 0 : std::abs((wall - *last_wall_) - (steady - *last_steady_));
+  last_wall_ = wall;
+  last_steady_ = steady;
+  return first || off > options_.lease_ms / 8;
+}
+
+Status Book::Sweep() {
+  const std::int64_t now = Now();
+  if (ClockJumped()) {
+    // How long leases have been without a sign of life is not known then: each gets its time anew.
+    return database_.Write([&](Transaction& t) -> Status {
+      ASSAY_TRY(t.Run("UPDATE leases SET until = $1 WHERE open = 1", {now + options_.lease_ms}));
+      return {};
+    });
+  }
+  while (true) {
+    ASSAY_ASSIGN(const bool more, database_.Write([&](Transaction& t) -> Result<bool> {
+      ASSAY_ASSIGN(const Rows rows,
+                   t.Run("SELECT order_id, number FROM leases WHERE open = 1 AND until < $1 ORDER BY until LIMIT 1", {now}));
+      if (rows.empty()) return false;
+      ASSAY_ASSIGN(const std::string order, rows[0].Text(0));
+      ASSAY_ASSIGN(const LeaseNumber lease, rows[0].Integer(1));
+      ASSAY_TRY(Happen(t, order, life::Released{.lease = lease, .why = life::Ending::kExpired}));
+      return true;
+    }));
+    if (!more) return {};
+  }
+}
+
+}  // namespace assay::coordinator

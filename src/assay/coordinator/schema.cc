@@ -1,0 +1,79 @@
+#include "assay/coordinator/schema.h"
+
+namespace assay::coordinator {
+namespace {
+
+// Keys of workers are kept as 64 hex digits of the public key, since a name is not part of who somebody is. Times are milliseconds since 1970.
+constexpr store::Migration kSteps[] = {
+    {1, "accounts, workers, orders and their lives", R"sql(
+CREATE TABLE accounts (
+  id TEXT PRIMARY KEY,
+  made BIGINT NOT NULL
+);
+CREATE TABLE tokens (
+  hash TEXT PRIMARY KEY,
+  account TEXT NOT NULL REFERENCES accounts(id),
+  role TEXT NOT NULL,
+  name TEXT NOT NULL,
+  made BIGINT NOT NULL,
+  expires BIGINT NOT NULL,
+  revoked BIGINT NOT NULL
+);
+CREATE TABLE workers (
+  point TEXT PRIMARY KEY,
+  vkey TEXT NOT NULL,
+  account TEXT NOT NULL REFERENCES accounts(id),
+  made BIGINT NOT NULL,
+  seen BIGINT NOT NULL,
+  hardware TEXT NOT NULL,
+  recipient TEXT NOT NULL,
+  clean BIGINT NOT NULL,
+  evidence TEXT NOT NULL
+);
+CREATE TABLE orders (
+  id TEXT PRIMARY KEY,
+  seq BIGINT NOT NULL UNIQUE,
+  account TEXT NOT NULL REFERENCES accounts(id),
+  job TEXT NOT NULL,
+  made BIGINT NOT NULL,
+  size BIGINT NOT NULL,
+  head TEXT NOT NULL,
+  verdict TEXT NOT NULL
+);
+CREATE INDEX orders_by_account ON orders(account, seq);
+CREATE TABLE entries (
+  order_id TEXT NOT NULL REFERENCES orders(id),
+  n BIGINT NOT NULL,
+  text TEXT NOT NULL,
+  PRIMARY KEY (order_id, n)
+);
+CREATE TABLE leases (
+  order_id TEXT NOT NULL REFERENCES orders(id),
+  number BIGINT NOT NULL,
+  worker TEXT NOT NULL REFERENCES workers(point),
+  account TEXT NOT NULL,
+  open BIGINT NOT NULL,
+  until BIGINT NOT NULL,
+  PRIMARY KEY (order_id, number)
+);
+CREATE INDEX leases_by_end ON leases(open, until);
+CREATE INDEX leases_by_worker ON leases(worker, open);
+CREATE TABLE wants (
+  order_id TEXT NOT NULL REFERENCES orders(id),
+  kind TEXT NOT NULL,
+  target BIGINT NOT NULL,
+  worker TEXT NOT NULL,
+  seq BIGINT NOT NULL,
+  holder TEXT NOT NULL,
+  until BIGINT NOT NULL,
+  PRIMARY KEY (order_id, kind, target)
+);
+CREATE INDEX wants_by_kind ON wants(kind, seq);
+)sql"},
+};
+
+}  // namespace
+
+std::span<const store::Migration> Schema() { return kSteps; }
+
+}  // namespace assay::coordinator

@@ -1,0 +1,213 @@
+#include "assay/life/life.h"
+
+#include <algorithm>
+
+#include "assay/base/quote.h"
+#include "assay/life/wanted.h"
+#include "assay/merkle/proof.h"
+
+namespace assay::life {
+namespace {
+
+using State = Lease::State;
+
+bool IsHexDigest(const std::string& text) { return Digest::FromHex(text).has_value(); }
+
+bool Contains(const std::vector<LeaseNumber>& list, LeaseNumber number) {
+  return std::find(list.begin(), list.end(), number) != list.end();
+}
+
+// Ascending, all of them in `all`.
+bool IsPartOf(const std::vector<LeaseNumber>& part, const std::vector<LeaseNumber>& all) {
+  return std::is_sorted(part.begin(), part.end()) && std::adjacent_find(part.begin(), part.end()) == part.end() &&
+         std::includes(all.begin(), all.end(), part.begin(), part.end());
+}
+
+// That what was committed before is the beginning of `now`.
+Status CheckGrowth(const std::optional<Checkpoint>& before, const Checkpoint& now, const std::vector<Digest>& proof,
+                   std::string_view what) {
+  if (!before) return proof.empty() ? Status() : Err("{}: proves that it continues a checkpoint, and there is none", what);
+  if (before->origin != now.origin) return Err("{}: is of another log than the checkpoint before", what);
+  if (before->size > now.size) return Err("{}: is shorter than the checkpoint before", what);
+  const Status grown = VerifyConsistency(before->size, before->root, now.size, now.root, proof);
+  return grown ? Status() : Err("{}: does not continue the checkpoint before: {}", what, grown.error().message);
+}
+
+}  // namespace
+
+Status Life::Apply(const Entry& entry) {
+  if (entry.n != size_) return Err("entry {}: is in the place of entry {}", entry.n, size_);
+  if (entry.at < last_time_) return Err("entry {}: is dated before the entry that it follows", entry.n);
+  if (decision_) return Err("entry {}: comes after the decision, which is the last", entry.n);
+  if ((size_ == 0) != std::holds_alternative<Submitted>(entry.event))
+    return Err("entry {}: an order is submitted first, and once", entry.n);
+  Life next = *this;
+  const Status done = std::visit([&](const auto& event) { return next.Check(event, entry); }, entry.event);
+  if (!done) return Err("entry {}: {}", entry.n, done.error().message);
+  *this = std::move(next);
+  ++size_;
+  last_time_ = entry.at;
+  return {};
+}
+
+const Lease* Life::Find(LeaseNumber number) const {
+  const auto found = leases_.find(number);
+  return found == leases_.end() ? nullptr : &found->second;
+}
+
+bool Life::Knows(const std::string& worker) const {
+  const auto key = VerifyKey::Parse(worker);
+  return key && std::any_of(leases_.begin(), leases_.end(),
+                            [&](const auto& at) { return VerifyKey::Parse(at.second.worker)->point() == key->point(); });
+}
+
+std::vector<const Lease*> Life::Runs(State state) const {
+  std::vector<const Lease*> runs;
+  for (const auto& [number, lease] : leases_) {
+    if (lease.role == Role::kTrain && lease.state == state) runs.push_back(&lease);
+  }
+  return runs;
+}
+
+Result<Lease*> Life::OpenLease(LeaseNumber number, Role role) {
+  const auto found = leases_.find(number);
+  if (found == leases_.end()) return Err("there is no lease {}", number);
+  if (found->second.role != role) return Err("lease {} is not to {}", number, Name(role));
+  if (found->second.state != State::kOpen) return Err("lease {} has ended", number);
+  return &found->second;
+}
+
+Status Life::Check(const Submitted& event, const Entry&) {
+  ASSAY_ASSIGN(order_, OpenOrder(event.order, "order"));
+  return {};
+}
+
+Status Life::Check(const Leased& event, const Entry& entry) {
+  if (event.lease != next_lease_) return Err("lease {} is given where {} is next", event.lease, next_lease_);
+  ASSAY_TRY(VerifyKey::Parse(event.worker));
+  Lease lease{.number = event.lease, .role = event.role, .worker = event.worker, .since = entry.at};
+  const Wanted wanted = WantedBy(*this);
+  if (event.role == Role::kAudit) {
+    if (!Contains(wanted.audits, event.of)) return Err("an audit of lease {} is not wanted", event.of);
+    if (!IsHexDigest(event.nonce)) return Err("the nonce of an audit is not 64 hex digits");
+    lease.of = event.of;
+    lease.nonce = event.nonce;
+  } else if (!event.nonce.empty()) {
+    return Err("a training lease has no nonce");
+  } else if (event.of != 0) {
+    const Lease* audit = Find(event.of);
+    if (!Contains(wanted.challenges, event.of)) return Err("a challenge by audit {} is not wanted", event.of);
+    if (audit->worker != event.worker) return Err("the challenge by audit {} is not its auditor's", event.of);
+    lease.challenges = event.of;
+  } else if (wanted.runs < 1) {
+    return Err("no run is wanted");
+  }
+  if (lease.challenges == 0 && Knows(event.worker)) return Err("{} has had a lease already", event.worker);
+  leases_.emplace(event.lease, std::move(lease));
+  ++next_lease_;
+  return {};
+}
+
+Status Life::Check(const Committed& event, const Entry&) {
+  ASSAY_ASSIGN(Lease* const lease, OpenLease(event.lease, Role::kTrain));
+  ASSAY_ASSIGN(const VerifyKey key, VerifyKey::Parse(lease->worker));
+  ASSAY_ASSIGN(const Checkpoint now, OpenCheckpoint(event.note, key, "checkpoint"));
+  ASSAY_TRY(CheckGrowth(lease->committed, now, event.proof, "checkpoint"));
+  if (lease->committed && lease->committed->size == now.size) return Err("checkpoint: is the one before");
+  lease->committed = now;
+  return {};
+}
+
+Status Life::Check(const Released& event, const Entry&) {
+  const auto found = leases_.find(event.lease);
+  if (found == leases_.end()) return Err("there is no lease {}", event.lease);
+  if (found->second.state != State::kOpen) return Err("lease {} has ended", event.lease);
+  found->second.state = State::kGone;
+  return {};
+}
+
+Status Life::Check(const Received& event, const Entry&) {
+  if (cancelled_) return Err("the order is cancelled");
+  ASSAY_ASSIGN(Lease* const lease, OpenLease(event.lease, Role::kTrain));
+  ASSAY_ASSIGN(const VerifyKey key, VerifyKey::Parse(lease->worker));
+  ASSAY_ASSIGN(Receipt receipt, OpenReceipt(event.receipt, key, "receipt"));
+  if (receipt.job != order_.job) return Err("receipt: is for job {}, the order is for {}", receipt.job.hex(), order_.job.hex());
+  ASSAY_TRY(CheckGrowth(lease->committed, receipt.log, event.proof, "receipt"));
+  if (event.model < 0) return Err("the size of the model is negative");
+  lease->state = State::kHeld;
+  lease->receipt = std::move(receipt);
+  lease->receipt_file = event.receipt;
+  lease->model_bytes = event.model;
+  return {};
+}
+
+Status Life::Check(const Audited& event, const Entry&) {
+  if (cancelled_) return Err("the order is cancelled");
+  ASSAY_ASSIGN(Lease* const lease, OpenLease(event.lease, Role::kAudit));
+  ASSAY_ASSIGN(const VerifyKey key, VerifyKey::Parse(lease->worker));
+  ASSAY_ASSIGN(const Report report, OpenReport(event.report, key, "report"));
+  if (report.order != order_.id || report.lease != event.lease) return Err("report: is of another audit");
+  if (report.nonce != lease->nonce || report.percent != order_.policy.audit)
+    return Err("report: its sample is not the one that was drawn");
+  if (report.receipt != HashBytes(AsBytes(Find(lease->of)->receipt_file))) return Err("report: is about another receipt");
+  lease->state = State::kHeld;
+  lease->finding = report.finding;
+  return {};
+}
+
+Status Life::Check(const Judged& event, const Entry&) {
+  if (event.among.empty() || event.among != WantedBy(*this).dispute) return Err("a dispute among these leases is not wanted");
+  if (!IsPartOf(event.convicted, event.among) || !IsPartOf(event.silent, event.among))
+    return Err("a dispute convicts or misses whom it is not about");
+  const auto twice = [&](LeaseNumber number) { return Contains(event.silent, number); };
+  if (std::any_of(event.convicted.begin(), event.convicted.end(), twice)) return Err("one lease is both convicted and silent");
+  if (!event.evidence.empty() && !IsHexDigest(event.evidence)) return Err("evidence is named by 64 hex digits");
+  if (!event.convicted.empty() && event.evidence.empty()) return Err("somebody is convicted without evidence");
+  const Lease* left = nullptr;
+  for (const LeaseNumber number : event.among) {
+    Lease& lease = leases_.at(number);
+    lease.convicted = Contains(event.convicted, number);
+    if (lease.convicted || Contains(event.silent, number)) {
+      lease.state = State::kOut;
+    } else if (left == nullptr) {
+      left = &lease;
+    } else if (event.decided && !SamePromise(*left->receipt, *lease.receipt)) {
+      return Err("a dispute that leaves two promises is not decided");
+    }
+  }
+  if (event.decided) ++disputes_;
+  undecided_ = undecided_ || !event.decided;
+  judged_.push_back(event);
+  return {};
+}
+
+Status Life::Check(const Waived& event, const Entry&) {
+  const auto found = leases_.find(event.lease);
+  if (found == leases_.end() || leases_.size() != 1 || found->second.state != State::kHeld)
+    return Err("only the first run of an order may go unchecked, once it is there");
+  const auto draw = Digest::FromHex(event.draw);
+  if (!draw) return Err("a draw is 64 hex digits");
+  if (!MayWaive(order_.policy, event.record, *draw)) return Err("the policy does not let this run go unchecked");
+  found->second.waived = true;
+  return {};
+}
+
+Status Life::Check(const Cancelled& event, const Entry&) {
+  if (cancelled_) return Err("the order is cancelled already");
+  if (event.by != "client" && event.by != "admin")
+    return Err("an order is cancelled by its client or an admin, not by {}", Quote(event.by));
+  cancelled_ = true;
+  return {};
+}
+
+Status Life::Check(const Decided& event, const Entry&) {
+  const std::optional<Decided> due = WantedBy(*this).decision;
+  if (!due) return Err("no decision follows from what has happened");
+  if (event.verdict != due->verdict || event.lease != due->lease)
+    return Err("says {} by lease {}; what follows is {} by lease {}", Name(event.verdict), event.lease, Name(due->verdict),
+               due->lease);
+  decision_ = event;
+  return {};
+}
+
+}  // namespace assay::life

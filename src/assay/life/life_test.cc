@@ -1,0 +1,249 @@
+#include "assay/life/life.h"
+
+#include <gtest/gtest.h>
+
+#include "assay/life/wanted.h"
+#include "support/life_parties.h"
+
+namespace assay::life {
+namespace {
+
+using testkit::DigestOf;
+using testkit::KeyOf;
+using testkit::OrderOf;
+using testkit::ReceiptFile;
+using testkit::WorkerKey;
+
+// A life that is written entry by entry; each goes through its text.
+class Story {
+ public:
+  explicit Story(const Policy& policy) { Add(Submitted{OrderOf(policy)}); }
+
+  Status Try(Event event) {
+    const Entry entry{.n = life.size(), .at = 1'700'000'000 + life.size(), .event = std::move(event)};
+    const auto read = ParseEntry(ToText(entry), "entry");
+    EXPECT_TRUE(read) << read.error().message;
+    EXPECT_EQ(*read, entry);
+    return life.Apply(*read);
+  }
+  void Add(Event event) {
+    const Status added = Try(std::move(event));
+    ASSERT_TRUE(added) << added.error().message;
+  }
+  LeaseNumber Lease(int worker, LeaseNumber challenge = 0) {
+    const LeaseNumber number = life.next_lease();
+    Add(Leased{.lease = number, .worker = WorkerKey(worker), .of = challenge});
+    return number;
+  }
+  LeaseNumber Run(int worker, int claim, LeaseNumber challenge = 0) {
+    const LeaseNumber number = Lease(worker, challenge);
+    Add(Received{.lease = number, .receipt = ReceiptFile(worker, claim), .proof = {}, .model = 100});
+    return number;
+  }
+  LeaseNumber Audit(int worker, LeaseNumber of, Finding finding) {
+    const LeaseNumber number = life.next_lease();
+    const std::string nonce = DigestOf("nonce" + std::to_string(number)).hex();
+    Add(Leased{.lease = number, .role = Role::kAudit, .worker = WorkerKey(worker), .of = of, .nonce = nonce});
+    const Report report{.order = life.order().id,
+                        .lease = number,
+                        .receipt = HashBytes(AsBytes(life.Find(of)->receipt_file)),
+                        .nonce = nonce,
+                        .percent = life.order().policy.audit,
+                        .finding = finding,
+                        .steps = 3};
+    Add(Audited{.lease = number, .report = SignReport(report, KeyOf("worker" + std::to_string(worker)))});
+    return number;
+  }
+  void Judge(std::vector<LeaseNumber> convicted, std::vector<LeaseNumber> silent = {}, bool decided = true) {
+    Add(Judged{.among = WantedBy(life).dispute,
+               .evidence = convicted.empty() ? "" : DigestOf("evidence").hex(),
+               .convicted = std::move(convicted),
+               .silent = std::move(silent),
+               .decided = decided,
+               .words = ""});
+  }
+  void ExpectDecision(Verdict verdict, LeaseNumber lease) {
+    const auto due = WantedBy(life).decision;
+    ASSERT_TRUE(due);
+    EXPECT_EQ(Name(due->verdict), Name(verdict));
+    EXPECT_EQ(due->lease, lease);
+    EXPECT_FALSE(Try(Decided{.verdict = verdict, .lease = lease + 1})) << "another lease's model";
+    Add(*due);
+    EXPECT_TRUE(life.decision());
+    EXPECT_FALSE(Try(Cancelled{.by = "client"})) << "a decision is the last";
+  }
+
+  Life life;
+};
+
+TEST(Life, RunsThatAgreeAreVerified) {
+  Story story({.replicas = 2});
+  EXPECT_EQ(WantedBy(story.life).runs, 2);
+  story.Run(1, 0);
+  EXPECT_EQ(WantedBy(story.life).runs, 1);
+  EXPECT_FALSE(story.Try(Leased{.lease = 2, .worker = WorkerKey(1)})) << "one key, one run";
+  EXPECT_FALSE(story.Try(Decided{.verdict = Verdict::kVerified, .lease = 1})) << "one run of two";
+  story.Run(2, 0);
+  EXPECT_FALSE(story.Try(Leased{.lease = 3, .worker = WorkerKey(3)})) << "nothing is wanted";
+  story.ExpectDecision(Verdict::kVerified, 1);
+}
+
+TEST(Life, AConvictedRunIsOutAndTheOtherIsDelivered) {
+  Story story({.replicas = 2});
+  story.Run(1, 1);
+  story.Run(2, 0);
+  EXPECT_EQ(WantedBy(story.life).dispute, (std::vector<LeaseNumber>{1, 2}));
+  EXPECT_FALSE(story.Try(Decided{.verdict = Verdict::kVerified, .lease = 1}));
+  EXPECT_FALSE(story.Try(Judged{.among = {1, 2}, .evidence = "", .convicted = {1}, .decided = true})) << "no evidence";
+  EXPECT_FALSE(story.Try(Judged{.among = {1, 2}, .evidence = "", .decided = true})) << "two promises are left";
+  story.Judge({1});
+  story.ExpectDecision(Verdict::kRefereed, 2);
+}
+
+TEST(Life, WhereNobodyStandsWorkIsGivenAgainUntilAttemptsAreUsedUp) {
+  Story story({.replicas = 2, .attempts = 4});
+  story.Run(1, 1);
+  story.Run(2, 2);
+  story.Judge({1}, {2});
+  EXPECT_EQ(WantedBy(story.life).runs, 2);
+  const LeaseNumber gone = story.Lease(3);
+  story.Run(4, 0);
+  story.Add(Released{.lease = gone, .why = Ending::kExpired, .words = ""});
+  EXPECT_FALSE(story.Try(Received{.lease = gone, .receipt = ReceiptFile(3, 0), .proof = {}})) << "fenced";
+  story.ExpectDecision(Verdict::kWithheld, 0);
+}
+
+TEST(Life, NobodyCame) {
+  Story story({.replicas = 1, .audit = 50, .attempts = 1});
+  story.Add(Released{.lease = story.Lease(1), .why = Ending::kLost, .words = ""});
+  story.ExpectDecision(Verdict::kFailed, 0);
+}
+
+TEST(Life, ADrawHasItsOwnVerdict) {
+  Story story({.replicas = 2});
+  story.Run(1, 1);
+  story.Run(2, 0);
+  story.Judge({}, {}, false);
+  story.ExpectDecision(Verdict::kUndecided, 0);
+}
+
+TEST(Life, AnAuditMakesOneRunEnough) {
+  Story story({.replicas = 1, .audit = 10});
+  const LeaseNumber run = story.Run(1, 0);
+  EXPECT_EQ(WantedBy(story.life).audits, std::vector<LeaseNumber>{run});
+  story.Audit(2, run, Finding::kUnchecked);
+  story.Audit(3, run, Finding::kVerified);
+  story.ExpectDecision(Verdict::kVerified, run);
+}
+
+TEST(Life, AnAuditorThatRefutesPutsItsOwnReceiptToIt) {
+  Story story({.replicas = 1, .audit = 10});
+  const LeaseNumber run = story.Run(1, 1);
+  const LeaseNumber audit = story.Audit(2, run, Finding::kRefuted);
+  EXPECT_EQ(WantedBy(story.life).challenges, std::vector<LeaseNumber>{audit});
+  EXPECT_FALSE(story.Try(Leased{.lease = 3, .worker = WorkerKey(3), .of = audit})) << "the auditor itself has to";
+  const LeaseNumber own = story.Run(2, 0, audit);
+  story.Judge({run});
+  EXPECT_EQ(WantedBy(story.life).audits, std::vector<LeaseNumber>{own}) << "what is left is audited as well";
+  story.Audit(3, own, Finding::kVerified);
+  story.ExpectDecision(Verdict::kRefereed, own);
+}
+
+TEST(Life, AnAuditThatIsNotMadeGoodIsVoid) {
+  Story story({.replicas = 1, .audit = 10});
+  const LeaseNumber run = story.Run(1, 0);
+  story.Run(2, 0, story.Audit(2, run, Finding::kRefuted));  // its own run agrees
+  const LeaseNumber silent = story.Lease(3, story.Audit(3, run, Finding::kRefuted));
+  EXPECT_FALSE(WantedBy(story.life).decision);
+  story.Add(Released{.lease = silent, .why = Ending::kExpired, .words = ""});
+  const LeaseNumber liar = story.Run(4, 7, story.Audit(4, run, Finding::kRefuted));
+  EXPECT_EQ(WantedBy(story.life).dispute, (std::vector<LeaseNumber>{run, 3, liar}));
+  story.Judge({liar});
+  story.ExpectDecision(Verdict::kRefereed, run);  // three auditors came to nothing, the referee did not
+}
+
+TEST(Life, ThreeAuditsInVainLeaveItOpen) {
+  Story story({.replicas = 2, .audit = 10});
+  story.Run(1, 0);
+  story.Run(2, 0);
+  for (int auditor : {3, 4, 5}) story.Audit(auditor, 1, Finding::kDamaged);
+  story.ExpectDecision(Verdict::kUndecided, 0);
+}
+
+TEST(Life, CommitmentsOnlyGrowAndTheReceiptContinuesThem) {
+  Story story({.replicas = 2});
+  const LeaseNumber lease = story.Lease(1);
+  const SigningKey key = KeyOf("worker1"), stranger = KeyOf("worker2");
+  const Checkpoint head{.origin = "assay/" + DigestOf("job").hex(), .size = 5, .root = DigestOf("five")};
+  EXPECT_FALSE(story.Try(Committed{.lease = lease, .note = SignCheckpoint(head, stranger), .proof = {}}));
+  story.Add(Committed{.lease = lease, .note = SignCheckpoint(head, key), .proof = {}});
+  EXPECT_FALSE(story.Try(Committed{.lease = lease, .note = SignCheckpoint(head, key), .proof = {}})) << "replayed";
+  Checkpoint other = head;
+  other.root = DigestOf("another five");
+  EXPECT_FALSE(story.Try(Committed{.lease = lease, .note = SignCheckpoint(other, key), .proof = {}}));
+  EXPECT_FALSE(story.Try(Received{.lease = lease, .receipt = ReceiptFile(1, 0), .proof = {}})) << "no proof that it continues";
+}
+
+TEST(Life, ReceiptsOfOthersOrForOtherJobsAreRefused) {
+  Story story({.replicas = 2});
+  const LeaseNumber lease = story.Lease(1);
+  EXPECT_FALSE(story.Try(Received{.lease = lease, .receipt = ReceiptFile(2, 0), .proof = {}}));
+  Receipt receipt = testkit::ReceiptOf(1, 0);
+  receipt.job = DigestOf("another job");
+  EXPECT_FALSE(story.Try(Received{.lease = lease, .receipt = SignReceipt(receipt, KeyOf("worker1")), .proof = {}}));
+}
+
+TEST(Life, ACancelledOrderFails) {
+  Story story({.replicas = 2});
+  const LeaseNumber lease = story.Lease(1);
+  story.Add(Cancelled{.by = "client"});
+  EXPECT_FALSE(story.Try(Leased{.lease = 2, .worker = WorkerKey(2)}));
+  EXPECT_FALSE(WantedBy(story.life).decision) << "a lease is open";
+  story.Add(Released{.lease = lease, .why = Ending::kCancelled, .words = ""});
+  story.ExpectDecision(Verdict::kFailed, 0);
+}
+
+TEST(Life, OnlyALongRecordAndTheDrawWaive) {
+  const Policy policy{.replicas = 2, .probe = 25};
+  const Digest low{}, high = [] {
+    Digest digest;
+    digest.bytes.fill(0xff);
+    return digest;
+  }();
+  EXPECT_FALSE(MayWaive(policy, kLongRecord - 1, high));
+  EXPECT_FALSE(MayWaive(policy, kLongRecord, low)) << "drawn for a check";
+  EXPECT_TRUE(MayWaive(policy, kLongRecord, high));
+  EXPECT_FALSE(MayWaive({.replicas = 2, .probe = 100}, 1000, high));
+  int waived = 0;
+  for (int i = 0; i < 4000; ++i) waived += MayWaive(policy, kLongRecord, DigestOf("draw" + std::to_string(i)));
+  EXPECT_NEAR(waived, 3000, 140);  // five standard deviations
+
+  Story story(policy);
+  const LeaseNumber run = story.Run(1, 0);
+  EXPECT_FALSE(story.Try(Waived{.lease = run, .record = kLongRecord, .draw = low.hex()}));
+  story.Add(Waived{.lease = run, .record = kLongRecord, .draw = high.hex()});
+  story.ExpectDecision(Verdict::kVerified, run);
+}
+
+TEST(Life, EntriesComeInOrder) {
+  Story story({.replicas = 2});
+  EXPECT_FALSE(story.life.Apply({.n = 0, .at = 1'700'000'100, .event = Cancelled{.by = "client"}}));
+  EXPECT_FALSE(story.life.Apply({.n = 1, .at = 1, .event = Cancelled{.by = "client"}}));
+  EXPECT_FALSE(story.Try(Submitted{OrderOf({.replicas = 2})}));
+  EXPECT_EQ(story.life.size(), 1);
+}
+
+TEST(Order, OnlyItsOwnFormAndSignature) {
+  const std::string good = OrderOf({.replicas = 3, .audit = 5});
+  ASSERT_TRUE(OpenOrder(good, "order"));
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    std::string bad = good;
+    bad[i] = static_cast<char>(bad[i] ^ 1);
+    EXPECT_FALSE(OpenOrder(bad, "order")) << "byte " << i;
+  }
+  EXPECT_FALSE(OpenOrder(OrderOf({.replicas = 1, .audit = 0}), "order")) << "nothing would be checked";
+  EXPECT_FALSE(OpenOrder(OrderOf({.replicas = 17}), "order"));
+}
+
+}  // namespace
+}  // namespace assay::life

@@ -1,0 +1,52 @@
+// Keys, orders, receipts and reports of made-up parties, for tests of orders' lives. Everything follows from small numbers.
+#pragma once
+
+#include <string>
+
+#include "assay/life/order.h"
+#include "assay/life/report.h"
+#include "assay/run/receipt.h"
+
+namespace assay::testkit {
+
+inline Digest DigestOf(const std::string& text) { return HashBytes(AsBytes(text)); }
+inline SigningKey KeyOf(const std::string& name) { return {name, DigestOf("key of " + name).bytes}; }
+inline std::string WorkerKey(int worker) { return KeyOf("worker" + std::to_string(worker)).verify_key().ToString(); }
+
+inline std::string OrderOf(const life::Policy& policy, const std::string& client = "client") {
+  const SigningKey key = KeyOf(client);
+  const life::Order order{.id = DigestOf("order").hex().substr(0, 32),
+                          .client = key.verify_key().ToString(),
+                          .coordinator = KeyOf("coordinator").verify_key().ToString(),
+                          .job = DigestOf("job"),
+                          .files = {{.name = "data/text.txt", .sha256 = DigestOf("data"), .bytes = 4},
+                                    {.name = "job.toml", .sha256 = DigestOf("toml"), .bytes = 4}},
+                          .policy = policy,
+                          .made = 1'700'000'000};
+  return life::SignOrder(order, key);
+}
+
+// `claim`: which of many results the worker says the job has; 0 is the true one.
+inline Receipt ReceiptOf(int worker, int claim) {
+  const std::string said = std::to_string(claim);
+  return {.model = DigestOf("model" + said),
+          .job = DigestOf("job"),
+          .trajectory = DigestOf("trajectory"),
+          .program = DigestOf("program"),
+          .data = DigestOf("data"),
+          .steps = 10,
+          .commit_every = 1,
+          .snapshot_every = 5,
+          .log = {.origin = "assay/" + DigestOf("job").hex(), .size = 11, .root = DigestOf("log" + said)},
+          .initial_state_root = DigestOf("initial"),
+          .final_state_root = DigestOf("final" + said),
+          .loss_bits = 0x3f800000,
+          .weights = DigestOf("weights" + said),
+          .signer = WorkerKey(worker)};
+}
+
+inline std::string ReceiptFile(int worker, int claim) {
+  return SignReceipt(ReceiptOf(worker, claim), KeyOf("worker" + std::to_string(worker)));
+}
+
+}  // namespace assay::testkit
