@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 # The layers in their order: a folder uses itself and what stands before it (docs/ARCHITECTURE.md).
+LAYERS = ["base", "tensor", "numerics", "merkle", "sign", "seal", "net", "store", "rounding", "graph", "ops", "semantics", "backend", "exec", "model", "data", "job",
           "run", "train", "audit", "dispute", "life", "coordinator", "service", "cli"]
 
 # Backends that are made of others. Meanings (semantics/) are made of nothing but themselves.

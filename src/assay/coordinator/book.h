@@ -24,7 +24,7 @@ namespace assay::coordinator {
 struct BookOptions {
   std::int64_t lease_ms = 60'000;  // how long a lease lasts without a sign of life
   std::shared_ptr<store::Clock> clock = store::SystemClock();
-  std::function<Digest()> draw{};  // 32 random bytes; absent: the system's
+  std::function<Digest()> draw{};  // 32 bytes that nobody can foretell; must be given
 };
 
 struct OrderLine {
