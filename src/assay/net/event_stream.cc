@@ -11,7 +11,7 @@ void AppendField(std::string& out, std::string_view name, std::string_view value
   out += name;
   out += ": ";
   for (const char c : value) {
-    if (c != '\r' && c != '\n' && c != '\0') out += c;
+    if (c != '\r' && c != '\n' && (c != '\0' || name != "id")) out += c;  // a zero would make readers ignore an id
   }
   out += '\n';
 }

@@ -1,6 +1,7 @@
 #include "assay/net/file_range.h"
 
 #include <fcntl.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -23,6 +24,16 @@ Result<FileRange> FileRange::Open(const std::string& path, std::uint64_t offset,
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return Err("{}: cannot open: {}", path, std::strerror(errno));
   return FileRange(descriptor, offset, length);
+}
+
+bool FileRange::ReadAtOnce(std::uint64_t at, std::uint8_t* into, std::size_t count) const {
+  ASSAY_CHECK(at <= length_ && count <= length_ - at);
+#ifdef RWF_NOWAIT
+  const iovec piece{.iov_base = into, .iov_len = count};
+  return preadv2(*descriptor_, &piece, 1, static_cast<off_t>(offset_ + at), RWF_NOWAIT) == static_cast<ssize_t>(count);
+#else
+  return false;
+#endif
 }
 
 Status FileRange::Read(std::uint64_t at, std::uint8_t* into, std::size_t count) const {

@@ -18,6 +18,8 @@ class FileRange {
   static Result<FileRange> Open(const std::string& path, std::uint64_t offset, std::uint64_t length);
 
   std::uint64_t length() const { return length_; }
+  // The same as Read where that need not wait for the disk; otherwise false, and nothing is known of `into`.
+  bool ReadAtOnce(std::uint64_t at, std::uint8_t* into, std::size_t count) const;
   // `count` bytes from `at` of the range on. Waits for the disk.
   Status Read(std::uint64_t at, std::uint8_t* into, std::size_t count) const;
 

@@ -2,7 +2,7 @@
 //
 // One thread does all input and output and never waits for a peer; handlers run on worker threads, as many as the options say, and may
 // take minutes. A connection holds one of `max_connections` places, for a bounded time unless its request is being handled. An idle one
-// costs about 4 kB (with TLS 80), another at most `max_header_bytes` and the limit of its body besides its answer, or half a megabyte where
+// costs about 7 kB (with TLS 80), another at most `max_header_bytes` and the limit of its body besides its answer, or a megabyte where
 // body or answer are transferred in pieces. A peer that breaks the protocol gets a 4xx answer or none. With certificate and key the server
 // speaks TLS (1.2 or later) only.
 //

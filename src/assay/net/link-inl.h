@@ -98,7 +98,7 @@ class Link {
 
 constexpr std::size_t kIdleBytes = 1 << 10;        // for the first bytes of a message, which may be long in coming
 constexpr std::size_t kPieceBytes = 16 << 10;      // of a message, read at a time
-constexpr std::size_t kTransferBytes = 128 << 10;  // the same, of a large one
+constexpr std::size_t kTransferBytes = 256 << 10;  // the same, of a large one
 
 template <bool kRequest>
 using Parser = http::parser<kRequest, http::buffer_body>;
@@ -154,7 +154,8 @@ asio::awaitable<std::size_t> ReadBodySome(Link& link, Parser<kRequest>& parser, 
     GiveUpLongLines(link, parser, max_line, error);
     if (got != 0 && error == http::error::need_more) error = {};
     if (got != 0) co_return got;
-    if (error == http::error::need_more) error = co_await ReadMore(link, parser, std::max(into.size() / 2, kPieceBytes));
+    if (error == http::error::need_more)
+      error = co_await ReadMore(link, parser, into.size() > kPieceBytes ? kTransferBytes : kPieceBytes);
     if (error) co_return 0;
   }
   co_return 0;

@@ -16,22 +16,28 @@ inline asio::awaitable<Session::Next> Session::Send(const Request& request, Http
   co_return keep_alive ? Next::kRequest : Next::kLastWords;
 }
 
-// Two pieces: one is read from the file while the peer takes the other.
+// Two pieces: one is read from the file while the peer takes the other. What the system has in memory is read here, because the way
+// to another thread and back takes longer than that; what is on a disk is not.
 inline asio::awaitable<Session::Next> Session::SendFile(const Request& request, ReplyState::Given given) {
   struct Reading {
     FileRange range;
-    std::uint64_t at = 0;
+    std::uint64_t end = 0;  // of the piece
     Bytes piece{};
     bool failed = false;
-    // Reads the piece before the one that begins at `at`.
-    void operator()() { failed = !range.Read(at - piece.size(), piece.data(), piece.size()); }
+    std::uint64_t begin() const { return end - piece.size(); }
+    void operator()() { failed = !range.Read(begin(), piece.data(), piece.size()); }
   };
   const auto reading = std::make_shared<Reading>(Reading{.range = *std::move(given.file)});
   const std::uint64_t length = reading->range.length();
-  const auto begin_next = [&] {
-    reading->piece.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kTransferBytes, length - reading->at)));
-    reading->at += reading->piece.size();
-    return Begin([reading] { (*reading)(); });
+  std::shared_ptr<Errand> errand;  // null where the piece is there already
+  const auto begin_next = [&] {    // false at the end, and where the server stops
+    errand = nullptr;
+    if (reading->end == length) return false;
+    reading->piece.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kTransferBytes, length - reading->end)));
+    reading->end += reading->piece.size();
+    if (reading->range.ReadAtOnce(reading->begin(), reading->piece.data(), reading->piece.size())) return true;
+    errand = Begin([reading] { (*reading)(); });
+    return errand != nullptr;
   };
   common_.places.Set(id_, Places::Doing::kSending);
   cut_on_stop_ = true;
@@ -44,14 +50,13 @@ inline asio::awaitable<Session::Next> Session::SendFile(const Request& request, 
   error_code error = co_await link_.Write(header, {});
   Bytes sending;
   std::uint64_t sent = 0;
-  std::shared_ptr<Errand> errand = bare || length == 0 ? nullptr : begin_next();
-  while (errand != nullptr && !error) {
+  for (bool more = !bare && begin_next(); more && !error;) {
     const SteadyTime before = std::chrono::steady_clock::now();
-    co_await AwaitErrand(*errand);
+    if (errand != nullptr) co_await AwaitErrand(*errand);
     if (reading->failed) co_return Next::kEnd;
     pace.Excuse(std::chrono::steady_clock::now() - before);
     sending.swap(reading->piece);
-    errand = reading->at < length ? begin_next() : nullptr;
+    more = begin_next();
     link_.tcp().expires_at(pace.Deadline());
     error = co_await link_.Write({}, sending);
     sent += sending.size();
