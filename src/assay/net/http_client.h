@@ -64,7 +64,7 @@ class HttpClient {
 
   Result<HttpResponse> Send(const HttpCall& call, ByteSpan body, int timeout_ms, std::optional<std::size_t> max_bytes = {});
 
-  // Sends nothing of the body before the server has agreed to it, and no more of it once the server has answered.
+  // Sends nothing of the body before the server has agreed to it (100 Continue), and no more of it once the server has answered.
   Result<HttpResponse> Upload(const HttpCall& call, const BodySource& body, int idle_timeout_ms);
 
   // The body of an answer of 200 or 206 goes to the sink, that of any other is in the response. The sink is called by the thread of the call,

@@ -2,9 +2,9 @@
 //
 // One thread does all input and output and never waits for a peer; handlers run on worker threads, as many as the options say, and may
 // take minutes. A connection holds one of `max_connections` places, for a bounded time unless its request is being handled. An idle one
-// costs about 7 kB (with TLS 80), another at most `max_header_bytes` and the limit of its body besides its answer, or a megabyte where
-// body or answer are transferred in pieces. A peer that breaks the protocol gets a 4xx answer or none. With certificate and key the server
-// speaks TLS (1.2 or later) only.
+// costs about 7 kB (`net_load`), and with TLS what OpenSSL takes besides, another at most `max_header_bytes` and the limit of its body
+// besides its answer, or a megabyte where body or answer are transferred in pieces. A peer that breaks the protocol gets a 4xx answer or
+// none. With certificate and key the server speaks TLS (1.2 or later) only.
 //
 // A Service (service.h) decides on each request when its header is there: refuses it before its body is read, sends its body to memory or to
 // a sink, and gives it a handler, which may answer later (reply.h). A server of small messages needs no more than a Handler.
@@ -33,7 +33,8 @@ struct ServerOptions {
   std::string listen = "127.0.0.1:0";  // HOST:PORT; port 0 picks a free one
   int workers = 2;                     // handlers that run at the same time; one peer alone is given half of them
   std::size_t max_queued = 64;         // requests that wait for a worker
-  // Should be more than the workers and the queue hold, which keep their places. At most half of the descriptors that the process may have.
+  // Should be more than the workers and the queue hold, which keep their places. At most half of the descriptors that the process may have,
+  // whose limit (RLIMIT_NOFILE) a process of many connections raises before it starts a server.
   std::size_t max_connections = 256;
   std::size_t max_connections_per_peer = 64;
   std::size_t max_requests_per_peer = 16;  // that wait for a worker or have one

@@ -1,11 +1,11 @@
 // A server's places for connections, shared out between peers: whoever holds most gives way first, so that nobody can keep the others out
 // by holding connections that do nothing.
 //
-// A peer is an address, not a connection (PeerOfAddress), until a request says whose it is. A connection that is busy, because its request waits for the handler or is
-// being handled, keeps its place; every other may have to leave when a new one comes and the peer, or the server, has no place left:
-// of the peer with most connections, first one that is leaving anyway, then the one that has waited longest for its peer's next request,
-// and last the one whose peer has been longest in taking its answer. Bytes of an unfinished request do not count as progress. Pure
-// bookkeeping, for one thread.
+// A peer is an address, not a connection (PeerOfAddress), until a request says whose it is. A connection that is busy, because its
+// request waits for the handler or is being handled, keeps its place; every other may have to leave when a new one comes and the peer, or
+// the server, has no place left: of the peer with most connections, first one that is leaving anyway, then the one that has waited
+// longest for its peer's next request, and last the one whose peer has been longest in taking its answer. Bytes of an unfinished request
+// do not count as progress. Pure bookkeeping, for one thread.
 #pragma once
 
 #include <cstddef>

@@ -79,6 +79,23 @@ TEST(Stream, EventsReachTheClientAsTheyAreSent) {
   EXPECT_FALSE(channel.viewers[0].fell_behind());
 }
 
+TEST(Stream, AListenerMayBeCancelled) {
+  Channel channel;
+  const auto server = ServeWith({}, channel.ToService());
+  const auto client = ClientOf(*server);
+  std::thread listener([&] {
+    const auto response = client->Listen({.path = "/"}, [](const ServerEvent&) { return true; }, kTimeoutMs);
+    ASSERT_FALSE(response);
+    EXPECT_NE(response.error().message.find("cancelled"), std::string::npos) << response.error().message;
+  });
+  ASSERT_TRUE(channel.AwaitViewers(1));
+  const auto begun = steady_clock::now();
+  client->Cancel();
+  listener.join();
+  EXPECT_LT(steady_clock::now() - begun, milliseconds(kTimeoutMs / 2));
+  EXPECT_TRUE(Eventually([&] { return channel.viewers[0].gone(); }));
+}
+
 TEST(Stream, FinishedOnesEndProperlyAndDroppedOnesDoNot) {
   Channel channel;
   const auto server = ServeWith({}, channel.ToService());
