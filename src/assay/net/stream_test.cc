@@ -152,10 +152,10 @@ TEST(Stream, AViewerThatNeverReadsIsDropped) {
   channel.viewers[0].OnGone([&] { told = true; });
   const std::string piece(10'000, 'x');
   std::size_t sent = 0;
-  // Buffers of the system take some of it, at whatever pace it is sent.
+  // Slowly enough for the server to pass on what buffers of the system take, so that it is stuck in sending when the rest comes.
   while (sent < (std::size_t{256} << 20) && channel.viewers[0].Write(piece)) {
     sent += piece.size();
-    if (sent % 1'000'000 == 0) std::this_thread::sleep_for(milliseconds(1));
+    if (sent % 50'000 == 0) std::this_thread::sleep_for(milliseconds(2));
   }
   EXPECT_LT(sent, std::size_t{256} << 20);
   EXPECT_TRUE(channel.viewers[0].fell_behind());
