@@ -18,7 +18,8 @@ void RunTarget(std::string_view text) {
   std::string again = target->path.empty() ? "/" : "";
   for (const std::string& segment : target->path) {
     ASSAY_CHECK(segment != "." && segment != ".." && segment.find_first_of(std::string_view("/\0", 2)) == std::string::npos);
-    again += "/" + PercentEncode(segment);
+    again += '/';
+    again += PercentEncode(segment);
   }
   for (const auto& [name, value] : target->query) {
     again += (&name == &target->query.front().first ? "?" : "&") + PercentEncode(name) + "=" + PercentEncode(value);
