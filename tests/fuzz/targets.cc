@@ -15,6 +15,7 @@ constexpr Target kTargets[] = {
     {"dispute", RunDispute, DisputeSeeds},
     {"entry_proof", RunEntryProof, EntryProofSeeds},
     {"envelope", RunEnvelope, EnvelopeSeeds},
+    {"events", RunEvents, EventsSeeds},
     {"evidence", RunEvidence, EvidenceSeeds},
     {"evidence_edits", RunEvidenceEdits, EvidenceEditsSeeds, 8},
     {"hex", RunHex, HexSeeds},

@@ -185,6 +185,40 @@ TEST(Crowd, AFullQueue) {
   EXPECT_TRUE(honest.Receive("served\n").starts_with("HTTP/1.1 200 "));
 }
 
+// Workers behind one address, whom the service tells apart: each has the turns and the connections of a peer.
+TEST(Crowd, NamedPeersOfOneAddress) {
+  Slow slow;
+  const auto handler = slow.Handler();
+  const ServerOptions options{.workers = 4, .max_connections_per_peer = 8, .max_requests_per_peer = 2};
+  const auto server = *HttpServer::Serve(options, [&](const HttpRequest& head) {
+    return Course{.handler = [&](const HttpRequest& request, Reply reply) { reply.Send(handler(request)); },
+                  .at_once = head.target == "/fast",
+                  .peer = std::string(head.Header("X-Worker"))};
+  });
+  const auto ask = [](std::string_view target, int worker) {
+    return fmt::format("GET {} HTTP/1.1\r\nHost: a\r\nX-Worker: {}\r\n\r\n", target, worker);
+  };
+  // More connections than an address has, all of which stay.
+  std::vector<RawSocket> workers;
+  for (int i = 0; i < 100; ++i) {
+    workers.push_back(RawSocket::ConnectTo(server->port()));
+    ASSERT_TRUE(workers.back().Send(ask("/fast", i)));
+    ASSERT_TRUE(workers.back().Receive("served\n").starts_with("HTTP/1.1 200 "));
+  }
+  // One that asks for too much keeps no other from its turn.
+  std::vector<RawSocket> greedy;
+  for (int i = 0; i < 6; ++i) {
+    greedy.push_back(RawSocket::ConnectTo(server->port(), 2));
+    ASSERT_TRUE(greedy.back().Send(ask("/", 0)));
+  }
+  while (slow.inside < 2) std::this_thread::sleep_for(milliseconds(1));
+  for (std::size_t i = 1; i < workers.size(); ++i) {
+    ASSERT_TRUE(workers[i].Send(ask("/", static_cast<int>(i))));
+    EXPECT_TRUE(workers[i].Receive("served\n").starts_with("HTTP/1.1 200 "));
+  }
+  slow.go.set_value();
+}
+
 // Many connections in a row, each left at once, in all the ways a connection can be left.
 TEST(Crowd, ConnectionsInALoop) {
   const auto server = Serve({.max_connections = 64}, Small);

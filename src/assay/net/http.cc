@@ -13,10 +13,18 @@ bool SameName(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string_view HttpRequest::Header(std::string_view name) const {
+std::string_view FindHeader(const HttpHeaders& headers, std::string_view name) {
   const auto found =
       std::find_if(headers.begin(), headers.end(), [&](const auto& header) { return SameName(header.first, name); });
   return found == headers.end() ? std::string_view() : std::string_view(found->second);
+}
+
+bool IsHeader(std::string_view name, std::string_view value) {
+  const auto is_name = [](char c) {
+    return (c >= '0' && c <= '9') || (Lower(c) >= 'a' && Lower(c) <= 'z') || c == '-' || c == '_';
+  };
+  const auto is_visible = [](char c) { return c >= ' ' && c <= '~'; };
+  return !name.empty() && std::all_of(name.begin(), name.end(), is_name) && std::all_of(value.begin(), value.end(), is_visible);
 }
 
 HttpResponse TextResponse(int status, std::string_view text) {

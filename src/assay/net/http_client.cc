@@ -1,12 +1,9 @@
 #include "assay/net/http_client.h"
 
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
-#include <charconv>
 #include <chrono>
+#include <limits>
 #include <optional>
 
 #include <boost/asio/co_spawn.hpp>
@@ -18,7 +15,7 @@
 #endif
 
 #include "assay/base/quote.h"
-#include "assay/net/link-inl.h"
+#include "assay/net/client_exchange-inl.h"
 #include "assay/net/resolve.h"
 #include "assay/net/url.h"
 
@@ -32,30 +29,28 @@ using std::chrono::steady_clock;
 constexpr milliseconds kPause(250);            // between attempts
 constexpr milliseconds kLongestPause(10'000);  // whatever the server asks for
 
-// Faults of the connection, not of what was said on it.
-bool IsCut(const error_code& error) {
-#ifdef ASSAY_HAVE_TLS
-  if (error == asio::ssl::error::stream_truncated) return true;
-#endif
-  return error == http::error::end_of_stream || error == http::error::partial_message || error == beast::error::timeout ||
-         error == asio::error::eof || error.category() == asio::error::get_system_category();
+// Those that say how a message is sent are the client's own.
+bool IsForbidden(std::string_view name) {
+  const auto same = [&](std::string_view other) { return beast::iequals(name, other); };
+  return same("connection") || same("content-length") || same("expect") || same("host") || same("transfer-encoding") ||
+         same("user-agent");
 }
 
-// Zero where it is a date, or nothing.
-int ParseRetryAfter(std::string_view text) {
-  int seconds = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  return error == std::errc() && end == text.data() + text.size() ? std::max(seconds, 0) : 0;
+Status CheckCall(const HttpCall& call) {
+  for (const auto& [name, value] : call.headers) {
+    if (!IsHeader(name, value) || IsForbidden(name)) return Err("expected headers that may be sent, got {}", Quote(name));
+  }
+  if (call.method.empty() || !std::ranges::all_of(call.method, [](char c) { return c >= 'A' && c <= 'Z'; })) {
+    return Err("expected a method, got {}", Quote(call.method));
+  }
+  return {};
 }
 
-struct Call {
-  std::string_view method;
-  std::string target;
-  ByteSpan body;
-  SteadyTime deadline;
-  SteadyTime connect_deadline;
-  SteadyTime header_deadline;  // for the header of the answer
-  Addresses addresses;         // where to connect; empty where the connection of the call before is used
+// Times of one call.
+struct Limits {
+  int timeout_ms = 0;
+  int attempt_ms = 0;
+  bool idle = false;  // the timeout is for the time in which nothing moves
 };
 
 }  // namespace
@@ -65,12 +60,12 @@ class HttpClient::Impl {
   Impl(Url base, const ClientOptions& options) : base_(std::move(base)), options_(options), resolver_(base_.server.host) {}
 
   Status Prepare();
-  Result<HttpResponse> Run(std::string_view method, std::string_view path, ByteSpan body, int timeout_ms,
-                           std::optional<std::size_t> max_bytes, int attempt_ms);
+  // Calls and their limits, but for target and times.
+  Call CallOf(const HttpCall& what, std::optional<std::size_t> max_bytes) const;
+  Result<HttpResponse> Run(Call call, const Limits& limits);
   Result<HttpResponse> RunPatiently(std::string_view path, int timeout_ms, std::optional<std::size_t> max_bytes,
                                     int attempt_ms);
-  bool later() const { return later_; }
-  bool misplaced() const { return misplaced_; }
+  const Blame& blame() const { return blame_; }
   void Cancel();
 
  private:
@@ -79,18 +74,13 @@ class HttpClient::Impl {
   asio::awaitable<Result<HttpResponse>> Talk(Call& call);
   asio::awaitable<Status> Connect(const Call& call);
   asio::awaitable<Status> Secure();
-  asio::awaitable<Result<HttpResponse>> Exchange(const Call& call);
-  std::string RequestHeader(const Call& call) const;
-  Error Failure(std::string_view what, const error_code& error);
   void Pause(SteadyTime until);
 
   const Url base_;
   const ClientOptions options_;
   Resolver resolver_;
   std::atomic<bool> cancelled_ = false;
-  bool later_ = false;
-  bool misplaced_ = false;
-  std::size_t max_bytes_ = 0;  // of the call under way
+  Blame blame_;
   asio::io_context io_{1};
 #ifdef ASSAY_HAVE_TLS
   asio::ssl::context tls_{asio::ssl::context::tls_client};
@@ -120,55 +110,52 @@ Status HttpClient::Impl::Prepare() {
 }
 
 // A connection on which there is something to read between calls has been closed by the server, or is out of step.
-bool HttpClient::Impl::Reusable() {
-  if (link_ == nullptr || link_->unread().size() != 0) return false;
-  char byte = 0;
-  const auto got = recv(link_->tcp().socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-  return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+bool HttpClient::Impl::Reusable() { return link_ != nullptr && link_->unread().size() == 0 && !HasWord(*link_); }
+
+Call HttpClient::Impl::CallOf(const HttpCall& what, std::optional<std::size_t> max_bytes) const {
+  return {.what = what, .target = {}, .max_bytes = max_bytes.value_or(options_.max_response_bytes)};
 }
 
-Result<HttpResponse> HttpClient::Impl::Run(std::string_view method, std::string_view path, ByteSpan body, int timeout_ms,
-                                           std::optional<std::size_t> max_bytes, int attempt_ms) {
-  std::string target = base_.target;
-  while (!path.empty() && target.ends_with('/')) target.pop_back();
-  target += path;
-  const auto name = [&] { return fmt::format("{}://{}{}", base_.tls ? "https" : "http", base_.Authority(), target); };
-  if (!IsTarget(target) || !(path.empty() || IsTarget(path))) {
+Result<HttpResponse> HttpClient::Impl::Run(Call call, const Limits& limits) {
+  const std::string& path = call.what.path;
+  call.target = base_.target;
+  while (!path.empty() && call.target.ends_with('/')) call.target.pop_back();
+  call.target += path;
+  const auto name = [&] { return fmt::format("{}://{}{}", base_.tls ? "https" : "http", base_.Authority(), call.target); };
+  if (!IsTarget(call.target) || !(path.empty() || IsTarget(path))) {
     return Err("{}: expected a path of visible ASCII that begins with '/', got {}", base_.ToString(), Quote(path));
   }
+  if (const Status proper = CheckCall(call.what); !proper) return Err("{}: {}", name(), proper.error().message);
 
   const SteadyTime start = steady_clock::now();
-  const SteadyTime deadline = start + milliseconds(std::max(timeout_ms, 0));
-  Call call{.method = method,
-            .target = target,
-            .body = body,
-            .deadline = deadline,
-            .connect_deadline = std::min(deadline, start + milliseconds(options_.connect_timeout_ms)),
-            .header_deadline = std::min(deadline, start + milliseconds(attempt_ms)),
-            .addresses = {}};
-  later_ = misplaced_ = false;
-  max_bytes_ = max_bytes.value_or(options_.max_response_bytes);
+  const milliseconds timeout(std::max(limits.timeout_ms, 0));
+  if (limits.idle) call.idle = timeout;
+  call.deadline = limits.idle ? SteadyTime::max() : start + timeout;
+  call.connect_deadline = std::min(call.deadline, start + milliseconds(options_.connect_timeout_ms));
+  call.header_deadline = limits.idle ? SteadyTime::max() : std::min(call.deadline, start + milliseconds(limits.attempt_ms));
+  blame_ = {};
   Result<HttpResponse> result = Perform(call);
   if (result) {
-    later_ = result->status == 429 || result->status == 503;
+    blame_.later = result->status == 429 || result->status == 503;
     return result;
   }
   link_.reset();
-  const bool is_over = cancelled_ || steady_clock::now() >= deadline;
-  later_ = later_ && !is_over;
+  const bool is_over = cancelled_ || steady_clock::now() >= call.deadline;
+  blame_.later = blame_.later && !is_over;
   if (cancelled_) return Err("{}: cancelled", name());
-  if (is_over) return Err("{}: no complete answer within {} ms", name(), timeout_ms);
+  if (is_over) return Err("{}: no complete answer within {} ms", name(), limits.timeout_ms);
   return Err("{}: {}", name(), result.error().message);
 }
 
 Result<HttpResponse> HttpClient::Impl::RunPatiently(std::string_view path, int timeout_ms, std::optional<std::size_t> max_bytes,
                                                     int attempt_ms) {
   const SteadyTime deadline = steady_clock::now() + milliseconds(std::max(timeout_ms, 0));
+  const HttpCall what{.method = "GET", .path = std::string(path)};
   for (;;) {
     const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now()).count();
-    Result<HttpResponse> result =
-        Run("GET", path, {}, static_cast<int>(std::max<std::int64_t>(left, 0)), max_bytes, attempt_ms);
-    if (!later_) return result;
+    Result<HttpResponse> result = Run(
+        CallOf(what, max_bytes), {.timeout_ms = static_cast<int>(std::max<std::int64_t>(left, 0)), .attempt_ms = attempt_ms});
+    if (!blame_.later) return result;
     const milliseconds asked = result ? milliseconds(1000LL * result->retry_after_s) : milliseconds(0);
     const SteadyTime again = steady_clock::now() + (asked > milliseconds(0) ? std::min(asked, kLongestPause) : kPause);
     if (again >= deadline) return result;
@@ -214,7 +201,10 @@ asio::awaitable<Result<HttpResponse>> HttpClient::Impl::Talk(Call& call) {
     Status connected = co_await Connect(call);
     if (!connected) co_return tl::unexpected(std::move(connected).error());
   }
-  Result<HttpResponse> result = co_await Exchange(call);
+  Exchange exchange(*link_, call, options_, base_.Authority());
+  Result<HttpResponse> result = co_await exchange.Run();
+  blame_ = exchange.blame();
+  if (!exchange.keep_alive()) link_.reset();
   co_return result;
 }
 
@@ -233,12 +223,12 @@ asio::awaitable<Status> HttpClient::Impl::Connect(const Call& call) {
         std::max(call.connect_deadline - now, steady_clock::duration(0)) / static_cast<int>(call.addresses.size() - i);
     beast::tcp_stream& tcp = link_->tcp();
     tcp.expires_at(now + share);
-    later_ = misplaced_ = false;  // whatever became of the address before
+    blame_ = {};  // whatever became of the address before
     error_code error;
     const asio::ip::tcp::endpoint endpoint(asio::ip::make_address(call.addresses[i], error), base_.server.port);
     if (!error) co_await tcp.async_connect(endpoint, Into(error));
     if (error) {
-      status = tl::unexpected(Failure("cannot connect", error));
+      status = tl::unexpected(Failure("cannot connect", error, blame_));
       continue;
     }
     error_code ignored;
@@ -262,67 +252,13 @@ asio::awaitable<Status> HttpClient::Impl::Secure() {
     error = co_await link_->Handshake(asio::ssl::stream_base::client);
     const long verified = SSL_get_verify_result(ssl);
     if (error && verified != X509_V_OK) {
-      misplaced_ = true;
+      blame_.misplaced = true;
       co_return Err("TLS: the server's certificate is not trusted: {}", X509_verify_cert_error_string(verified));
     }
-    if (error) co_return tl::unexpected(Failure("TLS", error));
+    if (error) co_return tl::unexpected(Failure("TLS", error, blame_));
   }
 #endif
   co_return Status();
-}
-
-std::string HttpClient::Impl::RequestHeader(const Call& call) const {
-  std::string header =
-      fmt::format("{} {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: assay\r\n", call.method, call.target, base_.Authority());
-  if (call.method == "POST")
-    header += fmt::format("Content-Type: application/octet-stream\r\nContent-Length: {}\r\n", call.body.size());
-  return header + "\r\n";
-}
-
-asio::awaitable<Result<HttpResponse>> HttpClient::Impl::Exchange(const Call& call) {
-  const std::string header = RequestHeader(call);
-  link_->tcp().expires_at(call.header_deadline);
-  const error_code write_error = co_await link_->Write(header, call.body);
-
-  // A server that refuses a request may answer, and close, before it has read all of it: the answer counts.
-  http::response_parser<http::buffer_body> parser;
-  parser.header_limit(static_cast<std::uint32_t>(std::min<std::size_t>(options_.max_header_bytes, 1U << 30)));
-  parser.body_limit(max_bytes_);
-  error_code error = co_await Read(*link_, parser, nullptr, options_.max_header_bytes);
-  if (error) co_return tl::unexpected(write_error ? Failure("cannot send", write_error) : Failure("no answer", error));
-
-  HttpResponse response;
-  response.status = static_cast<int>(parser.get().result_int());
-  if (response.status < 200) co_return Err("status {} is not an answer", response.status);
-  response.content_type = std::string(parser.get()[http::field::content_type]);
-  response.retry_after_s = ParseRetryAfter(std::string(parser.get()[http::field::retry_after]));
-  link_->tcp().expires_at(call.deadline);
-  error = co_await Read(*link_, parser, &response.body, options_.max_header_bytes);
-  if (error) co_return tl::unexpected(Failure("incomplete answer", error));
-  if (write_error || !parser.keep_alive()) link_.reset();
-  co_return response;
-}
-
-Error HttpClient::Impl::Failure(std::string_view what, const error_code& error) {
-  later_ = IsCut(error);
-  if (error == http::error::body_limit) return {fmt::format("the answer is larger than {} bytes", max_bytes_)};
-  if (error == http::error::header_limit)
-    return {fmt::format("the answer's header is larger than {} bytes", options_.max_header_bytes)};
-  if (error == http::error::end_of_stream || error == http::error::partial_message) {
-    return {fmt::format("{}: the server closed the connection", what)};
-  }
-  if (error == beast::error::timeout) return {fmt::format("{}: timed out", what)};
-#ifdef ASSAY_HAVE_TLS
-  if (error.category() == asio::error::get_ssl_category()) {
-    misplaced_ = true;
-    return {fmt::format("{}: {} (does the server speak https?)", what, OneLine(error.message()))};
-  }
-#endif
-  if (IsHttpError(error)) {
-    misplaced_ = true;
-    return {fmt::format("{}: not HTTP: {}", what, OneLine(error.message()))};
-  }
-  return {fmt::format("{}: {}", what, OneLine(error.message()))};
 }
 
 void HttpClient::Impl::Cancel() {
@@ -354,17 +290,65 @@ Result<std::unique_ptr<HttpClient>> HttpClient::Create(std::string_view url, con
 }
 
 Result<HttpResponse> HttpClient::Get(std::string_view path, int timeout_ms, std::optional<std::size_t> max_bytes) {
-  return impl_->Run("GET", path, {}, timeout_ms, max_bytes, timeout_ms);
+  return Send({.method = "GET", .path = std::string(path)}, {}, timeout_ms, max_bytes);
 }
 
 Result<HttpResponse> HttpClient::Post(std::string_view path, ByteSpan body, int timeout_ms,
                                       std::optional<std::size_t> max_bytes) {
-  return impl_->Run("POST", path, body, timeout_ms, max_bytes, timeout_ms);
+  return Send({.method = "POST", .path = std::string(path)}, body, timeout_ms, max_bytes);
 }
 
-bool HttpClient::later() const { return impl_->later(); }
+Result<HttpResponse> HttpClient::Send(const HttpCall& call, ByteSpan body, int timeout_ms,
+                                      std::optional<std::size_t> max_bytes) {
+  Call sent = impl_->CallOf(call, max_bytes);
+  sent.body = body;
+  return impl_->Run(std::move(sent), {.timeout_ms = timeout_ms, .attempt_ms = timeout_ms});
+}
 
-bool HttpClient::misplaced() const { return impl_->misplaced(); }
+Result<HttpResponse> HttpClient::Upload(const HttpCall& call, const BodySource& body, int idle_timeout_ms) {
+  Call sent = impl_->CallOf(call, {});
+  sent.source = &body;
+  return impl_->Run(std::move(sent), {.timeout_ms = idle_timeout_ms, .idle = true});
+}
+
+Result<HttpResponse> HttpClient::Download(const HttpCall& call, const Sink& sink, std::uint64_t max_bytes,
+                                          int idle_timeout_ms) {
+  Call sent = impl_->CallOf(call, {});
+  sent.sink = &sink;
+  sent.max_sink_bytes = max_bytes;
+  return impl_->Run(std::move(sent), {.timeout_ms = idle_timeout_ms, .idle = true});
+}
+
+Result<HttpResponse> HttpClient::Listen(const HttpCall& call, const std::function<bool(const ServerEvent& event)>& callback,
+                                        int idle_timeout_ms) {
+  EventReader reader;
+  std::optional<HttpResponse> stopped;
+  const Sink sink = [&](const HttpResponse& head, ByteSpan piece) -> Status {
+    if (!head.content_type.starts_with(kEventStreamType)) {
+      return Err("expected {}, got {}", kEventStreamType, Quote(head.content_type));
+    }
+    ASSAY_ASSIGN(const bool more, reader.Take({reinterpret_cast<const char*>(piece.data()), piece.size()}, callback));
+    if (more) return {};
+    stopped = head;
+    return Err("stopped");
+  };
+  Result<HttpResponse> result = Download(call, sink, std::numeric_limits<std::uint64_t>::max(), idle_timeout_ms);
+  if (stopped) return *std::move(stopped);
+  return result;
+}
+
+BodySource BodySource::Of(FileRange range) {
+  const std::uint64_t length = range.length();
+  return {.length = length, .read = [range = std::move(range), at = std::uint64_t{0}](std::span<std::uint8_t> into) mutable {
+            Status status = range.Read(at, into.data(), into.size());
+            at += into.size();
+            return status;
+          }};
+}
+
+bool HttpClient::later() const { return impl_->blame().later; }
+
+bool HttpClient::misplaced() const { return impl_->blame().misplaced; }
 
 Result<HttpResponse> HttpClient::GetPatiently(std::string_view path, int timeout_ms, std::optional<std::size_t> max_bytes,
                                               int attempt_ms) {

@@ -19,7 +19,7 @@
 #include "assay/base/quote.h"
 #include "assay/net/places.h"
 #include "assay/net/resolve.h"
-#include "assay/net/server_messages-inl.h"
+#include "assay/net/session-inl.h"
 #include "assay/net/url.h"
 #include "assay/net/work_queue.h"
 
@@ -29,37 +29,11 @@ namespace {
 using namespace net_internal;
 using asio::ip::tcp;
 
-constexpr milliseconds kAcceptPause(100);  // after a failure to accept, which is mostly a lack of descriptors
-constexpr int kRetryAfterSeconds = 1;
+constexpr milliseconds kAcceptPause(100);                // after a failure to accept, which is mostly a lack of descriptors
 constexpr std::size_t kMaxLimit = std::size_t{1} << 31;  // of the options
-
-using Doing = Places::Doing;
-
-// A connection. Other coroutines of the thread of input and output may close its socket while it waits for its peer.
-struct Session {
-  Places::Id id;
-  std::string address;  // of the peer, as the handler sees it
-  std::string peer;     // as places and turns are counted
-  Link link;
-};
-
-// A request on its way through a worker. `done` is never reached; cancelling it wakes the connection.
-struct Handling {
-  Handling(asio::io_context& io, HttpRequest r) : request(std::move(r)), done(io, asio::steady_timer::time_point::max()) {}
-  HttpRequest request;
-  HttpResponse response;
-  asio::steady_timer done;
-  bool finished = false;  // touched by the thread of input and output alone
-};
 
 std::string AddressOf(const tcp::endpoint& endpoint) {
   return HostPort{endpoint.address().to_string(), endpoint.port()}.ToString();
-}
-
-HttpResponse Later(std::string_view why) {
-  HttpResponse response = TextResponse(503, why);
-  response.retry_after_s = kRetryAfterSeconds;
-  return response;
 }
 
 // Files that cannot be opened for want of a descriptor would stop the handler, which has work to do.
@@ -80,6 +54,10 @@ Status CheckOptions(const ServerOptions& options) {
   if (std::min({options.idle_timeout_ms, options.header_timeout_ms, options.read_timeout_ms, options.write_timeout_ms}) < 1) {
     return Err("server: expected timeouts of at least 1 ms");
   }
+  if (options.slowest_bytes_per_s < 1) return Err("server: expected a slowest rate of at least 1 byte a second");
+  if (options.transfer_threads < 1 || options.transfer_threads > 4096) {
+    return Err("server: expected 1 to 4096 threads for transfers, got {}", options.transfer_threads);
+  }
   if (options.certificate_file.empty() != options.key_file.empty()) {
     return Err("server: expected a certificate file and a key file, or neither");
   }
@@ -90,12 +68,19 @@ Status CheckOptions(const ServerOptions& options) {
 
 class HttpServer::Impl {
  public:
-  Impl(const ServerOptions& options, Handler handler, AtOnce at_once)
+  Impl(const ServerOptions& options, Service service, AtOnce at_once)
       : options_(options),
-        handler_(std::move(handler)),
-        at_once_(std::move(at_once)),
         places_(std::min(options.max_connections, DescriptorsForConnections()), options.max_connections_per_peer),
-        queue_({.threads = options.workers, .waiting = options.max_queued, .per_peer = options.max_requests_per_peer}) {}
+        queue_({.threads = options.workers, .waiting = options.max_queued, .per_peer = options.max_requests_per_peer}),
+        transfers_({.threads = options.transfer_threads, .waiting = kMaxLimit, .per_peer = kMaxLimit}),
+        common_{.options = options_,
+                .service = std::move(service),
+                .at_once = std::move(at_once),
+                .io = io_,
+                .places = places_,
+                .workers = queue_,
+                .transfers = transfers_,
+                .close = [this](Places::Id id) { Close(id); }} {}
 
   Status Start();
   void Stop();
@@ -115,15 +100,10 @@ class HttpServer::Impl {
   void TurnAway(tcp::socket& socket) const;
   void Open(tcp::socket socket, const tcp::endpoint& endpoint, std::string peer, Places::Id id);
   void Close(Places::Id id);
-  asio::awaitable<void> Serve(std::shared_ptr<Session> session);
   Link LinkOn(tcp::socket socket);
-  asio::awaitable<void> ServeRequests(Session& session);
-  asio::awaitable<HttpResponse> Answer(HttpRequest request, const std::string& peer);
-  HttpResponse CallHandler(HttpRequest request) const;
+  void Tell(bool giving_up);
 
   const ServerOptions options_;
-  const Handler handler_;
-  const AtOnce at_once_;
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
 #ifdef ASSAY_HAVE_TLS
@@ -132,11 +112,12 @@ class HttpServer::Impl {
   tcp::acceptor acceptor_{io_};
   asio::steady_timer pause_{io_};
   tcp::endpoint endpoint_;
-  // These three are of the thread of input and output alone. Who has lost its place is a session until its coroutine has ended.
+  // These two are of the thread of input and output alone. Who has lost its place is a session until its coroutine has ended.
   Places places_;
   std::map<Places::Id, Session*> sessions_;
-  bool stopping_ = false;
   WorkQueue queue_;
+  WorkQueue transfers_;
+  Common common_;
   std::thread thread_;
   std::mutex stop_mutex_;
 };
@@ -145,6 +126,7 @@ Status HttpServer::Impl::Start() {
   ASSAY_TRY(LoadCertificate());
   ASSAY_TRY(Listen());
   ASSAY_TRY(queue_.Start());
+  ASSAY_TRY(transfers_.Start());
   asio::co_spawn(io_, Accept(), [](const std::exception_ptr&) {});
   try {
     thread_ = std::thread([this] { Run(); });
@@ -161,6 +143,7 @@ Status HttpServer::Impl::LoadCertificate() {
   tls_.set_options(asio::ssl::context::no_tlsv1 | asio::ssl::context::no_tlsv1_1 | asio::ssl::context::no_compression, error);
   if (error) return Err("TLS: {}", error.message());
   SSL_CTX_set_options(tls_.native_handle(), SSL_OP_NO_RENEGOTIATION);
+  SSL_CTX_set_mode(tls_.native_handle(), SSL_MODE_RELEASE_BUFFERS);          // of idle connections
   SSL_CTX_set_session_cache_mode(tls_.native_handle(), SSL_SESS_CACHE_OFF);  // which strangers could fill
   tls_.use_certificate_chain_file(options_.certificate_file, error);
   if (error) return Err("{}: cannot load the certificate: {}", options_.certificate_file, OneLine(error.message()));
@@ -213,10 +196,10 @@ void HttpServer::Impl::Run() {
 }
 
 asio::awaitable<void> HttpServer::Impl::Accept() {
-  while (!stopping_) {
+  while (!common_.stopping) {
     error_code error;
     tcp::socket socket = co_await acceptor_.async_accept(Into(error));
-    if (stopping_) co_return;
+    if (common_.stopping) co_return;
     if (error) {
       pause_.expires_after(kAcceptPause);
       co_await pause_.async_wait(Into(error));
@@ -247,11 +230,11 @@ void HttpServer::Impl::Open(tcp::socket socket, const tcp::endpoint& endpoint, s
   error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
   socket.set_option(asio::socket_base::keep_alive(true), ignored);
-  const auto session = std::make_shared<Session>(
-      Session{.id = id, .address = AddressOf(endpoint), .peer = std::move(peer), .link = LinkOn(std::move(socket))});
+  const auto session = std::make_shared<Session>(common_, id, AddressOf(endpoint), std::move(peer), LinkOn(std::move(socket)));
   sessions_.emplace(id, session.get());
   try {
-    asio::co_spawn(io_, Serve(session), [this, id](const std::exception_ptr&) {
+    // The session outlives its coroutine.
+    asio::co_spawn(io_, session->Serve(), [this, id, session](const std::exception_ptr&) {
       places_.Leave(id);
       sessions_.erase(id);
     });
@@ -263,7 +246,7 @@ void HttpServer::Impl::Open(tcp::socket socket, const tcp::endpoint& endpoint, s
 
 void HttpServer::Impl::Close(Places::Id id) {
   const auto session = sessions_.find(id);
-  if (session != sessions_.end()) session->second->link.tcp().close();
+  if (session != sessions_.end()) session->second->Close();
 }
 
 // What fits into the empty buffer of a fresh connection, without waiting; a peer that speaks TLS is closed in silence.
@@ -283,86 +266,23 @@ Link HttpServer::Impl::LinkOn(tcp::socket socket) {
   return Link(std::move(socket));
 }
 
-asio::awaitable<void> HttpServer::Impl::Serve(std::shared_ptr<Session> session) {
-#ifdef ASSAY_HAVE_TLS
-  session->link.tcp().expires_after(milliseconds(options_.header_timeout_ms));
-  const error_code error = co_await session->link.Handshake(asio::ssl::stream_base::server);
-  if (error) co_return;
-#endif
-  co_await ServeRequests(*session);
-}
-
-asio::awaitable<void> HttpServer::Impl::ServeRequests(Session& session) {
-  bool keep_alive = true;
-  while (keep_alive && !stopping_) {
-    RequestParser parser;
-    Bytes body;
-    const error_code error = co_await ReadRequest(session.link, parser, body, options_);
-    std::optional<HttpResponse> response;
-    if (error) {
-      response = Complaint(error);
-      if (!response) co_return;
-      keep_alive = false;
-    } else {
-      places_.Set(session.id, Doing::kBusy);
-      session.link.tcp().expires_never();
-      response = co_await Answer(Convert(parser.get(), std::move(body), session.address), session.peer);
-      keep_alive = parser.keep_alive() && !stopping_;
-    }
-    const bool head = !error && parser.get().method() == http::verb::head;
-    places_.Set(session.id, Doing::kSending);
-    const error_code lost =
-        co_await WriteResponse(session.link, *std::move(response), head, keep_alive, options_.write_timeout_ms);
-    if (lost) co_return;
-    places_.Set(session.id, Doing::kWaiting);
-  }
-  places_.Set(session.id, Doing::kLeaving);
-  co_await Linger(session.link.tcp());
-}
-
-asio::awaitable<HttpResponse> HttpServer::Impl::Answer(HttpRequest request, const std::string& peer) {
-  if (at_once_) {
-    if (std::optional<HttpResponse> response = at_once_(request)) co_return *std::move(response);
-  }
-  const auto handling = std::make_shared<Handling>(io_, std::move(request));
-  const bool queued = queue_.TryPush(peer, [this, handling](WorkQueue::Turn turn) {
-    switch (turn) {
-      case WorkQueue::Turn::kRun: handling->response = CallHandler(std::move(handling->request)); break;
-      case WorkQueue::Turn::kDisplaced: handling->response = Later("the server is busy"); break;
-      case WorkQueue::Turn::kStopping: handling->response = Later("the server is stopping"); break;
-    }
-    asio::post(io_, [handling] {
-      handling->finished = true;
-      handling->done.cancel();
-    });
-  });
-  if (!queued) co_return Later("the server is busy");
+// All connections that the server stops, or that it gives up what has not been answered.
+void HttpServer::Impl::Tell(bool giving_up) {
+  common_.stopping = true;
+  common_.giving_up = giving_up;
   error_code ignored;
-  while (!handling->finished) co_await handling->done.async_wait(Into(ignored));
-  co_return std::move(handling->response);
-}
-
-HttpResponse HttpServer::Impl::CallHandler(HttpRequest request) const {
-  try {
-    return handler_(std::move(request));
-  } catch (...) {
-    return TextResponse(500, "the handler failed");
-  }
+  acceptor_.close(ignored);
+  pause_.cancel();
+  for (const auto& [id, session] : sessions_) session->Stop();
 }
 
 void HttpServer::Impl::Stop() {
   const std::lock_guard guard(stop_mutex_);
   if (!thread_.joinable()) return;
-  asio::post(io_, [this] {
-    stopping_ = true;
-    error_code ignored;
-    acceptor_.close(ignored);
-    pause_.cancel();
-    for (const auto& [id, session] : sessions_) {
-      if (!places_.IsAtWork(id)) session->link.tcp().close();
-    }
-  });
+  asio::post(io_, [this] { Tell(false); });
   queue_.Stop();
+  transfers_.Stop();
+  asio::post(io_, [this] { Tell(true); });
   work_.reset();
   thread_.join();
 }
@@ -370,15 +290,25 @@ void HttpServer::Impl::Stop() {
 HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 HttpServer::~HttpServer() { Stop(); }
 
-Result<std::unique_ptr<HttpServer>> HttpServer::Start(const ServerOptions& options, Handler handler, AtOnce at_once) {
+Result<std::unique_ptr<HttpServer>> HttpServer::Begin(const ServerOptions& options, Service service, AtOnce at_once) {
   ASSAY_TRY(CheckOptions(options));
   try {
-    auto impl = std::make_unique<Impl>(options, std::move(handler), std::move(at_once));
+    auto impl = std::make_unique<Impl>(options, std::move(service), std::move(at_once));
     ASSAY_TRY(impl->Start());
     return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
   } catch (const std::exception& error) {
     return Err("server on {}: {}", OneLine(options.listen), OneLine(error.what()));
   }
+}
+
+Result<std::unique_ptr<HttpServer>> HttpServer::Start(const ServerOptions& options, Handler handler, AtOnce at_once) {
+  const auto shared = std::make_shared<const Handler>(std::move(handler));
+  const auto answer = [shared](HttpRequest request, Reply reply) { reply.Send((*shared)(std::move(request))); };
+  return Begin(options, [answer](const HttpRequest&) { return Course{.handler = answer}; }, std::move(at_once));
+}
+
+Result<std::unique_ptr<HttpServer>> HttpServer::Serve(const ServerOptions& options, Service service) {
+  return Begin(options, std::move(service), {});
 }
 
 std::uint16_t HttpServer::port() const { return impl_->port(); }

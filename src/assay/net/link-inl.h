@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -57,6 +58,7 @@ class Link {
 #endif
 
   beast::flat_buffer& unread() { return unread_; }  // what has been read and not yet parsed
+  const beast::flat_buffer& unread() const { return unread_; }
 
   asio::awaitable<std::size_t> ReadSome(asio::mutable_buffer into, error_code& error) {
 #ifdef ASSAY_HAVE_TLS
@@ -94,13 +96,18 @@ class Link {
   beast::flat_buffer unread_;
 };
 
-constexpr std::size_t kPieceBytes = 16 << 10;  // of a message, read at a time
+constexpr std::size_t kIdleBytes = 1 << 10;        // for the first bytes of a message, which may be long in coming
+constexpr std::size_t kPieceBytes = 16 << 10;      // of a message, read at a time
+constexpr std::size_t kTransferBytes = 256 << 10;  // the same, of a large one
+
+template <bool kRequest>
+using Parser = http::parser<kRequest, http::buffer_body>;
 
 // Appends what comes next to the unread bytes. At the end of the connection the parser is told, and says what that means.
 template <bool kRequest>
-asio::awaitable<error_code> ReadMore(Link& link, http::parser<kRequest, http::buffer_body>& parser) {
+asio::awaitable<error_code> ReadMore(Link& link, Parser<kRequest>& parser, std::size_t at_most = kPieceBytes) {
   error_code error;
-  const std::size_t got = co_await link.ReadSome(link.unread().prepare(kPieceBytes), error);
+  const std::size_t got = co_await link.ReadSome(link.unread().prepare(at_most), error);
   link.unread().commit(got);
   if (error == asio::error::eof) {
     error = parser.got_some() ? error_code() : make_error_code(http::error::end_of_stream);
@@ -109,29 +116,62 @@ asio::awaitable<error_code> ReadMore(Link& link, http::parser<kRequest, http::bu
   co_return error;
 }
 
-// Reads up to the end of the header where `body` is null, otherwise up to the end of the message; the body grows as its bytes come, whatever
-// length the peer has announced. The parser enforces its limits on what it has understood; a line that does not end, of a header, before a
-// chunk or after the last one, stays in the buffer and is given up at `max_line` bytes.
+// A line that does not end, of a header, before a chunk or after the last one, stays in the buffer and is given up at `max_line` bytes.
 template <bool kRequest>
-asio::awaitable<error_code> Read(Link& link, http::parser<kRequest, http::buffer_body>& parser, Bytes* body,
-                                 std::size_t max_line) {
+void GiveUpLongLines(const Link& link, const Parser<kRequest>& parser, std::size_t max_line, error_code& error) {
+  if (error != http::error::need_more || link.unread().size() <= max_line) return;
+  error = parser.is_header_done() ? http::error::bad_chunk_extension : http::error::header_limit;
+}
+
+template <bool kRequest>
+asio::awaitable<error_code> ReadHeader(Link& link, Parser<kRequest>& parser, std::size_t max_line) {
   beast::flat_buffer& buffer = link.unread();
-  std::array<std::uint8_t, kPieceBytes> piece;
-  while (!parser.is_done() && (body != nullptr || !parser.is_header_done())) {
+  while (!parser.is_header_done()) {
     error_code error = http::error::need_more;
-    if (buffer.size() != 0) {
-      parser.get().body() = {piece.data(), body == nullptr ? 0 : piece.size(), true};
-      buffer.consume(parser.put(buffer.data(), error));
-      if (error == http::error::need_buffer) error = {};
-      if (body != nullptr) body->insert(body->end(), piece.data(), piece.data() + (piece.size() - parser.get().body().size));
-    }
-    if (error == http::error::need_more && buffer.size() > max_line) {
-      error = parser.is_header_done() ? http::error::bad_chunk_extension : http::error::header_limit;
-    }
+    if (buffer.size() != 0) buffer.consume(parser.put(buffer.data(), error));
+    if (error == http::error::need_buffer) error = {};
+    GiveUpLongLines(link, parser, max_line, error);
     if (error == http::error::need_more) error = co_await ReadMore(link, parser);
     if (error) co_return error;
   }
   co_return error_code();
+}
+
+// Reads some bytes of the body, after the header; none at its end. The parser enforces its limit.
+template <bool kRequest>
+asio::awaitable<std::size_t> ReadBodySome(Link& link, Parser<kRequest>& parser, std::span<std::uint8_t> into,
+                                          std::size_t max_line, error_code& error) {
+  beast::flat_buffer& buffer = link.unread();
+  while (!parser.is_done()) {
+    std::size_t got = 0;
+    error = http::error::need_more;
+    if (buffer.size() != 0) {
+      parser.get().body() = {into.data(), into.size(), true};
+      buffer.consume(parser.put(buffer.data(), error));
+      if (error == http::error::need_buffer) error = {};
+      got = into.size() - parser.get().body().size;
+    }
+    GiveUpLongLines(link, parser, max_line, error);
+    if (got != 0 && error == http::error::need_more) error = {};
+    if (got != 0) co_return got;
+    if (error == http::error::need_more)
+      error = co_await ReadMore(link, parser, into.size() > kPieceBytes ? kTransferBytes : kPieceBytes);
+    if (error) co_return 0;
+  }
+  co_return 0;
+}
+
+// All of the body, which grows as its bytes come, whatever length the peer has announced.
+template <bool kRequest>
+asio::awaitable<error_code> ReadBody(Link& link, Parser<kRequest>& parser, Bytes& body, std::size_t max_line) {
+  if (parser.is_done()) co_return error_code();
+  std::array<std::uint8_t, kPieceBytes> piece;
+  error_code error;
+  for (;;) {
+    const std::size_t got = co_await ReadBodySome(link, parser, piece, max_line, error);
+    body.insert(body.end(), piece.data(), piece.data() + got);
+    if (error || got == 0) co_return error;
+  }
 }
 
 }  // namespace assay::net_internal

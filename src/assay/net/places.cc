@@ -53,6 +53,25 @@ std::optional<Places::Admission> Places::Admit(const std::string& peer) {
   return Admission{.id = id, .dismissed = dismissed};
 }
 
+Places::Naming Places::Name(Id id, const std::string& peer) {
+  const auto owner = owners_.find(id);
+  if (owner == owners_.end() || owner->second->first == peer) return {};
+  Naming naming;
+  const auto named = peers_.find(peer);
+  if (named != peers_.end() && named->second.size() >= per_peer_) {
+    const auto first = FirstToGo(named->second);
+    if (first == named->second.end()) return {.admitted = false};
+    naming.dismissed = first->first;
+    Leave(*naming.dismissed);
+  }
+  const auto from = owner->second;
+  const auto to = peers_.try_emplace(peer).first;
+  to->second.insert(from->second.extract(id));
+  if (from->second.empty()) peers_.erase(from);
+  owner->second = to;
+  return naming;
+}
+
 void Places::Set(Id id, Doing doing) {
   const auto owner = owners_.find(id);
   if (owner == owners_.end()) return;

@@ -1,11 +1,11 @@
 // A server's places for connections, shared out between peers: whoever holds most gives way first, so that nobody can keep the others out
 // by holding connections that do nothing.
 //
-// A peer is an address, not a connection (PeerOfAddress). A connection that is busy, because its request waits for the handler or is
-// being handled, keeps its place; every other may have to leave when a new one comes and the peer, or the server, has no place left:
-// of the peer with most connections, first one that is leaving anyway, then the one that has waited longest for its peer's next request,
-// and last the one whose peer has been longest in taking its answer. Bytes of an unfinished request do not count as progress. Pure
-// bookkeeping, for one thread.
+// A peer is an address, not a connection (PeerOfAddress), until a request says whose it is. A connection that is busy, because its
+// request waits for the handler or is being handled, keeps its place; every other may have to leave when a new one comes and the peer, or
+// the server, has no place left: of the peer with most connections, first one that is leaving anyway, then the one that has waited
+// longest for its peer's next request, and last the one whose peer has been longest in taking its answer. Bytes of an unfinished request
+// do not count as progress. Pure bookkeeping, for one thread.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ class Places {
   enum class Doing {
     kLeaving,  // has nothing more to say
     kWaiting,  // for a handshake's end or for a whole request
-    kSending,  // an answer, to a peer that may or may not read it
+    kSending,  // an answer, to a peer that may or may not read it; or taking a long body, of which the same is true
     kBusy,
   };
   struct Admission {
@@ -39,6 +39,13 @@ class Places {
 
   // A place for a new connection, which waits; none where all that could make room are busy.
   std::optional<Admission> Admit(const std::string& peer);
+  // Counts a connection as another peer's, where more has become known of it than its address. False where that peer has no place left
+  // and all of its connections are busy; the connection then stays where it was.
+  struct Naming {
+    bool admitted = true;
+    std::optional<Id> dismissed{};  // as of Admission
+  };
+  Naming Name(Id id, const std::string& peer);
   // Of a connection that has its place still, otherwise nothing.
   void Set(Id id, Doing doing);
   void Leave(Id id);

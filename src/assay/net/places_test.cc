@@ -84,6 +84,35 @@ TEST(Places, TheLatestAnswerCountsNotTheAgeOfTheConnection) {
   EXPECT_EQ(places.Admit("a")->dismissed, second);
 }
 
+TEST(Places, WhoIsNamedCountsByItsName) {
+  Places places(100, 2);
+  std::vector<Places::Id> named;
+  // Many behind one address.
+  for (int i = 0; i < 10; ++i) {
+    const auto admission = places.Admit("a");
+    EXPECT_FALSE(admission->dismissed);
+    const auto naming = places.Name(admission->id, "@" + std::to_string(i));
+    EXPECT_TRUE(naming.admitted && !naming.dismissed);
+    named.push_back(admission->id);
+  }
+  EXPECT_EQ(places.size(), 10U);
+  const auto second = places.Admit("a")->id;
+  EXPECT_FALSE(places.Name(second, "@0").dismissed);
+  EXPECT_FALSE(places.Name(second, "@0").dismissed);
+  const auto third = places.Admit("a")->id;
+  EXPECT_EQ(places.Name(third, "@0").dismissed, named[0]);
+  places.Set(second, Doing::kBusy);
+  places.Set(third, Doing::kBusy);
+  const auto fourth = places.Admit("a")->id;
+  EXPECT_FALSE(places.Name(fourth, "@0").admitted);
+  places.Leave(fourth);
+  places.Leave(third);
+  places.Leave(second);
+  EXPECT_EQ(places.size(), 9U);
+  EXPECT_TRUE(places.Name(second, "@1").admitted);
+  EXPECT_EQ(places.size(), 9U);
+}
+
 TEST(Places, WhatHasLeftIsForgotten) {
   Places places(1, 1);
   const auto first = places.Admit("a")->id;

@@ -168,6 +168,54 @@ TEST(Tls, WhatMayPass) {
   EXPECT_FALSE(untrusting->later());
 }
 
+// All that a plain connection carries. A reading that a word interrupts leaves the connection as it was.
+TEST(Tls, StreamsAndTransfers) {
+  struct Sum : BodySink {
+    std::size_t taken = 0;
+    std::optional<HttpResponse> Take(ByteSpan piece) override {
+      taken += piece.size();
+      return {};
+    }
+  };
+  const Certificate certificate("IP:127.0.0.1", 3600);
+  std::vector<std::thread> senders;
+  const auto server = *HttpServer::Serve(
+      {.certificate_file = certificate.file(), .key_file = certificate.key_file()}, [&](const HttpRequest& head) {
+        const auto sum = std::make_shared<Sum>();
+        if (head.method == "PUT") {
+          const auto count = [sum](const HttpRequest&, Reply reply) {
+            reply.Send(TextResponse(200, std::to_string(sum->taken)));
+          };
+          return Course{.handler = count, .max_body_bytes = 1 << 30, .sink = sum};
+        }
+        const auto view = [&](const HttpRequest&, Reply reply) {
+          senders.emplace_back([reply = std::move(reply)]() mutable {
+            std::this_thread::sleep_for(milliseconds(20));
+            ReplyStream stream = reply.Begin({.content_type = std::string(kEventStreamType)});
+            for (int i = 0; i < 100; ++i) {
+              stream.Write(EncodeEvent({.data = std::to_string(i)}));
+              if (i % 10 == 0) std::this_thread::sleep_for(milliseconds(1));
+            }
+            stream.Finish();
+          });
+        };
+        return Course{.handler = view, .at_once = true};
+      });
+  const auto client = *HttpClient::Create(server->url(), {.ca_file = certificate.file()});
+  for (int round = 0; round < 3; ++round) {
+    int events = 0;
+    const auto count = [&](const ServerEvent& event) { return event.data == std::to_string(events++); };
+    const auto listened = client->Listen({.path = "/"}, count, kTimeoutMs);
+    ASSERT_TRUE(listened) << listened.error().message;
+    EXPECT_EQ(events, 100);
+    const BodySource zeros{.length = 5'000'000, .read = [](std::span<std::uint8_t>) { return Status(); }};
+    const auto uploaded = client->Upload({.method = "PUT", .path = "/"}, zeros, kTimeoutMs);
+    ASSERT_TRUE(uploaded) << uploaded.error().message;
+    EXPECT_EQ(std::string(uploaded->body.begin(), uploaded->body.end()), "5000000\n");
+  }
+  for (std::thread& sender : senders) sender.join();
+}
+
 TEST(Tls, StopClosesIdleConnections) {
   const Certificate certificate("IP:127.0.0.1", 3600);
   const auto server = Serve(certificate);
