@@ -151,7 +151,8 @@ TEST_P(CheatTest, IsFoundOut) {
   CheckNode();
   CheckExplanation();
   // A cheat that shows only in a replay must have got past everything that comes before one.
-  EXPECT_EQ(report_.steps_checked > 0, ReplayFindsIt()) << refutation_.reason;
+  // Damage that leaves receipt and entries whole does not keep an audit from replaying them.
+  if (!GetParam().cheat->finding.damage) EXPECT_EQ(report_.steps_checked > 0, ReplayFindsIt()) << refutation_.reason;
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CheatTest, testing::ValuesIn(Trials()), TrialName);

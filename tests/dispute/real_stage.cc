@@ -168,7 +168,9 @@ Signature RealStage::SignOpening(ByteSpan opening, Key referee) const {
   // The key of an opening that somebody else signs is not the one that it names.
   Bytes message(opening.begin(), opening.end());
   message.resize(message.size() + sizeof(Signature));
-  Opening named = DecodeOpening(message)->opening;
+  const auto read = DecodeOpening(message);
+  if (!read) return {};  // of what is no opening no signature is looked at
+  Opening named = read->opening;
   named.referee = PointOf(referee);
   return LastOf(dispute::SignOpening(named, keys_[referee]));
 }

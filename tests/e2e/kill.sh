@@ -85,6 +85,6 @@ refuses "has $((steps + 4)) steps already, and $((steps - 5)) were asked for" "$
 # One that is asked for again is finished: it says so, and nothing is written.
 rm -rf "$work/before" && cp -a "$run" "$work/before"
 "$assay" train "$job" --out "$run" --steps $((steps + 4)) >"$work/out" 2>"$work/stderr" || fail "a finished run again: $(cat "$work/stderr")"
-grep -q '^steps .*the run was finished, and nothing was trained' "$work/out" || fail "a finished run again: $(cat "$work/out")"
+grep -q '^steps .*the run was finished already, and nothing was trained' "$work/out" || fail "a finished run again: $(cat "$work/out")"
 diff -r "$run" "$work/before" || fail "training a finished run changed it"
 echo "ok: $kills kills ($early before the first snapshot) in $runs trainings of $duration_ms ms, root $root"

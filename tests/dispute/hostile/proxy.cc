@@ -47,7 +47,9 @@ class Proxying {
     if (!client) return TextResponse(502, client.error().message);
     auto response = request.method == "POST" ? (*client)->Post(request.target, request.body, kPassMs)
                                              : (*client)->Get(request.target, kPassMs);
-    return response ? std::move(*response) : TextResponse(502, response.error().message);
+    if (!response) return TextResponse(502, response.error().message);
+    response->headers.clear();  // those of the connection are each server's own
+    return std::move(*response);
   }
   void Record(ByteSpan question, ByteSpan answer) {
     const std::lock_guard lock(mutex_);
