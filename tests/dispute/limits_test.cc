@@ -210,7 +210,7 @@ TEST(Limits, SamplesOfArraysThatWouldNotFitAreRefused) {
   job.model = model;
   const auto refused = Terms::Rebuild(Encode(job, {}));
   ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().message.find("a sample of an array has 253953 elements, at most 253952 can be disputed"),
+  EXPECT_NE(refused.error().message.find("a sample of an array has 229377 elements, at most 229376 can be disputed"),
             std::string::npos)
       << refused.error().message;
 }

@@ -24,8 +24,8 @@ inline constexpr std::int64_t kMaxBatchSamples = std::int64_t{1} << 31;
 // One sample in the batch, all its fields: a referee makes one.
 inline constexpr std::size_t kMaxSampleBytes = std::size_t{1} << 24;
 
-// Elements of a sample of an array: its blocks are one answer.
-inline constexpr std::uint64_t kMaxArrayElements = (std::uint64_t{1} << 18) - (std::uint64_t{1} << 13);
+// Elements of a sample of an array: its blocks are one answer, and a dispute that has to see them stays within a megabyte.
+inline constexpr std::uint64_t kMaxArrayElements = 229'376;
 
 // The blocks of the data that one sample can be made of, whatever kind of data it is: of a job's encoding only those of arrays show their kind.
 std::uint64_t MaxSourceBytes(const Job& job);

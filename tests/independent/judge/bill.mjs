@@ -59,7 +59,7 @@ function words({ name, values, in: inputs, out }) {
 }
 
 // Of a sample of an array.
-function inputElements({ "model.inputs": inputs, "model.image": height = 0, "model.image_width": width = height, "model.channels": channels = 0 }) {
+export function inputElements({ "model.inputs": inputs, "model.image": height = 0, "model.image_width": width = height, "model.channels": channels = 0 }) {
   return inputs ?? height * width * channels;
 }
 

@@ -1,5 +1,5 @@
 // How large things may be: docs/formats/dispute.md, "Sizes". What is larger makes evidence none.
-import { dearest, sourceBytes } from "./bill.mjs";
+import { dearest, inputElements, sourceBytes } from "./bill.mjs";
 import { instanceOf } from "./element.mjs";
 import { bytesOf, leavesOf, need, ops, range } from "./formats.mjs";
 
@@ -37,6 +37,7 @@ export function checkProgram({ fields }, { state, microbatches, micro, update })
   need(samples * microbatches <= 2 ** 31 && (fields["batch.sequence"] ?? 0) <= 2 ** 18, "job: too large a batch");
   need(batch.length > 0 && batch.every(({ type }) => type.shape[0] === samples), "program: its batch");
   need(batch.reduce((sum, { type }) => sum + bytesOf(type) / samples, 0) <= 2 ** 24, "program: too large a sample");
+  need(!("data.layout" in fields) || inputElements(fields) <= 229_376, "job: too large a sample of an array");
   const each = micro.nodes.length + (microbatches > 1 ? micro.outputs.length : 0);
   need(microbatches * each + update.nodes.length <= 2 ** 27, "program: a step of too many nodes");
 }
