@@ -152,7 +152,9 @@ TEST_P(CheatTest, IsFoundOut) {
   CheckExplanation();
   // A cheat that shows only in a replay must have got past everything that comes before one.
   // Damage that leaves receipt and entries whole does not keep an audit from replaying them.
-  if (!GetParam().cheat->finding.damage) EXPECT_EQ(report_.steps_checked > 0, ReplayFindsIt()) << refutation_.reason;
+  if (!GetParam().cheat->finding.damage) {
+    EXPECT_EQ(report_.steps_checked > 0, ReplayFindsIt()) << refutation_.reason;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CheatTest, testing::ValuesIn(Trials()), TrialName);

@@ -189,7 +189,8 @@ TEST(Limits, JobsWhoseAnswersWouldNotFitAreNotPrepared) {
   EXPECT_TRUE(Refused(images(1024, 3))) << Refused(images(1024, 3)).error().message;
   const Status large = Refused(images(1024, 5));
   ASSERT_FALSE(large);
-  EXPECT_EQ(large.error().message, "test.toml: program: a sample has 20971524 bytes in its batch, at most 16777216 can be disputed");
+  EXPECT_EQ(large.error().message,
+            "test.toml: program: a sample has 20971524 bytes in its batch, at most 16777216 can be disputed");
   const std::string many =
       "[model]\nkind = \"gpt2\"\nlayers = 200\nheads = 1\nwidth = 1\ncontext = 1\n[data]\nkind = "
       "\"chars\"\n[batch]\nmicrobatch = 1\nmicrobatches = {}\nsequence = 1\n";
@@ -197,7 +198,8 @@ TEST(Limits, JobsWhoseAnswersWouldNotFitAreNotPrepared) {
   const Status nodes = Refused(fmt::format(fmt::runtime(many), 65536));
   ASSERT_FALSE(nodes);
   EXPECT_EQ(nodes.error().message,
-            "test.toml: program: a step has 919540425 nodes (14031 in each of 65536 microbatches), at most 134217728 can be disputed");
+            "test.toml: program: a step has 919540425 nodes (14031 in each of 65536 microbatches), at most 134217728 can be "
+            "disputed");
 }
 
 TEST(Limits, SamplesOfArraysThatWouldNotFitAreRefused) {

@@ -61,7 +61,8 @@ class FaultsTest : public testing::Test {
       ASSERT_TRUE(ended_.error.starts_with("assay: " + root_)) << where << ": " << ended_.error;
       ASSERT_NE(ended_.error.find(error == "EIO" ? "Input/output error" : "No space left on device"), std::string::npos)
           << where << ": " << ended_.error;
-      ASSERT_TRUE(ended_.out.starts_with(R"({"error":")") && ended_.out.find('\n') == ended_.out.size() - 1) << where << ": " << ended_.out;
+      ASSERT_TRUE(ended_.out.starts_with(R"({"error":")") && ended_.out.find('\n') == ended_.out.size() - 1)
+          << where << ": " << ended_.out;
       // Nothing is tried again: only the temporary goes.
       const auto later =
           std::ranges::find_if(calls, [&](const Call& c) { return c.number > call.number && c.name != "unlink"; });
