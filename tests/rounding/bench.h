@@ -163,7 +163,7 @@ inline PreparedJob JobOf(const char* text, std::int64_t bits, std::int64_t commi
   auto job = ParseJob("precision = \"fp64-rounded\"\nround_bits = " + std::to_string(bits) + "\n" + text, "test.toml");
   if (!job) fmt::print(stderr, "{}\n", job.error().message);
   job.value().commit_every = commit_every;
-  job.value().snapshot_every = (job.value().snapshot_every + commit_every - 1) / commit_every * commit_every;
+  job.value().snapshot.every = (job.value().snapshot.every + commit_every - 1) / commit_every * commit_every;
   return Prepare(std::move(*job)).value();
 }
 
