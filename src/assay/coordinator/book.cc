@@ -1,7 +1,5 @@
 #include "assay/coordinator/book.h"
 
-#include <cstdlib>
-
 namespace assay::coordinator {
 namespace {
 
@@ -111,8 +109,9 @@ Result<std::optional<GivenLease>> Book::Next(const std::string& vkey) {
     ASSAY_ASSIGN(const std::string account, workers[0].Text(0));
     ASSAY_ASSIGN(const std::string evidence, workers[0].Text(1));
     if (!evidence.empty()) return Err("the key {} is convicted by evidence {} and gets no work", vkey, evidence);
-    ASSAY_ASSIGN(const Rows held,
-                 t.Run("SELECT order_id, number FROM leases WHERE worker = $1 AND open = 1 ORDER BY until LIMIT 1", {point}));
+    ASSAY_ASSIGN(
+        const Rows held,
+        t.Run("SELECT order_id, number FROM leases WHERE worker = $1 AND open = 1 ORDER BY order_id LIMIT 1", {point}));
     if (held.empty()) return GiveNew(t, vkey, point, account);
     GivenLease given{.ends_in_ms = options_.lease_ms};
     ASSAY_ASSIGN(given.order, held[0].Text(0));
@@ -122,8 +121,7 @@ Result<std::optional<GivenLease>> Book::Next(const std::string& vkey) {
     given.role = lease.role;
     given.of = lease.role == life::Role::kAudit ? lease.of : lease.challenges;
     given.nonce = lease.nonce;
-    ASSAY_TRY(t.Run("UPDATE leases SET until = $3 WHERE order_id = $1 AND number = $2",
-                    {given.order, given.lease, Now() + options_.lease_ms}));
+    ASSAY_TRY(t.Run("UPDATE leases SET beat = beat + 1 WHERE order_id = $1 AND number = $2", {given.order, given.lease}));
     return std::optional<GivenLease>(given);
   });
 }
@@ -150,8 +148,8 @@ Result<std::optional<GivenLease>> Book::GiveNew(Transaction& t, const std::strin
   ASSAY_TRY(chronicle_.Append(
       t, given.order,
       life::Leased{.lease = given.lease, .role = given.role, .worker = vkey, .of = given.of, .nonce = given.nonce}, Now()));
-  ASSAY_TRY(t.Run("INSERT INTO leases (order_id, number, worker, account, open, until) VALUES ($1, $2, $3, $4, 1, $5)",
-                  {given.order, given.lease, point, account, Now() + options_.lease_ms}));
+  ASSAY_TRY(t.Run("INSERT INTO leases (order_id, number, worker, account, open, beat) VALUES ($1, $2, $3, $4, 1, 0)",
+                  {given.order, given.lease, point, account}));
   return std::optional<GivenLease>(given);
 }
 
@@ -159,8 +157,8 @@ Status Book::Renew(const std::string& vkey, const std::string& order, LeaseNumbe
   ASSAY_ASSIGN(const std::string point, PointOf(vkey));
   return database_.Write([&](Transaction& t) -> Status {
     ASSAY_ASSIGN(const Rows rows,
-                 t.Run("UPDATE leases SET until = $4 WHERE order_id = $1 AND number = $2 AND worker = $3 AND open = 1",
-                       {order, lease, point, Now() + options_.lease_ms}));
+                 t.Run("UPDATE leases SET beat = beat + 1 WHERE order_id = $1 AND number = $2 AND worker = $3 AND open = 1",
+                       {order, lease, point}));
     return rows.changed == 1 ? Status() : Err("lease {} of order {} has ended or is another worker's", lease, order);
   });
 }
@@ -260,17 +258,22 @@ Status Book::OnDecision(Transaction& t, const Written& written) {
 
 Result<std::optional<OpenDispute>> Book::TakeDispute(const std::string& holder) {
   return database_.Write([&](Transaction& t) -> Result<std::optional<OpenDispute>> {
-    ASSAY_ASSIGN(const Rows rows,
-                 t.Run("SELECT order_id FROM wants WHERE kind = 'dispute' AND (holder = $1 OR until < $2) ORDER BY seq LIMIT 1",
-                       {holder, Now()}));
-    if (rows.empty()) return std::optional<OpenDispute>();
-    OpenDispute dispute;
-    ASSAY_ASSIGN(dispute.order, rows[0].Text(0));
-    ASSAY_TRY(t.Run("UPDATE wants SET holder = $2, until = $3 WHERE order_id = $1 AND kind = 'dispute'",
-                    {dispute.order, holder, Now() + options_.lease_ms}));
-    ASSAY_ASSIGN(const auto written, chronicle_.Read(t, dispute.order));
-    dispute.among = life::WantedBy(written->life).dispute;
-    return std::optional<OpenDispute>(dispute);
+    ASSAY_ASSIGN(const Rows rows, t.Run("SELECT order_id, holder, beat FROM wants WHERE kind = 'dispute' ORDER BY seq"));
+    for (const store::Row& row : rows) {
+      OpenDispute dispute;
+      ASSAY_ASSIGN(dispute.order, row.Text(0));
+      ASSAY_ASSIGN(const std::string other, row.Text(1));
+      ASSAY_ASSIGN(const std::int64_t beat, row.Integer(2));
+      const bool free = other.empty() || other == holder ||
+                        disputes_.Still(dispute.order + other, beat, options_.clock->SteadyMs(), options_.lease_ms);
+      if (!free) continue;
+      ASSAY_TRY(t.Run("UPDATE wants SET holder = $2, beat = beat + 1 WHERE order_id = $1 AND kind = 'dispute'",
+                      {dispute.order, holder}));
+      ASSAY_ASSIGN(const auto written, chronicle_.Read(t, dispute.order));
+      dispute.among = life::WantedBy(written->life).dispute;
+      return std::optional<OpenDispute>(dispute);
+    }
+    return std::optional<OpenDispute>();
   });
 }
 
@@ -292,37 +295,37 @@ Status Book::Judge(const std::string& holder, const std::string& order, life::Ju
   });
 }
 
-bool Book::ClockJumped() {
-  const std::lock_guard lock(mutex_);
-  const std::int64_t wall = Now(), steady = options_.clock->SteadyMs();
-  const bool first = !last_wall_;
-  const std::int64_t off = first ? 0 : std::abs((wall - *last_wall_) - (steady - *last_steady_));
-  last_wall_ = wall;
-  last_steady_ = steady;
-  return first || off > options_.lease_ms / 8;
-}
-
 Status Book::Sweep() {
-  const std::int64_t now = Now();
-  if (ClockJumped()) {
-    // How long leases have been without a sign of life is not known then: each gets its time anew.
-    return database_.Write([&](Transaction& t) -> Status {
-      ASSAY_TRY(t.Run("UPDATE leases SET until = $1 WHERE open = 1", {now + options_.lease_ms}));
-      return {};
-    });
-  }
-  while (true) {
-    ASSAY_ASSIGN(const bool more, database_.Write([&](Transaction& t) -> Result<bool> {
-      ASSAY_ASSIGN(const Rows rows,
-                   t.Run("SELECT order_id, number FROM leases WHERE open = 1 AND until < $1 ORDER BY until LIMIT 1", {now}));
-      if (rows.empty()) return false;
-      ASSAY_ASSIGN(const std::string order, rows[0].Text(0));
-      ASSAY_ASSIGN(const LeaseNumber lease, rows[0].Integer(1));
-      ASSAY_TRY(Happen(t, order, life::Released{.lease = lease, .why = life::Ending::kExpired}));
-      return true;
+  struct Open {
+    std::string order;
+    LeaseNumber lease = 0;
+    std::int64_t beat = 0;
+  };
+  ASSAY_ASSIGN(const std::vector<Open> open, database_.Read([&](Transaction& t) -> Result<std::vector<Open>> {
+    ASSAY_ASSIGN(const Rows rows, t.Run("SELECT order_id, number, beat FROM leases WHERE open = 1"));
+    std::vector<Open> list;
+    for (const store::Row& row : rows) {
+      Open lease;
+      ASSAY_ASSIGN(lease.order, row.Text(0));
+      ASSAY_ASSIGN(lease.lease, row.Integer(1));
+      ASSAY_ASSIGN(lease.beat, row.Integer(2));
+      list.push_back(std::move(lease));
+    }
+    return list;
+  }));
+  const std::int64_t now = options_.clock->SteadyMs();
+  for (const Open& lease : open) {
+    if (!leases_.Still(fmt::format("{}/{}", lease.order, lease.lease), lease.beat, now, options_.lease_ms)) continue;
+    ASSAY_TRY(database_.Write([&](Transaction& t) -> Status {
+      ASSAY_ASSIGN(const Rows rows, t.Run("SELECT 1 FROM leases WHERE order_id = $1 AND number = $2 AND open = 1 AND beat = $3",
+                                          {lease.order, lease.lease, lease.beat}));
+      if (rows.empty()) return {};
+      return Happen(t, lease.order, life::Released{.lease = lease.lease, .why = life::Ending::kExpired});
     }));
-    if (!more) return {};
   }
+  leases_.Forget(now, 2 * options_.lease_ms);
+  disputes_.Forget(now, 2 * options_.lease_ms);
+  return {};
 }
 
 }  // namespace assay::coordinator

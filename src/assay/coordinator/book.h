@@ -2,7 +2,7 @@
 //
 // Every call may come twice: a repetition changes nothing and says what the first said. A lease is fenced by its number, and what comes under one that has
 // ended is refused with `Refusal::kEnded`. Whoever calls has been authenticated; that the account may touch the order, and that the worker holds the lease, is
-// checked here. Leases end by the clock in Sweep alone, and a clock that jumps ends none.
+// checked here. Leases end by time in Sweep alone, and by no clock that others see (stillness.h).
 //
 // Thread safe.
 #pragma once
@@ -10,12 +10,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "assay/coordinator/chronicle.h"
+#include "assay/coordinator/stillness.h"
 #include "assay/store/clock.h"
 #include "assay/store/database.h"
 
@@ -90,13 +90,11 @@ class Book {
   Result<std::optional<GivenLease>> GiveNew(store::Transaction& t, const std::string& vkey, const std::string& point,
                                             const std::string& account);
   std::int64_t Now() const { return options_.clock->WallMs(); }
-  bool ClockJumped();
 
   store::Database& database_;
   Chronicle chronicle_;
   const BookOptions options_;
-  std::mutex mutex_;
-  std::optional<std::int64_t> last_wall_, last_steady_;
+  Stillness leases_, disputes_;
 };
 
 }  // namespace assay::coordinator

@@ -131,7 +131,7 @@ Status Chronicle::WriteWants(store::Transaction& t, const std::string& order, co
   ASSAY_TRY(t.Run("DELETE FROM wants WHERE order_id = $1", {order}));
   const auto add = [&](const std::string& kind, std::int64_t target, const std::string& worker) -> Status {
     ASSAY_TRY(
-        t.Run("INSERT INTO wants (order_id, kind, target, worker, seq, holder, until) "
+        t.Run("INSERT INTO wants (order_id, kind, target, worker, seq, holder, beat) "
               "VALUES ($1, $2, $3, $4, (SELECT seq FROM orders WHERE id = $1), '', 0)",
               {order, kind, target, worker}));
     return {};

@@ -3,7 +3,8 @@
 namespace assay::coordinator {
 namespace {
 
-// Keys of workers are kept as 64 hex digits of the public key, since a name is not part of who somebody is. Times are milliseconds since 1970.
+// Keys of workers are kept as 64 hex digits of the public key, since a name is not part of who somebody is. Times are milliseconds since 1970, and say when
+// something was; what ends by time has a counter instead (stillness.h).
 constexpr store::Migration kSteps[] = {
     {1, "accounts, workers, orders and their lives", R"sql(
 CREATE TABLE accounts (
@@ -53,10 +54,10 @@ CREATE TABLE leases (
   worker TEXT NOT NULL REFERENCES workers(point),
   account TEXT NOT NULL,
   open BIGINT NOT NULL,
-  until BIGINT NOT NULL,
+  beat BIGINT NOT NULL,
   PRIMARY KEY (order_id, number)
 );
-CREATE INDEX leases_by_end ON leases(open, until);
+CREATE INDEX leases_open ON leases(open);
 CREATE INDEX leases_by_worker ON leases(worker, open);
 CREATE TABLE wants (
   order_id TEXT NOT NULL REFERENCES orders(id),
@@ -65,7 +66,7 @@ CREATE TABLE wants (
   worker TEXT NOT NULL,
   seq BIGINT NOT NULL,
   holder TEXT NOT NULL,
-  until BIGINT NOT NULL,
+  beat BIGINT NOT NULL,
   PRIMARY KEY (order_id, kind, target)
 );
 CREATE INDEX wants_by_kind ON wants(kind, seq);

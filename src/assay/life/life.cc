@@ -182,6 +182,7 @@ Status Life::Check(const Judged& event, const Entry&) {
 }
 
 Status Life::Check(const Waived& event, const Entry&) {
+  if (cancelled_) return Err("the order is cancelled");
   const auto found = leases_.find(event.lease);
   if (found == leases_.end() || leases_.size() != 1 || found->second.state != State::kHeld)
     return Err("only the first run of an order may go unchecked, once it is there");

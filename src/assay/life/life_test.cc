@@ -170,6 +170,18 @@ TEST(Life, ThreeAuditsInVainLeaveItOpen) {
   story.ExpectDecision(Verdict::kUndecided, 0);
 }
 
+TEST(Life, AuditorsThatNeverReportDoNotKeepAnOrderOpen) {
+  Story story({.replicas = 1, .audit = 10, .attempts = 4});
+  const LeaseNumber run = story.Run(1, 0);
+  for (int auditor : {2, 3, 4, 5}) {
+    const LeaseNumber number = story.life.next_lease();
+    story.Add(Leased{
+        .lease = number, .role = Role::kAudit, .worker = WorkerKey(auditor), .of = run, .nonce = DigestOf("nonce").hex()});
+    story.Add(Released{.lease = number, .why = Ending::kExpired});
+  }
+  story.ExpectDecision(Verdict::kUndecided, 0);
+}
+
 TEST(Life, CommitmentsOnlyGrowAndTheReceiptContinuesThem) {
   Story story({.replicas = 2});
   const LeaseNumber lease = story.Lease(1);

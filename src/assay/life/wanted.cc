@@ -41,6 +41,7 @@ struct AuditState {
   bool verified = false;
   bool open = false;
   std::int64_t in_vain = 0;
+  std::int64_t ended = 0;               // in whatever way
   std::vector<LeaseNumber> challenges;  // that are to be given
 };
 
@@ -51,7 +52,11 @@ AuditState AuditsOf(const Life& life, const Lease& run) {
     if (audit.role != Role::kAudit) continue;
     const Lease& audited = *life.Find(audit.of);
     if (!SamePromise(*audited.receipt, *run.receipt)) continue;
-    if (audit.state == State::kOpen) state.open = true;
+    if (audit.state == State::kOpen) {
+      state.open = true;
+    } else {
+      ++state.ended;
+    }
     if (!audit.finding) continue;
     if (*audit.finding == Finding::kVerified) {
       state.verified = true;
@@ -113,7 +118,7 @@ Wanted WantedBy(const Life& life) {
       return wanted;
     }
     if (!audits.verified && audits.open) return {};
-    if (!audits.verified && audits.in_vain < kAuditsTried) {
+    if (!audits.verified && audits.in_vain < kAuditsTried && audits.ended < policy.attempts) {
       Wanted wanted;
       wanted.audits.push_back(held.front()->number);
       return wanted;
