@@ -411,7 +411,9 @@ class Judge {
     const fallen = new Map(),
       unchecked = [],
       used = new Set(),
-      proven = ({ party }) => !this.parties[party].unsigned;
+      // Of two runs of one key that are compared, a signature does not tell which it speaks for.
+      oneSigner = this.comparison && new Set(this.parties.map(({ key }) => hex(key))).size < this.parties.length,
+      proven = ({ party }) => !this.parties[party].unsigned && !oneSigner;
     const immune = new Set(), // charged with what cannot be checked: nobody of them falls by a later charge
       open = ({ party }) => !fallen.has(party) && !immune.has(party),
       unsettled = [];
