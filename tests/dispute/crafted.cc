@@ -8,9 +8,11 @@ namespace assay::dispute {
 
 ProviderId Crafted::Add(std::optional<TreeName> lie, Forgeries forgeries) {
   const auto id = static_cast<ProviderId>(parties_.size());
-  parties_.push_back({.forged = Forged(terms_, lie, std::move(forgeries)),
-                      .key = SigningKey("forger", {static_cast<std::uint8_t>(id + 1)}),
-                      .receipt = {}});
+  const bool one_signer = who_ == Parties::kOfOneSigner;
+  parties_.push_back(
+      {.forged = Forged(terms_, lie, std::move(forgeries)),
+       .key = SigningKey(one_signer && id > 0 ? "alias" : "forger", {static_cast<std::uint8_t>(one_signer ? 1 : id + 1)}),
+       .receipt = {}});
   Party& party = parties_.back();
   Receipt receipt = party.forged.MakeReceipt();
   receipt.signer = party.key.verify_key().ToString();
@@ -54,8 +56,9 @@ StatementId Crafted::Say(const Question& question, Bytes body, const std::vector
 }
 
 Evidence Crafted::Make(std::vector<Charge> charges, bool tidy) const {
-  Evidence evidence{.job = terms_.job_bytes(), .program = terms_.program_bytes()};
-  DisputeName name{.job = terms_.id()};
+  const bool pair = who_ != Parties::kProviders;
+  Evidence evidence{.job = terms_.job_bytes(), .program = terms_.program_bytes(), .pair = pair};
+  DisputeName name{.job = terms_.id(), .pair = pair};
   for (const Party& party : parties_) {
     evidence.parties.push_back({.receipt = party.receipt, .number = static_cast<std::uint32_t>(evidence.parties.size())});
     name.receipts.push_back(HashBytes(AsBytes(party.receipt)));

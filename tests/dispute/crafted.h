@@ -13,10 +13,16 @@
 
 namespace assay::dispute {
 
+enum class Parties {
+  kProviders,   // each with a key of its own
+  kCompared,    // the same, compared on one machine
+  kOfOneSigner  // compared on one machine, under one key that has another name in each receipt
+};
+
 class Crafted {
  public:
   // `terms` must outlive it.
-  explicit Crafted(const Terms& terms) : terms_(terms) {}
+  explicit Crafted(const Terms& terms, Parties parties = Parties::kProviders) : terms_(terms), who_(parties) {}
 
   ProviderId Add(std::optional<TreeName> lie, Forgeries forgeries = {});
   // Plays the two by the law alone. What they said becomes statements and the lists of a trial, which names whoever is struck; where nothing is found, the
@@ -40,6 +46,7 @@ class Crafted {
     std::string receipt;
   };
   const Terms& terms_;
+  const Parties who_;
   std::deque<Party> parties_;
   std::vector<Statement> statements_;
   Outcome outcome_;

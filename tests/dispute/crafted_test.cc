@@ -47,6 +47,36 @@ Forgeries WithEntry(std::uint64_t index, const std::function<void(LogEntry&)>& c
   }};
 }
 
+// What one key signed for one of two runs that are compared can be put under the other, so that nothing that it signed there convicts it.
+TEST(Crafted, ASignerOfBothRunsOfAComparisonIsNotConvictedByAnswers) {
+  Job rounded = SmallMlp();
+  rounded.precision = Precision::kFp64Rounded;
+  for (const Job& job : {SmallMlp(), rounded}) {
+    const Terms terms = TermsFor(job);
+    for (const Parties who : {Parties::kCompared, Parties::kOfOneSigner}) {
+      Crafted crafted(terms, who);
+      const ProviderId honest = crafted.Add({}), liar = crafted.Add(TreeName{.kind = TreeKind::kOutput, .at = 2});
+      const Trial trial = crafted.Tried(honest, liar);
+      const auto tried = Judged(crafted.Make({trial}));
+      ASSERT_TRUE(tried) << tried.error().message;
+      EXPECT_EQ(GuiltyOf(*tried), Ids{liar});
+      EXPECT_EQ(tried->convicts, who == Parties::kCompared);
+      EXPECT_EQ(tried->parties[liar].proven, who == Parties::kCompared);
+      if (who != Parties::kOfOneSigner) continue;
+
+      const Question question = LeavesQuestion{kLog, {{1, 2}}};
+      const StatementId mine = crafted.Say(question, crafted.Answer(honest, question), {honest}),
+                        theirs = crafted.Say(question, crafted.Answer(liar, question), {honest});
+      for (const Charge& charge : {Charge(TwoAnswers{honest, mine, theirs}), Charge(UnprovenLog{honest, theirs})}) {
+        const auto relabelled = Judged(crafted.Make({charge}));
+        ASSERT_TRUE(relabelled) << relabelled.error().message;
+        EXPECT_FALSE(relabelled->convicts);
+        EXPECT_FALSE(relabelled->parties[honest].proven);
+      }
+    }
+  }
+}
+
 TEST(Crafted, AnUncheckedChargeTakesNothingFromAConviction) {
   JobInputs inputs = ForgedInputs();
   inputs.weights = HashBytes(AsBytes("weights"));

@@ -43,6 +43,12 @@ has '"convicted":\[\{"label":"a"'
 judges "signed answers" 0 "$work/e6"
 has '"convicted":\[\{"label":"a"'
 [ "$(reason_of)" = "$base" ] || fail "the judge says $(reason_of), the dispute $base"
+# Both under one key: what it signs does not tell which run it is about, so it is accused and not convicted, whatever keys are at hand.
+"$cheat" wrong-learning-rate "$work/fine.toml" --out "$work/own" --at 7 --key "$work/honest.key" >"$work/out" || fail "cheat"
+disputes "one signer" 0 b "$work/own" "$work/true" --key "$work/honest.key" --evidence "$work/e11"
+has '"convicted":\[\],"accused":\[\{"label":"a"'
+judges "one signer" 1 "$work/e11"
+has '"convicted":\[\],"accused":\[\{"label":"a"'
 # Entries further apart than a step: the node, and the rate that the job gives it.
 "$cheat" wrong-learning-rate "$work/job.toml" --out "$work/coarse" --at 7 --key "$work/liar.key" >"$work/out" || fail "cheat"
 disputes "coarse entries" 0 b "$work/coarse" "$work/honest" --evidence "$work/e7"

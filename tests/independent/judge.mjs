@@ -13,8 +13,9 @@ function main(file) {
     console.log(JSON.stringify(verdictOf(file, judged)));
     return judged.status;
   } catch (error) {
-    if (!(error instanceof Failure) && error.code === undefined) throw error;
-    console.error(`${file}: ${error.message}`);
+    // What nobody foresaw judges nothing either: it must not be taken for evidence that convicts nobody (1).
+    const foreseen = error instanceof Failure || error?.code !== undefined;
+    console.error(`${file}: ${foreseen ? error.message : `cannot be judged: ${error?.stack ?? error}`}`);
     return 2;
   }
 }

@@ -40,6 +40,7 @@ altered() {
   done
 }
 altered "evidence"
+"$node" tests/independent/edited.mjs tests/golden/dispute.evidence "$work/evidence" >"$work/out" 2>"$work/err" || fail "edited programs: $(cat "$work/out" "$work/err")"
 
 # A rounded job: values that no correct evaluation has, and what only the rounding logs tell.
 { printf 'precision = "fp64-rounded"\n' && cat "$work/job.toml"; } >"$work/rounded.toml"

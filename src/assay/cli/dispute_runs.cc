@@ -209,9 +209,11 @@ Result<int> DisputeRuns(const DisputeOptions& options) {
   std::mutex turn;
   dispute::ArbitrateOptions how{.job = asked->id, .start = asked->start};
   std::vector<std::unique_ptr<dispute::Peer>> peers;
+  // A signature does not tell which run it speaks for: of one signer, what was said for one could be held against the other.
+  const bool one_signer = copies[0].run->signer().point() == copies[1].run->signer().point();
   for (const DisputedCopy& copy : copies) {
     const VerifyKey& signer = copy.run->signer();
-    const auto own = std::ranges::find(keys, signer, &SigningKey::verify_key);
+    const auto own = one_signer ? keys.end() : std::ranges::find(keys, signer, &SigningKey::verify_key);
     if (own == keys.end()) how.law.unsigned_answers.push_back(signer);
     auto peer = service::MakeLocalPeer(copy.path, *asked->prepared, *compute.backend, *compute.pool,
                                        own == keys.end() ? keys.back() : *own, turn);

@@ -6,6 +6,7 @@
 #include "assay/base/file.h"
 #include "assay/cli/hearings.h"
 #include "assay/cli/signer.h"
+#include "assay/cli/waiting_claims.h"
 
 namespace assay::cli {
 namespace {
@@ -35,39 +36,6 @@ NextContext ContextOf(const DisputeOptions& options, const dispute::Arbitration&
                       .providers = options.providers};
   if (!context.key_file.empty() && referee != nullptr) context.referee = referee->verify_key().ToString();
   return context;
-}
-
-// A claim that was left out for another of its key, which then gave no answer, and that nobody who stands shares. Whoever wins by that has won by nothing: anybody
-// can hand out a receipt.
-std::optional<std::size_t> LeftWaiting(const dispute::Arbitration& result) {
-  using dispute::Standing;
-  const auto any = [&](const auto& is) {
-    for (std::size_t i = 0; i < result.claims.size(); ++i) {
-      if (is(result.claims[i], result.record.providers[i].standing)) return true;
-    }
-    return false;
-  };
-  for (std::size_t i = 0; i < result.claims.size(); ++i) {
-    if (!result.record.providers[i].waits) continue;
-    const dispute::Claim& claim = result.claims[i];
-    const bool shared = any([&](const dispute::Claim& other, Standing standing) {
-      return standing == Standing::kStanding && GroupOf(other) == GroupOf(claim);
-    });
-    const bool in_vain = any([&](const dispute::Claim& other, Standing standing) {
-      return (standing == Standing::kSilent || standing == Standing::kUnheard) && other.signer.point() == claim.signer.point();
-    });
-    if (in_vain && !shared) return i;
-  }
-  return std::nullopt;
-}
-
-// Without the other claims of the key there may be nobody left to dispute with.
-std::string WaitingDecidedBy(const dispute::Arbitration& result, std::size_t waiting) {
-  const dispute::Claim& claim = result.claims[waiting];
-  const bool opponent = std::ranges::any_of(
-      result.claims, [&](const dispute::Claim& other) { return other.signer.point() != claim.signer.point(); });
-  if (!opponent) return fmt::format("a dispute of {} with a provider of another key, or an audit", result.names[waiting]);
-  return fmt::format("a dispute with {} and without the other claim of its key", result.names[waiting]);
 }
 
 // Whoever refused the dispute as such has not lost it. The evidence charges it with nothing, so that a judge takes it for one that stands.
@@ -153,12 +121,11 @@ VerdictView ViewOf(const DisputeOptions& options, const dispute::Arbitration& re
     view.verdict = "undecided";
     view.reason = "only one of them has a claim about this job, and nobody contradicts it";
     view.decided_by = "a second provider of this job, or an audit";
-  } else if (const auto waiting = LeftWaiting(result)) {
+  } else if (const auto waiting = LeftWaiting(result, view.verdict); !waiting.empty()) {
     view.verdict = "undecided";
-    view.reason =
-        fmt::format("{} was not heard: another claim of its key took its place, and gave no answer", LabelOf(result, *waiting));
-    view.decided_by = WaitingDecidedBy(result, *waiting);
-    view.next.clear();
+    view.reason = WaitingReason(waiting.front(), LabelsOf(result));
+    view.decided_by = WaitingDecidedBy(waiting.front(), result);
+    view.next = WaitingSteps(waiting, result, LabelsOf(result), context);
   } else if (view.verdict == "undecided") {
     if (!judgement.drawn && NotHeard(result).empty()) ViewDraws(result.record, view);
     std::ranges::move(NextSteps(result, LabelsOf(result), context), std::back_inserter(view.next));

@@ -48,6 +48,8 @@ std::vector<std::size_t> Opponents(const dispute::Record& record) {
   return opponents;
 }
 
+}  // namespace
+
 std::string DisputeCommand(const std::vector<std::string>& urls, const std::string& key, const std::string& evidence,
                            const NextContext& context) {
   std::string command = fmt::format("assay dispute --job {}", context.job.empty() ? "JOB.toml" : ShellQuoted(context.job));
@@ -55,8 +57,6 @@ std::string DisputeCommand(const std::vector<std::string>& urls, const std::stri
   if (!key.empty()) command += fmt::format(" --referee-key {}", ShellQuoted(key));
   return command + fmt::format(" --evidence {}.evidence", evidence);
 }
-
-}  // namespace
 
 std::size_t PartyOf(const dispute::Arbitration& result, std::size_t provider) {
   const dispute::Claim& claim = result.claims[provider];

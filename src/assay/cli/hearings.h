@@ -26,6 +26,10 @@ std::vector<Hearing> NotHeard(const dispute::Arbitration& result);
 // The first provider that claims the same under the same key: the party that a provider is an address of.
 std::size_t PartyOf(const dispute::Arbitration& result, std::size_t provider);
 
+// A dispute of these addresses. `key`: the file of the referee's; empty: not named. `evidence`: the name of its file, without what it ends in.
+std::string DisputeCommand(const std::vector<std::string>& urls, const std::string& key, const std::string& evidence,
+                           const NextContext& context);
+
 // What would decide it, in words. `labels`: of the providers that have a receipt.
 std::string HeardBy(const Hearing& hearing, const dispute::Arbitration& result, const std::vector<std::string>& labels,
                     const NextContext& context);

@@ -89,7 +89,9 @@ std::string NextText(const std::vector<NextStep>& next) {
           fmt::format("followed    {} ({}) by {}, which agrees with it to the end\n", step.follow, step.name, step.followed_by);
       continue;
     }
-    if (!step.hear.empty() && !step.by.empty()) {
+    if (step.waits) {
+      text += fmt::format("next        {} ({}) is disputed without the other claims of its key:\n", step.hear, step.name);
+    } else if (!step.hear.empty() && !step.by.empty()) {
       text += fmt::format("next        or {} ({}) and {} alone are disputed, for which less has to be left:\n", step.hear,
                           step.name, step.by);
     } else if (!step.hear.empty()) {

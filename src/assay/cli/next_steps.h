@@ -1,5 +1,5 @@
 // What to do after a dispute that is undecided. A close call: whose run is to be followed, and by which commands (docs/formats/dispute.md, "Rounded jobs"). Somebody who was not heard:
-// hearings.h.
+// hearings.h. Somebody who gave way to another claim of its key: waiting_claims.h.
 // Value types; pure functions.
 #pragma once
 
@@ -18,6 +18,7 @@ struct NextStep {
   std::string name{};         // its URL or path
   std::string by{};           // label of who differs from it and is to follow it, or to be disputed with it alone
   std::string followed_by{};  // label of who stands, follows it and claims the same: it has been done
+  bool waits = false;         // who is to be heard gave way to another claim of its key
   std::string referee{};      // the public key that is to be named; empty: there is none to name
   std::vector<std::string>
       commands{};  // otherwise: to train the follower, or to admit the referee; to provide; to dispute again

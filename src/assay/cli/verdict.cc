@@ -247,7 +247,8 @@ std::string WorthOf(const VerdictView& view) {
   if (!view.accused.empty()) {
     return "This evidence charges somebody whose guilt it does not show: the answers are not signed. Evidence that does comes "
            "from a "
-           "dispute of providers (`assay provide RUN` by each owner), or of run directories with --key for each.";
+           "dispute of providers (`assay provide RUN` by each owner), or of run directories of two signers with --key for "
+           "each.";
   }
   if (!view.absent.empty()) return "This evidence convicts nobody: that somebody gave no answer is the referee's word.";
   return "This evidence convicts nobody.";

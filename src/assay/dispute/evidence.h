@@ -30,9 +30,10 @@ struct Evidence {
   Digest nonce{};
   bool pair = false;  // of two runs: the verdict calls them a and b
   struct Party {
-    std::string receipt;            // the file, of a claim about this job
-    std::uint32_t number = 0;       // what the referee called it; ascending
-    bool unsigned_answers = false;  // computed by the referee from a copy of the run; its signatures are zero. Convicts nobody
+    std::string receipt;       // the file, of a claim about this job
+    std::uint32_t number = 0;  // what the referee called it; ascending
+    // Computed by the referee from a copy of the run; its signatures are zero. Convicts nobody, like all answers in a comparison of two runs of one key.
+    bool unsigned_answers = false;
   };
   std::vector<Party> parties{};
   // Receipts in which a party claims the same once more, by ascending hash. The dispute's id names them too.

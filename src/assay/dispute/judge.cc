@@ -72,10 +72,11 @@ class Judging {
     party.by = std::move(by);
     party.charge = charge_;
   }
-  // By what it said: worth something to others only where that is signed.
+  // By what it said: worth something to others only where that is signed, and the signature tells of which party.
   void FellBySaying(ProviderId id, Standing standing, std::string by) {
-    const bool is_signed = !evidence_.parties[id].unsigned_answers;
-    Fell(id, standing, is_signed, is_signed ? std::move(by) : by + ", says the referee: the answers are not signed");
+    const bool counts = !evidence_.parties[id].unsigned_answers && !one_signer_;
+    if (!counts) by += ", says the referee: the answers are not signed";
+    Fell(id, standing, counts, std::move(by));
   }
 
   struct Side {
@@ -93,7 +94,8 @@ class Judging {
   const Evidence& evidence_;
   Digest dispute_{};
   std::size_t charge_ = 0;
-  bool fresh_ = false;  // the charge brought somebody down
+  bool fresh_ = false;       // the charge brought somebody down
+  bool one_signer_ = false;  // of both runs of a comparison: its answers do not tell which of them they are about
   std::size_t weighed_ = 0;
   Judgement judgement_;
 };
@@ -133,6 +135,7 @@ Status Judging::CheckParties() {
       return Err("evidence: party {} claims the same as another under the same key", i);
     }
     const auto [before, fresh] = keys.emplace(claims_[i].signer.point(), i);
+    one_signer_ = one_signer_ || (!fresh && evidence_.pair);
     if (!fresh && law_.one_claim_per_key && !law_.contradict(claims_[before->second], claims_[i])) {
       return Err("evidence: parties {} and {} have one key and do not contradict each other", before->second, i);
     }

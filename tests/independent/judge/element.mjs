@@ -6,9 +6,9 @@ import { evaluator } from "../ops/index.mjs";
 import { infer } from "../types.mjs";
 import { leavesOf as countLeaves, bytesOf, need, ops, u32 } from "./formats.mjs";
 import { Unchecked } from "./outcomes.mjs";
+import { NAMES } from "./program.mjs";
 
-const NAMES = [undefined, "f32", "i32", "u32", "i64", "f64", "u8", "u16"],
-  WIDTHS = [0, 4, 4, 4, 8, 8, 1, 2];
+const WIDTHS = [0, 4, 4, 4, 8, 8, 1, 2];
 
 const inputTypes = (law, node) =>
   law.step.nodes[node].inputs.map((source) => source.type ?? typesOf(law, source.node)[source.output]);

@@ -111,8 +111,13 @@ export function openJob(bytes) {
     const name = reader.string(),
       type = reader.u8();
     if (name === "steps") stepsAt = reader.at;
-    const table = () => range(reader.u64()).map(() => [reader.string(), reader.f32()]);
-    const integers = () => range(reader.u64()).map(() => reader.u64());
+    const items = (item) => {
+      const count = reader.u64();
+      need(count <= bytes.length, "job: list too long");
+      return range(count).map(item);
+    };
+    const table = () => items(() => [reader.string(), reader.f32()]);
+    const integers = () => items(() => reader.u64());
     const integer = () => {
       const value = reader.take(8).readBigInt64LE();
       return Number.isSafeInteger(Number(value)) ? Number(value) : value;

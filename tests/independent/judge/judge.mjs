@@ -26,6 +26,7 @@ import {
 } from "./formats.mjs";
 import { causes, Law, openQuestion } from "./law.mjs";
 import { Found, Missing, Open, Unchecked } from "./outcomes.mjs";
+import { verifyProgram } from "./program.mjs";
 import { checkEncodings, checkProgram, checkStep, fits } from "./sizes.mjs";
 
 // The evidence (evidence.md) and its one encoding.
@@ -198,6 +199,11 @@ function jobOf({ job: bytes, program }) {
   u64(0).copy(without, stepsAt);
   const idOf = (encoding) => hex(sha256(u64(encoding.length), encoding, u64(program.length), program));
   const { steps, seed, precision, "commit.every": every } = fields;
+  need(
+    Object.entries(fields).every(([name, value]) => name === "seed" || typeof value !== "bigint"),
+    "job: a number is too large",
+  );
+  need([steps, every, fields["batch.microbatch"]].every((value) => Number.isSafeInteger(value) && value >= 1), "job: steps or batch");
   need(precision !== "fp32-vendor", "jobs of fp32-vendor are not disputed");
   return {
     id: idOf(bytes),
@@ -223,6 +229,7 @@ class Judge {
     this.law = jobOf(evidence);
     this.graphs = openProgram(evidence.program);
     checkProgram(this.law, this.graphs);
+    verifyProgram(this.graphs);
     this.terms = new Law(this.law, this.graphs, [], []); // which nobody has said anything about
     checkStep(this.terms);
     this.weighed = 0;
@@ -411,7 +418,9 @@ class Judge {
     const fallen = new Map(),
       unchecked = [],
       used = new Set(),
-      proven = ({ party }) => !this.parties[party].unsigned;
+      // Of two runs of one key that are compared, a signature does not tell which it speaks for.
+      oneSigner = this.comparison && new Set(this.parties.map(({ key }) => hex(key))).size < this.parties.length,
+      proven = ({ party }) => !this.parties[party].unsigned && !oneSigner;
     const immune = new Set(), // charged with what cannot be checked: nobody of them falls by a later charge
       open = ({ party }) => !fallen.has(party) && !immune.has(party),
       unsettled = [];
