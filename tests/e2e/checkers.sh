@@ -21,6 +21,8 @@ flip() {
 }
 cut() { truncate -s $(($(stat -c %s "$1") / 2)) "$1"; }
 directory() { rm "$1" && mkdir "$1"; }
+pipe() { rm "$1" && mkfifo "$1"; }
+dangling() { rm "$1" && ln -s nowhere "$1"; }
 
 # ends COMMAND...: its exit status, and of a dispute who stands.
 ends() {
@@ -100,7 +102,9 @@ for file in receipt.json 'log/tile/entries/000.p/*' id job.bin program.bin job.t
   [ $file = job.toml ] && lies="4 4 0b 0 4"
   for how in flip cut; do row "4 4 4damaged $shows 4" "$lies" "$how $file"; done
 done
-for file in id receipt.json job.bin program.bin; do row '4 4 4damaged 4 4' '4 4 4damaged 4 4' "directory $file"; done
+for file in id receipt.json job.bin program.bin; do
+  for how in directory pipe dangling; do row '4 4 4damaged 4 4' '4 4 4damaged 4 4' "$how $file"; done
+done
 for file in id job.bin program.bin; do row '4 4 4damaged 4 4' '4 4 4damaged 4 4' "rm $file"; done
 # Unfinished: nothing has been promised yet.
 row '3 0 2 0 2' '3 0 2 0 2' 'rm receipt.json'
@@ -110,6 +114,14 @@ row '4 4 4damaged 0 4' '4 4 4damaged 0 4' 'rm -r log && cp -r $work/other/log .'
 row '1 1 1none 0 0' "$lie" "cp \$work/lying/$middle $middle"
 row '1 1 1none 0 4' "$refuted" "cp \$work/lying/$middle $middle; rm model.safetensors"
 row '1 1 1none 0 4' '1 1 0b 0 4' 'rm -r * && cp -r $work/short/* .'
+
+# What is left of a run that has no id is a run, and without the job's files too.
+row '4 4 4damaged 4 4' '4 4 4damaged 4 4' 'rm -r id receipt.json log events'
+row '2 0 2 2 2' '2 0 2 2 2' 'rm -r id receipt.json log events snapshots model.safetensors'
+row '2 2 2 2 2' '2 2 2 2 2' 'rm -r *'
+# Weights that the training did not end with are a lie about the log, which leads elsewhere, whatever has become of the file.
+"$cheat" replaced-weights "$work/job.toml" --out "$work/replaced" --key "$ASSAY_KEY" >"$work/out" 2>&1 || fail "$(cat "$work/out")"
+row "$whole" '1 4 0b 0 4' "[ \$run = honest ] || { rm -r * && cp -r \$work/replaced/* . && rm model.safetensors $last; }"
 
 [ $wrong -eq 0 ] || fail "$wrong of $rows runs are judged otherwise"
 echo "$rows runs"

@@ -62,9 +62,11 @@ class Auditor {
     if (hooks_.on_start) hooks_.on_start(total);
     if (auto stop = CheckStart()) return stop;
     for (const Segment& segment : segments) {
-      if (auto stop = CheckSegment(segment)) return stop;
+      if (auto stop = CheckBeyondHoles(segment)) return stop;
     }
-    return CheckEnd();
+    auto stop = CheckEnd();
+    const bool is_guilty = stop && stop->refutation && !stop->refutation->damage && !stop->refutation->open;
+    return is_guilty || !hole_ ? stop : hole_;
   }
 
  private:
@@ -74,6 +76,22 @@ class Auditor {
     const LogEntry& first = claims_.log.entries().front();
     if (replay_.Root() != first.state_root) return Stop{ExplainStart(prepared_, first, pool_), {}};
     return std::nullopt;
+  }
+
+  // Steps whose rounding logs are damaged cannot be run, and shield none that come after a state that the log commits to.
+  std::optional<Stop> CheckBeyondHoles(Segment segment) {
+    for (;;) {
+      segment.begin = std::max(segment.begin, beyond_hole_);
+      if (segment.begin >= segment.end) return std::nullopt;
+      auto stop = CheckSegment(segment);
+      if (!stop || !is_in_hole_) return stop;
+      is_in_hole_ = false;
+      const std::int64_t from = replay_.step();
+      const auto beyond = replay_.LoadAfter(from);
+      if (!beyond) return StopBy(beyond.error(), from);
+      beyond_hole_ = *beyond ? replay_.step() : prepared_.job.steps;
+      if (!hole_) hole_ = std::move(stop);
+    }
   }
 
   std::optional<Stop> CheckSegment(const Segment& segment) {
@@ -98,7 +116,10 @@ class Auditor {
 
   std::optional<Stop> CheckStep() {
     const std::int64_t next = replay_.step() + 1;
-    if (const Status logs = replay_.CheckRoundings(); !logs) return StopBy(logs.error(), next);
+    if (const Status logs = replay_.CheckRoundings(); !logs) {
+      is_in_hole_ = !logs.error().system;
+      return StopBy(logs.error(), next);
+    }
     auto replayed = replay_.Step(rounding::Scrutiny::kExamine);
     if (!replayed && replayed.error().system) return Stop{{}, replayed.error().message};
     if (!replayed)
@@ -242,6 +263,9 @@ class Auditor {
   std::optional<AuditRoundings> roundings_;
   bool ignore_roundings_ = false;
   std::optional<Refutation> damage_;
+  bool is_in_hole_ = false;       // the last stop was for damaged rounding logs
+  std::optional<Stop> hole_;      // the first of these
+  std::int64_t beyond_hole_ = 0;  // where the replay goes on after the last of them
 };
 
 AuditReport Refuted(AuditReport report, Refutation refutation) {

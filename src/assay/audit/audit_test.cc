@@ -154,6 +154,10 @@ TEST_F(AuditTest, TheReceiptsWeightsRootIsThatOfTheDeliveredFileAndOfTheLastStat
   EXPECT_EQ(fsck.verdict, FsckVerdict::kRefuted);
   ASSERT_EQ(fsck.findings.size(), 1u);
   EXPECT_TRUE(fsck.findings[0].problem.starts_with("the receipt's weights root ")) << fsck.findings[0].problem;
+  // Nor does it help to take away what it is a lie about: the steps lead there.
+  std::filesystem::remove(SnapshotPath(12));
+  std::filesystem::remove(path_ + "/model.safetensors");
+  EXPECT_EQ(Check().verdict, Verdict::kRefuted);
 }
 
 TEST_F(AuditTest, LinksInARunAreRefused) {

@@ -141,8 +141,6 @@ Result<std::optional<Refutation>> CheckWeights(const RunDirectory& run, const Pr
                                                std::span<const Tensor> state, ThreadPool& pool) {
   const std::int64_t step = prepared.job.steps;
   const LogEntry& last = claims.log.entries().back();
-  const auto file = Safetensors::Open(run.weights_path());
-  if (!file) return DamagedBy(file.error(), step);
   const std::vector<TensorRef> weights = WeightsOf(prepared, state);
   const SnapshotInfo info{.weights_only = true,
                           .step = step,
@@ -152,9 +150,12 @@ Result<std::optional<Refutation>> CheckWeights(const RunDirectory& run, const Pr
                           .loss = std::bit_cast<float>(last.loss_bits),
                           .validation_loss = {}};
   const Digest right = WeightsRoot(weights, pool);
-  std::optional<Refutation> fault = DeliveredFault(*file, weights, right, info, claims.receipt, pool);
+  const auto file = Safetensors::Open(run.weights_path());
+  Result<std::optional<Refutation>> fault =
+      file ? DeliveredFault(*file, weights, right, info, claims.receipt, pool) : DamagedBy(file.error(), step);
   // False whatever file lies here; a false file that was signed for shows more.
-  if (claims.receipt.weights != right && (!fault || fault->damage)) {
+  const bool is_told = fault && *fault && !(*fault)->damage;
+  if (claims.receipt.weights != right && !is_told) {
     return Refute("the receipt's weights root is not that of the weights that the training ended with", step);
   }
   return fault;

@@ -20,23 +20,37 @@ Status Replay::Begin() {
 }
 
 Status Replay::Load(std::int64_t step) {
-  const CommitSchedule schedule = CommitSchedule::Of(prepared().job);
   ASSAY_ASSIGN(const std::vector<std::int64_t> steps, run_.SnapshotSteps());
   for (auto at = steps.rbegin(); at != steps.rend(); ++at) {
-    if (*at > step || !schedule.IsCommitted(*at)) continue;
-    if (schedule.Reach(static_cast<std::int64_t>(log_.entries().size())) < *at) continue;
-    const std::string path = run_.SnapshotPath(*at);
-    auto snapshot = ReadSnapshot(path, prepared().program.state, pool_);
-    if (!snapshot && snapshot.error().system) return tl::unexpected(snapshot.error());
-    // A damaged one is nobody's; what it would have saved is run again.
-    if (!snapshot || snapshot->info.step != *at || !CheckFitsLog(snapshot->info, log_, schedule, run_.signer())) continue;
-    SetState(std::move(snapshot->state));
-    step_ = *at;
-    batch_roots_.clear();
-    rounding_logs_.clear();
-    return {};
+    if (*at > step) continue;
+    ASSAY_ASSIGN(const bool is_loaded, LoadSnapshot(*at));
+    if (is_loaded) return {};
   }
   return Begin();
+}
+
+Result<bool> Replay::LoadAfter(std::int64_t step) {
+  ASSAY_ASSIGN(const std::vector<std::int64_t> steps, run_.SnapshotSteps());
+  for (const std::int64_t at : steps) {
+    if (at <= step) continue;
+    ASSAY_ASSIGN(const bool is_loaded, LoadSnapshot(at));
+    if (is_loaded) return true;
+  }
+  return false;
+}
+
+Result<bool> Replay::LoadSnapshot(std::int64_t step) {
+  const CommitSchedule schedule = CommitSchedule::Of(prepared().job);
+  if (!schedule.IsCommitted(step) || schedule.Reach(static_cast<std::int64_t>(log_.entries().size())) < step) return false;
+  auto snapshot = ReadSnapshot(run_.SnapshotPath(step), prepared().program.state, pool_);
+  if (!snapshot && snapshot.error().system) return tl::unexpected(snapshot.error());
+  // A damaged one is nobody's; what it would have saved is run again.
+  if (!snapshot || snapshot->info.step != step || !CheckFitsLog(snapshot->info, log_, schedule, run_.signer())) return false;
+  SetState(std::move(snapshot->state));
+  step_ = step;
+  batch_roots_.clear();
+  rounding_logs_.clear();
+  return true;
 }
 
 void Replay::IgnoreRoundings() {

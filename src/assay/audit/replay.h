@@ -31,6 +31,8 @@ class Replay {
   Status Begin();
   // The state after at most `step` steps: the nearest snapshot that is what the log says, or the start. An error: cannot be read here.
   Status Load(std::int64_t step);
+  // The first snapshot of more than `step` steps that is what the log says. False: there is none, and nothing has changed.
+  Result<bool> LoadAfter(std::int64_t step);
   // Whether the rounding logs of the steps up to the next entry are those that it commits to; asked at a step that has an entry, before the steps are run.
   // What they say is only then their signer's word.
   Status CheckRoundings();
@@ -56,6 +58,7 @@ class Replay {
 
  private:
   void SetState(State state);
+  Result<bool> LoadSnapshot(std::int64_t step);  // false: it is damaged, or no state to start from
   Status OpenRoundings();
 
   const RunDirectory& run_;

@@ -25,7 +25,8 @@ std::string Reason() { return std::generic_category().message(errno); }
 // An error about a file that could not be read. That it is not there, or not a file, says something about it; all else about this
 // machine.
 tl::unexpected<Error> CannotRead(const std::string& path, std::string_view doing) {
-  const bool system = errno != ENOENT && errno != ENOTDIR && errno != EISDIR && errno != ELOOP && errno != ENAMETOOLONG;
+  const bool system = errno != ENOENT && errno != ENOTDIR && errno != EISDIR && errno != ELOOP && errno != ENAMETOOLONG &&
+                      errno != ENXIO;  // a socket
   return tl::unexpected<Error>(Error{fmt::format("{}: cannot {}: {}", path, doing, Reason()), system});
 }
 
@@ -373,6 +374,11 @@ Status SyncTree(const std::string& path) {
 bool Exists(const std::string& path) {
   struct stat info{};
   return ::stat(path.c_str(), &info) == 0;
+}
+
+bool IsTaken(const std::string& path) {
+  struct stat info{};
+  return ::lstat(path.c_str(), &info) == 0;
 }
 
 bool IsDirectory(const std::string& path) {

@@ -131,6 +131,7 @@ Status SyncDirectory(const std::string& path);
 // was killed did not come to.
 Status SyncTree(const std::string& path);
 bool Exists(const std::string& path);
+bool IsTaken(const std::string& path);  // something has this name, and be it a link that leads nowhere
 bool IsDirectory(const std::string& path);
 bool IsPlainFile(const std::string& path);  // or a link to one
 std::string JoinPath(std::string_view directory, std::string_view name);

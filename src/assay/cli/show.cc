@@ -132,7 +132,7 @@ std::optional<std::string> DescribeData(const Job& job, const RunIdentity& ident
 
 // What is wrong with the receipt, if there is one. What else it says only an audit or fsck holds against the run.
 Status CheckReceipt(const RunDirectory& run) {
-  if (!Exists(run.receipt_path())) return {};
+  if (!IsTaken(run.receipt_path())) return {};
   ASSAY_ASSIGN(const Bytes bytes, ReadFile(run.receipt_path(), kMaxReceiptBytes));
   ASSAY_ASSIGN(const Receipt receipt,
                OpenReceipt({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, run.signer(), run.receipt_path()));

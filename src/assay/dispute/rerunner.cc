@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "assay/base/check.h"
+#include "assay/base/file.h"
+#include "assay/data/batch_root.h"
 #include "assay/run/commit_schedule.h"
 #include "assay/run/snapshot_fit.h"
 
@@ -39,7 +41,11 @@ class Observation {
 }  // namespace
 
 Rerunner::Rerunner(const Site& site, std::size_t kept_bytes)
-    : site_(site), kept_bytes_(kept_bytes), honest_(site.prepared, site.backend) {
+    : site_(site),
+      kept_bytes_(kept_bytes),
+      honest_(site.prepared, site.backend),
+      batches_(site.prepared, site.log, site.pool,
+               [this](std::int64_t step) { return honest_.BatchRootOf(honest_.Plan(step - 1)); }) {
   if (const PreparedJob* used = site.conduct.used()) crooked_.emplace(*used, site.backend);
 }
 
@@ -56,8 +62,19 @@ void Rerunner::SetState(std::int64_t step, State state) {
   step_ = step;
 }
 
+// The file of starting weights may have changed since its hash was checked, as the data may. What the log begins with is right as long as the file is.
+Result<State> Rerunner::CheckedStart() const {
+  auto start = StartingState(site_.prepared);
+  const std::string& path = site_.prepared.job.init_weights;
+  if (path.empty() || !site_.is_honest) return start;
+  if (start && RootOf(*start) == site_.log.entries().front().state_root) return start;
+  const auto file = MappedFile::Open(path);
+  if (start && file && HashBytes(file->bytes()) == site_.prepared.inputs.weights) return start;
+  return tl::unexpected(Error{fmt::format("{}: is not the file that the run started from", path), true});
+}
+
 Result<State> Rerunner::Start() const {
-  ASSAY_ASSIGN(State start, StartingState(site_.prepared));
+  ASSAY_ASSIGN(State start, CheckedStart());
   ASSAY_TRY(site_.conduct.Start(start));
   return start;
 }
@@ -100,11 +117,13 @@ Status Rerunner::Load(std::int64_t step) {
 
 Result<StepOutcome> Rerunner::Run() {
   const std::int64_t step = *std::exchange(step_, std::nullopt);  // where a step fails, the state is none
+  if (site_.is_honest) ASSAY_TRY(batches_.Root(step + 1));        // what has gone bad need not be run on
   if (site_.prepared.job.precision == Precision::kFp64Rounded) {
     ASSAY_ASSIGN(const Bytes log, Rounding(step + 1));
     ASSAY_TRY(used().FollowRoundings(log, fmt::format("rounding log of step {}", step + 1)));
   }
   ASSAY_ASSIGN(StepOutcome outcome, site_.conduct.Step(used(), state_, step));
+  if (site_.is_honest) ASSAY_TRY(batches_.Check(step + 1, outcome.batch_root));
   step_ = step + 1;
   return outcome;
 }
@@ -202,13 +221,19 @@ StepPlan Rerunner::CommittedPlan(std::int64_t step) {
   return site_.conduct.admits_batches() ? site_.conduct.Plan(used(), step - 1) : honest_.Plan(step - 1);
 }
 
-std::vector<Tensor> Rerunner::Batch(std::int64_t step) {
+Result<std::vector<Tensor>> Rerunner::Batch(std::int64_t step) {
   ++work_.batches_loaded;
-  return committed().BatchOf(CommittedPlan(step));
+  std::vector<Tensor> batch = committed().BatchOf(CommittedPlan(step));
+  if (!site_.is_honest) return batch;
+  std::vector<std::string> names;
+  for (const BatchField& field : batch_fields()) names.push_back(field.name);
+  ASSAY_TRY(batches_.Check(step, assay::BatchRoot(std::move(names), batch)));
+  return batch;
 }
 
-Digest Rerunner::BatchRoot(std::int64_t step) {
+Result<Digest> Rerunner::BatchRoot(std::int64_t step) {
   ++work_.batches_loaded;
+  if (site_.is_honest) return batches_.Root(step);
   return committed().BatchRootOf(CommittedPlan(step));
 }
 

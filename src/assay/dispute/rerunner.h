@@ -11,6 +11,7 @@
 
 #include "assay/base/thread_pool.h"
 #include "assay/dispute/account.h"
+#include "assay/dispute/batch_check.h"
 #include "assay/dispute/conduct.h"
 #include "assay/dispute/leaf_records.h"
 #include "assay/run/log.h"
@@ -27,8 +28,11 @@ class Rerunner {
     Backend& backend;
     ThreadPool& pool;
     Conduct& conduct;
+    bool is_honest = true;  // answers from what its log commits to alone
   };
   Rerunner(const Site& site, std::size_t kept_bytes);
+  Rerunner(const Rerunner&) = delete;
+  Rerunner& operator=(const Rerunner&) = delete;
 
   // What the run was after each of the steps from + 1 .. to. States on the way are kept, as many as fit, evenly spread.
   Result<std::vector<StepRecord>> Records(std::int64_t from, std::int64_t to);
@@ -37,9 +41,9 @@ class Rerunner {
   // Runs step `step`, counted from 1, before the observer. The state before it is kept.
   Status Observe(std::int64_t step, StepObserver& observer);
 
-  // The batch that the run commits to for a step.
-  std::vector<Tensor> Batch(std::int64_t step);
-  Digest BatchRoot(std::int64_t step);
+  // The batch that the run commits to for a step. An error: the data here is another.
+  Result<std::vector<Tensor>> Batch(std::int64_t step);
+  Result<Digest> BatchRoot(std::int64_t step);
   // The rounding log of a step.
   Result<Bytes> Rounding(std::int64_t step);
   std::span<const BatchField> batch_fields() const { return honest_.batch_fields(); }
@@ -58,6 +62,7 @@ class Rerunner {
   Status Load(std::int64_t step);  // the nearest state at or before it, where that is nearer than the one it stands at
   Result<std::optional<Held>> NearestSnapshot(std::int64_t after, std::int64_t step);
   Result<State> Start() const;
+  Result<State> CheckedStart() const;
   Result<StepOutcome> Run();
   void SetState(std::int64_t step, State state);
   State CopyOf(const State& state, MemorySpace& space) const;
@@ -80,6 +85,7 @@ class Rerunner {
     std::vector<RoundingLeaf> leaves;  // of its steps' logs, as it commits to them
   };
   std::optional<Roundings> roundings_;  // of the entry that was looked at last
+  BatchCheck batches_;
   Work work_;
 };
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "assay/base/file.h"
+#include "assay/dispute/batch_check.h"
 #include "assay/dispute/claim.h"
 #include "assay/dispute/fees.h"
 #include "assay/dispute/parts.h"
@@ -67,7 +68,9 @@ RunAccount::RunAccount(const Site& site, Terms terms, RunLog log, std::string re
       terms_(std::move(terms)),
       log_(std::move(log)),
       receipt_(std::move(receipt)),
-      rerun_({site.run, site.prepared, log_, site.backend, site.pool, conduct != nullptr ? *conduct : honest_}, limits.states),
+      rerun_(
+          {site.run, site.prepared, log_, site.backend, site.pool, conduct != nullptr ? *conduct : honest_, conduct == nullptr},
+          limits.states),
       lists_(limits.trees / 2),
       trees_(limits.trees / 2),
       traces_(limits.traces),
@@ -78,7 +81,7 @@ Result<std::unique_ptr<RunAccount>> RunAccount::Make(const RunDirectory& run, co
                                                      ThreadPool& pool, const Limits& limits, Conduct* conduct) {
   if (prepared.identity != run.identity())
     return Err("{}: its data or job file is not the one it was trained with", run.path());
-  if (!Exists(run.receipt_path())) return Err("{}: has no receipt: the run is not finished", run.path());
+  if (!IsTaken(run.receipt_path())) return Err("{}: has no receipt: the run is not finished", run.path());
   ASSAY_ASSIGN(const Bytes receipt, ReadFile(run.receipt_path(), kMaxReceiptBytes));
   RunContent content = ContentOf(prepared);
   ASSAY_ASSIGN(Terms terms, Terms::Make(std::move(content.job), std::move(content.program)));
@@ -190,7 +193,7 @@ Result<std::vector<Bytes>> RunAccount::LogRecords() const {
 Result<std::vector<Bytes>> RunAccount::BatchRecords(std::int64_t entry) {
   std::vector<Bytes> records;
   for (std::int64_t step = terms_.StepBefore(entry) + 1; step <= terms_.StepOf(entry); ++step) {
-    const Digest root = rerun_.BatchRoot(step);
+    ASSAY_ASSIGN(const Digest root, rerun_.BatchRoot(step));
     records.emplace_back(root.bytes.begin(), root.bytes.end());
   }
   return records;
@@ -316,7 +319,8 @@ Result<std::shared_ptr<const NodeCapture>> RunAccount::Captured(std::int64_t ste
 
 Result<const std::vector<Tensor>*> RunAccount::BatchOf(std::int64_t step) {
   if (const auto* made = batches_.Find(step)) return made;
-  std::vector<Tensor> loaded = rerun_.Batch(step), batch;
+  ASSAY_ASSIGN(std::vector<Tensor> loaded, rerun_.Batch(step));
+  std::vector<Tensor> batch;
   std::size_t bytes = 0;
   for (const Terms::Field& field : terms_.fields()) {
     const auto found = std::ranges::find(rerun_.batch_fields(), field.name, &BatchField::name);
@@ -336,11 +340,25 @@ Result<SamplesAnswer> RunAccount::Samples(const SamplesQuestion& question) {
   }
   const Data& data = site_.prepared.data;
   if (!prover_) {
-    ASSAY_ASSIGN(prover_, BatchProver::Make(data.part, data.rule, &site_.pool));
+    ASSAY_ASSIGN(BatchProver prover, BatchProver::Make(data.part, data.rule, &site_.pool));
+    if (prover.root() != site_.prepared.identity.data) {
+      return tl::unexpected(OtherData(site_.prepared, fmt::format("its root is {}", prover.root().hex())));
+    }
+    prover_.emplace(std::move(prover));
   }
   const auto count = static_cast<std::size_t>(question.end - question.begin);
-  return SamplesAnswer{.descriptor = data.part.descriptor,
-                       .proof = prover_->Prove(std::span(indices).subspan(static_cast<std::size_t>(question.begin), count))};
+  const auto asked = std::span(indices).subspan(static_cast<std::size_t>(question.begin), count);
+  SamplesAnswer answer{.descriptor = data.part.descriptor, .proof = prover_->Prove(asked)};
+  // The data may have changed since it was hashed.
+  const DataClaim claim{.root = site_.prepared.identity.data, .descriptor = answer.descriptor, .rule = data.rule};
+  const DrawContext first{.seed = terms_.job().seed,
+                          .step = static_cast<std::uint32_t>(question.step - 1),
+                          .position = static_cast<std::int64_t>(question.begin),
+                          .train = true};
+  if (const auto proven = VerifyBatch(answer.proof, claim, asked, first); !proven) {
+    return tl::unexpected(OtherData(site_.prepared, proven.error().message));
+  }
+  return answer;
 }
 
 Result<std::vector<ref::Value>> RunAccount::Parts(const PartsQuestion& question) {

@@ -64,7 +64,11 @@ std::optional<std::int64_t> TraceStepOf(std::string_view name) { return StepIn(n
 bool RunDirectory::IsRun(const std::string& path) { return Exists(JoinPath(path, kIdFile)); }
 
 bool RunDirectory::HasRemains(const std::string& path) {
-  return Exists(JoinPath(path, "receipt.json")) || Exists(JoinPath(path, "log/checkpoint"));
+  const auto holds = [&](std::string_view folder) {
+    const auto names = ListDirectory(JoinPath(path, folder));
+    return names && !names->empty();
+  };
+  return IsTaken(JoinPath(path, "receipt.json")) || holds("log") || holds("snapshots") || holds("events");
 }
 
 Status RunDirectory::CheckIsDirectory(const std::string& path) {

@@ -25,7 +25,7 @@ std::string_view AsText(const Bytes& bytes) { return {reinterpret_cast<const cha
 FsckSigned::FsckSigned(FsckFiles& files) : files_(files) {}
 
 bool FsckSigned::Check() {
-  has_receipt_ = files_.Has(std::string(kReceiptFile)) || IsDirectory(files_.Path(kReceiptFile));
+  has_receipt_ = IsTaken(files_.Path(kReceiptFile));
   if (!CheckId()) return false;
   CheckFixedFiles();
   OpenReceiptHere();
