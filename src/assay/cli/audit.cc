@@ -189,7 +189,7 @@ void PrintText(const AuditCommand& command, const AuditOptions& options, const A
   }
   if (options.sample_percent && report.segments > 0) {
     fmt::print("sample      {} of {} segments, nonce {}\n", report.drawn.size(), report.segments, Hex(options.nonce));
-    PrintChances(report);
+    if (report.verdict == Verdict::kVerified) PrintChances(report);
   }
   fmt::print("job         {}\nsigned by   {}\n", run.identity().job.hex(), run.signer().ToString());
   for (const std::string& assumed : AssumedBy(options, run, report)) fmt::print("assumed     {}\n", assumed);
