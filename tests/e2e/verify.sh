@@ -139,6 +139,9 @@ refuses 'is no receipt, checkpoint, proof, model, snapshot or evidence' "$assay"
 says 0 evidence true tests/golden/dispute.evidence
 echo "$json" | grep -q '"convicts ' || fail "evidence convicts nobody by name: $json"
 says 1 evidence false tests/golden/dispute.evidence --signer "$signer"
+"$assay" dispute "$run" "$work/theirs" --evidence "$work/agreed.evidence" --quiet >"$work/out" 2>&1 || fail "dispute: $(cat "$work/out")"
+says 0 evidence true "$work/agreed.evidence"
+echo "$json" | grep -q '"reason":"convicts nobody: ' || fail "evidence of agreement: $json"
 flipped tests/golden/dispute.evidence $(($(stat -c %s tests/golden/dispute.evidence) / 2))
 for command in verify judge; do refuses 'flipped: ' "$assay" $command "$work/flipped"; done
 

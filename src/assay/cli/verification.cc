@@ -45,7 +45,7 @@ Verification Damaged(std::string kind, std::string reason) {
 
 int ExitStatusOf(const Verification& verification) {
   if (!verification.valid) return kExitUndecided;
-  if (*verification.valid) return kExitOk;
+  if (*verification.valid) return verification.decides ? kExitOk : kExitUndecided;
   return verification.damaged ? kExitDamaged : kExitRefuted;
 }
 
