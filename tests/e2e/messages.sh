@@ -36,6 +36,9 @@ refused_alike "train: unknown option --stpes; did you mean --steps" "$assay" tra
 refuses 'unknown option --otu; did you mean --out' "$assay" train $job --otu "$work/run"
 refuses 'these arguments were not expected: one two' "$assay" train $job --out "$work/run" one two
 refuses '--steps: expected a value after it' "$assay" train $job --out "$work/run" --steps
+refused_alike 'train: --out: expected a value after it' "$assay" train $job --out --quiet
+refuses 'keygen: --out: expected a value after it' "$assay" keygen --out --name
+refuses 'dispute: --evidence: expected a value after it' "$assay" dispute "$work" "$work" --evidence --quiet
 refuses '--steps: expected once' "$assay" train $job --out "$work/run" --steps 3 --steps 4
 sed 's/^\[model\]/[modle]/' $job >"$work/bad.toml"
 refused_alike "bad.toml:[0-9]+: 'modle': unknown table; did you mean \[model\]" "$assay" train "$work/bad.toml" --out "$work/run"
@@ -74,7 +77,8 @@ head -c 300 /dev/urandom >"$work/garbage"
 refuses 'garbage: is no job file' "$assay" show "$work/garbage"
 
 # A run, and what is said about its steps.
-train "$work/run" $job --steps 5 >/dev/null || fail "$(cat "$work/stderr")"
+said=$(train "$work/run" $job --steps 5) || fail "$(cat "$work/stderr")"
+[ "$(echo "$said" | field signer)" = "$(cat "$ASSAY_KEY.pub")" ] || fail "train --json names another signer: $said"
 "$assay" train $job --out "$work/run" --steps 5 >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
 grep -q '^steps  *5; the run was finished already, and nothing was trained$' "$work/out" || fail "a finished run: $(cat "$work/out")"
 old=$("$assay" show "$work/run" --json | field job_id)
@@ -96,6 +100,9 @@ for letters in 0123456789 abcdefghijklmnopqrstuvwxyz; do
   "$assay" audit "$work/text" >"$work/out" 2>&1
   [ $? -eq 3 ] && grep -q 'data' "$work/out" && ! grep -q 'model.vocab' "$work/out" || fail "audit with other data: $(cat "$work/out")"
 done
+cp -r "$work/text" "$work/twin"
+"$assay" dispute "$work/text" "$work/twin" --json --quiet >"$work/out" 2>"$work/err"
+[ $? -eq 3 ] && grep -q '"verdict":"undecided","reason":"[^"]*data' "$work/out" || fail "dispute with other data: $(cat "$work/out" "$work/err")"
 refused_alike 'the data is not the data that the run committed to' "$assay" train examples/gpt2-tiny.toml --steps 2 --data "$work/text.txt" --out "$work/text"
 
 # Options that would be ignored.
