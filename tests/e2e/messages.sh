@@ -48,6 +48,13 @@ printf '[model]\nkind = "gpt2"\nvocab = 2\n[data]\nkind = "chars"\n' >"$work/bad
 refuses 'bad.toml:3: model.vocab: ' "$assay" show "$work/bad.toml"
 printf '[model]\nkind = "gpt2"\n[data]\nkind = "features"\n' >"$work/bad.toml"
 refuses 'bad.toml:4: data.kind: a language model needs' "$assay" show "$work/bad.toml"
+printf '[model]\nkind = "gpt2"\nheads = 5\n[data]\nkind = "arrays"\n' >"$work/bad.toml"
+refuses 'bad.toml:5: data.kind: a language model needs' "$assay" show "$work/bad.toml"
+printf '[model]\nkind = "mlp"\n[data]\nkind = "arrays"\npath = "junk.npz"\nlayout = "nhwc"\n' >"$work/bad.toml"
+refuses 'bad.toml:6: data.layout: an mlp reads vectors, expected flat' "$assay" show "$work/bad.toml"
+sed -i '/^layout/d' "$work/bad.toml"
+echo "neither of the two" >"$work/junk.npz"
+refuses 'junk.npz: is neither a .npz nor a safetensors file' "$assay" show "$work/bad.toml"
 printf '[model]\nkind = "mlp"\n[data]\nkind = "features"\nsamples = 2\nvalidation = 0.1\n' >"$work/bad.toml"
 refuses 'bad.toml:5: data.samples: ' "$assay" show "$work/bad.toml"
 
@@ -69,12 +76,14 @@ if ! touch "$work/readonly/x" 2>/dev/null; then
 fi
 touch "$work/file"
 refuses 'no signing key: .*--key FILE or \$ASSAY_KEY' env -u ASSAY_KEY HOME="$work/file" "$assay" train $job --out "$work/run"
+chmod 644 "$work/junk.npz"
+refuses 'junk.npz: is not a private key' "$assay" train $job --out "$work/run" --key "$work/junk.npz"
 refuses 'is a public key, expected the private one' "$assay" train $job --out "$work/run" --key "$ASSAY_KEY.pub"
 "$assay" show "$ASSAY_KEY.pub" >"$work/out" && grep -q '^kind  *public key$' "$work/out" || fail "show of a public key: $(cat "$work/out")"
 "$assay" show "$ASSAY_KEY" --json >"$work/out" && grep -q '"kind":"private key"' "$work/out" || fail "show of a private key: $(cat "$work/out")"
 ! grep -q 'PRIVATE+KEY' "$work/out" || fail "show printed a private key"
 head -c 300 /dev/urandom >"$work/garbage"
-refuses 'garbage: is no job file' "$assay" show "$work/garbage"
+refuses 'garbage: is not a job file' "$assay" show "$work/garbage"
 
 # A run, and what is said about its steps.
 said=$(train "$work/run" $job --steps 5) || fail "$(cat "$work/stderr")"
@@ -104,6 +113,9 @@ cp -r "$work/text" "$work/twin"
 "$assay" dispute "$work/text" "$work/twin" --json --quiet >"$work/out" 2>"$work/err"
 [ $? -eq 3 ] && grep -q '"verdict":"undecided","reason":"[^"]*data' "$work/out" || fail "dispute with other data: $(cat "$work/out" "$work/err")"
 refused_alike 'the data is not the data that the run committed to' "$assay" train examples/gpt2-tiny.toml --steps 2 --data "$work/text.txt" --out "$work/text"
+
+refused_alike "--job: there is no file '1234', and it is not the 64 hex digits" "$assay" audit "$work/run" --job 1234
+refused_alike "--job: there is no file '1234', and it is not the 64 hex digits" "$assay" judge tests/golden/dispute.evidence --job 1234
 
 # Options that would be ignored.
 refused_alike '--rule none: is for jobs of precision fp64-rounded' "$assay" audit "$work/run" --rule none

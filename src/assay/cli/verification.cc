@@ -73,7 +73,7 @@ Result<Verification> VerifyFile(const std::string& path, const Against& against,
   if (format == TensorsFormat::kSnapshot) return VerifySnapshot(*tensors, against, pool);
   // With a receipt, weights are weights whatever their file says of itself.
   if (tensors && (format == TensorsFormat::kWeights || against.receipt)) return VerifyModel(*tensors, against, pool);
-  return Err("{}: is no receipt, checkpoint, proof, model, snapshot or evidence", path);
+  return Err("{}: is not a receipt, checkpoint, proof, model, snapshot or evidence", path);
 }
 
 bool IsSignedFile(const std::string& path) {
