@@ -122,6 +122,7 @@ refused_alike '--rule none: is for jobs of precision fp64-rounded' "$assay" audi
 refused_alike '--referee-key: belongs to --provider' "$assay" dispute "$work/run" "$work/run" --referee-key "$ASSAY_KEY"
 refused_alike '--ca: belongs to --provider' "$assay" dispute "$work/run" "$work/run" --ca "$ASSAY_KEY"
 providers="--provider http://127.0.0.1:1 --provider http://127.0.0.1:2"
+refuses 'two receipts: http://127.0.0.1:1/v1/receipt: cannot connect: [^;]*; http://127.0.0.1:2/' "$assay" dispute $providers --patience 1 --quiet
 refused_alike '--key: belongs to run directories' "$assay" dispute $providers --key "$ASSAY_KEY"
 refused_alike '--data: belongs to' "$assay" dispute $providers --data "$work/text.txt"
 refused_alike '--device, --threads and --simd: belong to run directories' "$assay" dispute $providers --threads 2
