@@ -97,7 +97,11 @@ int Main(int argc, char** argv) {
       .Type("STEP");
   arguments.Option("--key", options.key, "Signing key (assay keygen); otherwise $ASSAY_KEY, or your own").Type("FILE");
   cli::AddComputeOptions(arguments, options.compute);
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? cli::kExitOk : cli::kExitBadInput;
+  }
   if (options.list) {
     PrintList();
     return cli::kExitOk;

@@ -21,9 +21,21 @@ sed 's/^lr = .*/lr = 0.123/' "$work/job.toml" >"$work/rate.toml"
 differs 1 "$work/job.toml" "$work/rate.toml"
 says '"same_job":false.*\{"name":"[a-z]*\.lr","a":[0-9.]*,"b":0.123,"identifies":true\}\]'
 { cat "$work/job.toml"; printf '[snapshot]\nevery = 4\nstart = true\n'; } >"$work/start.toml"
-differs 1 "$work/job.toml" "$work/start.toml"
+differs 0 "$work/job.toml" "$work/start.toml"
 says '"same_job":true'
 says '\{"name":"snapshot.start","a":false,"b":true,"identifies":false\}'
+
+# One file of data, by whatever path each names it.
+seq 1 400 >"$work/text.txt"
+sed -e 's/^kind = "chars"/&\npath = "text.txt"/' examples/gpt2-tiny.toml >"$work/own.toml"
+mkdir "$work/deeper"
+for run in "$work/own" "$work/deeper/own"; do
+  train "$run" "$work/own.toml" >/dev/null || fail "$(cat "$work/stderr")"
+done
+differs 0 "$work/own" "$work/deeper/own"
+says '"same_job":true.*"settings":\[\]'
+differs 0 "$work/own.toml" "$work/deeper/own"
+says '"same_job":true.*"settings":\[\]'
 
 # Runs: of different jobs, and of one job that ends earlier.
 train "$work/rate" "$work/rate.toml" >/dev/null || fail "$(cat "$work/stderr")"

@@ -36,6 +36,9 @@ refused_alike "train: unknown option --stpes; did you mean --steps" "$assay" tra
 refuses 'unknown option --otu; did you mean --out' "$assay" train $job --otu "$work/run"
 refuses 'these arguments were not expected: one two' "$assay" train $job --out "$work/run" one two
 refuses '--steps: expected a value after it' "$assay" train $job --out "$work/run" --steps
+refused_alike 'train: --out: expected a value after it' "$assay" train $job --out --quiet
+refuses 'keygen: --out: expected a value after it' "$assay" keygen --out --name
+refuses 'dispute: --evidence: expected a value after it' "$assay" dispute "$work" "$work" --evidence --quiet
 refuses '--steps: expected once' "$assay" train $job --out "$work/run" --steps 3 --steps 4
 sed 's/^\[model\]/[modle]/' $job >"$work/bad.toml"
 refused_alike "bad.toml:[0-9]+: 'modle': unknown table; did you mean \[model\]" "$assay" train "$work/bad.toml" --out "$work/run"
@@ -45,6 +48,13 @@ printf '[model]\nkind = "gpt2"\nvocab = 2\n[data]\nkind = "chars"\n' >"$work/bad
 refuses 'bad.toml:3: model.vocab: ' "$assay" show "$work/bad.toml"
 printf '[model]\nkind = "gpt2"\n[data]\nkind = "features"\n' >"$work/bad.toml"
 refuses 'bad.toml:4: data.kind: a language model needs' "$assay" show "$work/bad.toml"
+printf '[model]\nkind = "gpt2"\nheads = 5\n[data]\nkind = "arrays"\n' >"$work/bad.toml"
+refuses 'bad.toml:5: data.kind: a language model needs' "$assay" show "$work/bad.toml"
+printf '[model]\nkind = "mlp"\n[data]\nkind = "arrays"\npath = "junk.npz"\nlayout = "nhwc"\n' >"$work/bad.toml"
+refuses 'bad.toml:6: data.layout: an mlp reads vectors, expected flat' "$assay" show "$work/bad.toml"
+sed -i '/^layout/d' "$work/bad.toml"
+echo "neither of the two" >"$work/junk.npz"
+refuses 'junk.npz: is neither a .npz nor a safetensors file' "$assay" show "$work/bad.toml"
 printf '[model]\nkind = "mlp"\n[data]\nkind = "features"\nsamples = 2\nvalidation = 0.1\n' >"$work/bad.toml"
 refuses 'bad.toml:5: data.samples: ' "$assay" show "$work/bad.toml"
 
@@ -66,15 +76,18 @@ if ! touch "$work/readonly/x" 2>/dev/null; then
 fi
 touch "$work/file"
 refuses 'no signing key: .*--key FILE or \$ASSAY_KEY' env -u ASSAY_KEY HOME="$work/file" "$assay" train $job --out "$work/run"
+chmod 644 "$work/junk.npz"
+refuses 'junk.npz: is not a private key' "$assay" train $job --out "$work/run" --key "$work/junk.npz"
 refuses 'is a public key, expected the private one' "$assay" train $job --out "$work/run" --key "$ASSAY_KEY.pub"
 "$assay" show "$ASSAY_KEY.pub" >"$work/out" && grep -q '^kind  *public key$' "$work/out" || fail "show of a public key: $(cat "$work/out")"
 "$assay" show "$ASSAY_KEY" --json >"$work/out" && grep -q '"kind":"private key"' "$work/out" || fail "show of a private key: $(cat "$work/out")"
 ! grep -q 'PRIVATE+KEY' "$work/out" || fail "show printed a private key"
 head -c 300 /dev/urandom >"$work/garbage"
-refuses 'garbage: is no job file' "$assay" show "$work/garbage"
+refuses 'garbage: is not a job file' "$assay" show "$work/garbage"
 
 # A run, and what is said about its steps.
-train "$work/run" $job --steps 5 >/dev/null || fail "$(cat "$work/stderr")"
+said=$(train "$work/run" $job --steps 5) || fail "$(cat "$work/stderr")"
+[ "$(echo "$said" | field signer)" = "$(cat "$ASSAY_KEY.pub")" ] || fail "train --json names another signer: $said"
 "$assay" train $job --out "$work/run" --steps 5 >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
 grep -q '^steps  *5; the run was finished already, and nothing was trained$' "$work/out" || fail "a finished run: $(cat "$work/out")"
 old=$("$assay" show "$work/run" --json | field job_id)
@@ -96,13 +109,20 @@ for letters in 0123456789 abcdefghijklmnopqrstuvwxyz; do
   "$assay" audit "$work/text" >"$work/out" 2>&1
   [ $? -eq 3 ] && grep -q 'data' "$work/out" && ! grep -q 'model.vocab' "$work/out" || fail "audit with other data: $(cat "$work/out")"
 done
+cp -r "$work/text" "$work/twin"
+"$assay" dispute "$work/text" "$work/twin" --json --quiet >"$work/out" 2>"$work/err"
+[ $? -eq 3 ] && grep -q '"verdict":"undecided","reason":"[^"]*data' "$work/out" || fail "dispute with other data: $(cat "$work/out" "$work/err")"
 refused_alike 'the data is not the data that the run committed to' "$assay" train examples/gpt2-tiny.toml --steps 2 --data "$work/text.txt" --out "$work/text"
+
+refused_alike "--job: there is no file '1234', and it is not the 64 hex digits" "$assay" audit "$work/run" --job 1234
+refused_alike "--job: there is no file '1234', and it is not the 64 hex digits" "$assay" judge tests/golden/dispute.evidence --job 1234
 
 # Options that would be ignored.
 refused_alike '--rule none: is for jobs of precision fp64-rounded' "$assay" audit "$work/run" --rule none
 refused_alike '--referee-key: belongs to --provider' "$assay" dispute "$work/run" "$work/run" --referee-key "$ASSAY_KEY"
 refused_alike '--ca: belongs to --provider' "$assay" dispute "$work/run" "$work/run" --ca "$ASSAY_KEY"
 providers="--provider http://127.0.0.1:1 --provider http://127.0.0.1:2"
+refuses 'two receipts: http://127.0.0.1:1/v1/receipt: cannot connect: [^;]*; http://127.0.0.1:2/' "$assay" dispute $providers --patience 1 --quiet
 refused_alike '--key: belongs to run directories' "$assay" dispute $providers --key "$ASSAY_KEY"
 refused_alike '--data: belongs to' "$assay" dispute $providers --data "$work/text.txt"
 refused_alike '--device, --threads and --simd: belong to run directories' "$assay" dispute $providers --threads 2

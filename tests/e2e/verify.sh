@@ -133,16 +133,19 @@ open(sys.argv[2], "wb").write(struct.pack("<Q", len(text)) + text + data[8 + len
 PYTHON
 says 0 model true "$work/again.safetensors" --receipt "$receipt"
 echo "$json" | grep -q 'the file as a whole is not the one that the receipt names' || fail "a rewritten file passes for the delivered one: $json"
-refuses 'is no receipt, checkpoint, proof, model, snapshot or evidence' "$assay" verify "$work/again.safetensors"
+refuses 'is not a receipt, checkpoint, proof, model, snapshot or evidence' "$assay" verify "$work/again.safetensors"
 
 # Evidence is judged.
 says 0 evidence true tests/golden/dispute.evidence
 echo "$json" | grep -q '"convicts ' || fail "evidence convicts nobody by name: $json"
 says 1 evidence false tests/golden/dispute.evidence --signer "$signer"
+"$assay" dispute "$run" "$work/theirs" --evidence "$work/agreed.evidence" --quiet >"$work/out" 2>&1 || fail "dispute: $(cat "$work/out")"
+says 0 evidence true "$work/agreed.evidence"
+echo "$json" | grep -q '"reason":"convicts nobody: ' || fail "evidence of agreement: $json"
 flipped tests/golden/dispute.evidence $(($(stat -c %s tests/golden/dispute.evidence) / 2))
 for command in verify judge; do refuses 'flipped: ' "$assay" $command "$work/flipped"; done
 
-refuses 'is no receipt' "$assay" verify examples/mlp.toml
+refuses 'is not a receipt' "$assay" verify examples/mlp.toml
 refuses 'is a directory' "$assay" verify "$run"
 refuses 'nothing here' "$assay" verify "$work/nothing here"
 refuses 'expected a public key' "$assay" verify "$receipt" --signer nobody

@@ -71,6 +71,7 @@ ASSAY_KEY=$work/liar.key "$cheat" flipped-bit "$job" --out "$work/liar" --at 7 >
 expect verdict refuted
 expect step 7
 "$assay" train "$job" --out "$work/follower" --follow "$work/liar" --quiet >"$work/out" 2>"$work/err" </dev/null || fail "train --follow: $(cat "$work/err")"
+"$assay" resume "$work/follower" --quiet >"$work/out" 2>&1 && grep -q 'the run was finished already' "$work/out" || fail "resume of a finished follower: $(cat "$work/out")"
 "$assay" show "$work/follower" >"$work/out" || fail "show: $(cat "$work/out")"
 grep -q '^precision    fp64-rounded, [0-9]* bits' "$work/out" && grep -q '^follows      the rounding log of liar+' "$work/out" || fail "show of a follower: $(cat "$work/out")"
 "$assay" show "$work/follower" --json >"$work/out" || fail "show --json: $(cat "$work/out")"

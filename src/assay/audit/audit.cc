@@ -37,6 +37,7 @@ class Auditor {
         replay_(run, prepared, claims.log, backend, pool) {}
 
   std::int64_t steps_checked() const { return checked_; }
+  std::size_t segments_checked() const { return segments_checked_; }
   const std::optional<AuditRoundings>& roundings() const { return roundings_; }
   // What does not end a replay: a file that is of another run.
   const std::optional<Refutation>& damage() const { return damage_; }
@@ -62,7 +63,11 @@ class Auditor {
     if (hooks_.on_start) hooks_.on_start(total);
     if (auto stop = CheckStart()) return stop;
     for (const Segment& segment : segments) {
-      if (auto stop = CheckBeyondHoles(segment)) return stop;
+      if (auto stop = CheckBeyondHoles(segment)) {
+        if (stop->refutation) ++segments_checked_;  // it has been looked at as far as it takes to refute it
+        return stop;
+      }
+      ++segments_checked_;
     }
     auto stop = CheckEnd();
     const bool is_guilty = stop && stop->refutation && !stop->refutation->damage && !stop->refutation->open;
@@ -260,6 +265,7 @@ class Auditor {
   const AuditHooks& hooks_;
   Replay replay_;
   std::int64_t checked_ = 0;
+  std::size_t segments_checked_ = 0;
   std::optional<AuditRoundings> roundings_;
   bool ignore_roundings_ = false;
   std::optional<Refutation> damage_;
@@ -299,8 +305,8 @@ std::vector<std::string> AssumedBy(const AuditOptions& options, const RunDirecto
   }
   const auto drawn = static_cast<std::int64_t>(report.drawn.size());
   if (options.sample_percent && drawn < report.segments) {
-    assumed.push_back(
-        fmt::format("{} of {} segments were not drawn and not replayed", report.segments - drawn, report.segments));
+    assumed.push_back(fmt::format("{} of {} segments were not {}replayed", report.segments - drawn, report.segments,
+                                  report.verdict == Verdict::kVerified ? "drawn and not " : ""));
   }
   if (report.roundings && options.ignore_roundings) {
     assumed.push_back("the rounding log: close calls were decided here, and nothing that it says was looked at (--rule none)");
@@ -363,6 +369,7 @@ AuditReport Audit(const RunDirectory& run, const PreparedJob& prepared, const Au
   if (options.ignore_roundings) auditor.IgnoreRoundings();
   const std::optional<Stop> stop = auditor.Check(segments);
   report.steps_checked = auditor.steps_checked();
+  report.drawn.resize(std::min(report.drawn.size(), auditor.segments_checked()));
   report.roundings = auditor.roundings();
   // Guilt needs whole parts alone, and is said first; what a damaged copy leaves open, a whole one may tell.
   const bool is_guilty = stop && stop->refutation && !stop->refutation->damage && !stop->refutation->open;

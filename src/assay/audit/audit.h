@@ -56,8 +56,8 @@ struct AuditRoundings {
 struct AuditReport {
   Verdict verdict = Verdict::kUnchecked;
   std::int64_t steps_checked = 0;
-  std::int64_t segments = 0;               // of the run
-  std::vector<std::int64_t> drawn{};       // the ones that were replayed
+  std::int64_t segments = 0;          // of the run
+  std::vector<std::int64_t> drawn{};  // the ones that were replayed: all of a sample, unless something ended the audit earlier
   std::optional<Refutation> refutation{};  // of a run that is refuted or damaged, or that differs without its rounding log
   std::string reason{};                    // why it could not be checked
   std::optional<AuditRoundings> roundings{};

@@ -379,6 +379,18 @@ TEST_F(AuditTest, AVendorsPlainFp32IsUnchecked) {
   EXPECT_EQ(report.steps_checked, 0);
 }
 
+TEST_F(AuditTest, AnInterruptedAuditNamesOnlyTheSegmentsThatItReplayed) {
+  ASSERT_TRUE(Train());
+  std::int64_t done = 0;
+  const AuditHooks hooks{.on_step = [&](std::int64_t checked, std::int64_t, float) { done = checked; },
+                         .should_stop = [&] { return done >= 7; }};
+  const AuditReport report = Audit(*RunDirectory::Open(path_), prepared_, {}, *backend_, pool_, hooks);
+  EXPECT_EQ(report.verdict, Verdict::kUnchecked);
+  EXPECT_EQ(report.steps_checked, 7);
+  EXPECT_EQ(report.segments, 2);
+  EXPECT_EQ(report.drawn, std::vector<std::int64_t>{0});
+}
+
 TEST_F(AuditTest, WhatIsTakenOnTrustIsSaid) {
   ASSERT_TRUE(Train());
   const RunDirectory run = *RunDirectory::Open(path_);

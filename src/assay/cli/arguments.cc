@@ -119,6 +119,19 @@ std::string UnexpectedText(const CLI::App& command, const std::vector<std::strin
   return fmt::format("unknown option {}{}", OneLine(name), meant ? fmt::format("; did you mean {}?", *meant) : "");
 }
 
+// CLI11 would take the next option for the value: `--out --json` makes a directory of that name. Such a value can be written --out=--json.
+std::optional<std::string> OptionWithoutValue(const CLI::App& command, int argc, char** argv) {
+  for (int i = 2; i + 1 < argc && std::string_view(argv[i]) != "--"; ++i) {
+    const std::string word = argv[i];
+    if (!word.starts_with("--") || word.find('=') != std::string::npos) continue;
+    const CLI::Option* option = command.get_option_no_throw(word);
+    if (option == nullptr || option->get_expected_min() == 0) continue;
+    if (std::string_view(argv[i + 1]).starts_with("--")) return word;
+    ++i;
+  }
+  return std::nullopt;
+}
+
 // What CLI11 says, on one line and in our words.
 std::string UsageText(const CLI::ParseError& error, const CLI::App& command) {
   const std::vector<std::string> unexpected = command.remaining();
@@ -287,6 +300,12 @@ std::optional<int> Arguments::Parse(int argc, char** argv) {
   const bool json = AsksForJson(argc, argv);
   if (argc > 1) {
     if (const Status known = CheckCommand(impl_->app, argv[1]); !known) return ReportFailure(known.error().message, json);
+    const bool is_command = argv[1][0] != '-';
+    if (const auto option = is_command ? OptionWithoutValue(*impl_->app.get_subcommand(argv[1]), argc, argv) : std::nullopt) {
+      return ReportFailure(fmt::format("{}: {}: expected a value after it (see: {} {} --help)", argv[1], *option,
+                                       impl_->app.get_name(), argv[1]),
+                           json);
+    }
   }
   try {
     impl_->app.parse(argc, argv);

@@ -1,6 +1,7 @@
 #include "assay/cli/asked_job.h"
 
 #include "assay/base/file.h"
+#include "assay/base/quote.h"
 #include "assay/exec/step.h"
 
 namespace assay::cli {
@@ -25,6 +26,11 @@ dispute::StartingBytes StartOf(const std::shared_ptr<const PreparedJob>& prepare
 
 }  // namespace
 
+Status CheckNamesJob(const std::string& text) {
+  if (Exists(text) || Digest::FromHex(text)) return {};
+  return Err("--job: there is no file '{}', and it is not the 64 hex digits of a job's id", OneLine(text));
+}
+
 Result<AskedJob> OpenAskedJob(const std::string& text, const std::string& data) {
   AskedJob asked;
   if (const auto id = Digest::FromHex(text); id && !Exists(text)) {
@@ -32,6 +38,7 @@ Result<AskedJob> OpenAskedJob(const std::string& text, const std::string& data) 
     asked.id = *id;
     return asked;
   }
+  ASSAY_TRY(CheckNamesJob(text));
   ASSAY_ASSIGN(Job job, LoadJob(text));
   if (!data.empty()) job.data.path = data;
   ASSAY_ASSIGN(PreparedJob prepared, Prepare(std::move(job)));

@@ -17,6 +17,9 @@ struct AskedJob {
   std::shared_ptr<const PreparedJob> prepared{};  // where it was given as a file
 };
 
+// An error where `text` is neither a path of something that exists nor 64 hex digits.
+Status CheckNamesJob(const std::string& text);
+
 // `text`: a path, or 64 hex digits. `data` instead of the job's where it is not empty.
 Result<AskedJob> OpenAskedJob(const std::string& text, const std::string& data);
 

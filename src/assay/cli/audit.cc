@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "assay/audit/audit.h"
+#include "assay/cli/asked_job.h"
 #include "assay/cli/colour.h"
 #include "assay/cli/command.h"
 #include "assay/cli/damaged_run.h"
@@ -77,7 +78,8 @@ Result<AuditOptions> OptionsOf(const AuditCommand& command) {
   return options;
 }
 
-Result<PreparedJob> AskedJob(const AuditCommand& command, ThreadPool& pool) {
+Result<PreparedJob> PrepareAsked(const AuditCommand& command, ThreadPool& pool) {
+  ASSAY_TRY(CheckNamesJob(command.job));
   ASSAY_ASSIGN(Job job, LoadJob(command.job));
   if (!command.data.empty()) job.data.path = command.data;
   return Prepare(std::move(job), &pool);
@@ -189,7 +191,7 @@ void PrintText(const AuditCommand& command, const AuditOptions& options, const A
   }
   if (options.sample_percent && report.segments > 0) {
     fmt::print("sample      {} of {} segments, nonce {}\n", report.drawn.size(), report.segments, Hex(options.nonce));
-    PrintChances(report);
+    if (report.verdict == Verdict::kVerified) PrintChances(report);
   }
   fmt::print("job         {}\nsigned by   {}\n", run.identity().job.hex(), run.signer().ToString());
   for (const std::string& assumed : AssumedBy(options, run, report)) fmt::print("assumed     {}\n", assumed);
@@ -283,7 +285,7 @@ Result<int> RunAudit(const AuditCommand& command) {
   if (const auto id = Digest::FromHex(command.job); id && !Exists(command.job)) {
     options->expected.job = *id;
   } else if (!command.job.empty()) {
-    auto prepared = AskedJob(command, *compute.pool);
+    auto prepared = PrepareAsked(command, *compute.pool);
     if (!prepared) return BadInput(command, prepared.error());
     asked = std::move(*prepared);
     options->expected.job = asked->identity.job;

@@ -1,4 +1,4 @@
-// Colours of verdicts and errors: on a terminal that has them, unless NO_COLOR is set (https://no-color.org). Elsewhere text
+// Colours of verdicts and errors: on a terminal that has them, unless NO_COLOR is set and not empty (https://no-color.org). Elsewhere text
 // stays as it is. Thread safe as long as nobody changes the environment.
 #pragma once
 

@@ -1,7 +1,9 @@
 #include "assay/cli/compared.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
+#include <system_error>
 
 #include "assay/base/file.h"
 #include "assay/run/directory.h"
@@ -14,6 +16,15 @@ namespace {
 
 constexpr std::uint64_t kMaxJobBytes = std::uint64_t{1} << 24;
 constexpr std::uint64_t kMaxReceiptBytes = std::uint64_t{1} << 16;
+
+// A run names its data from its own directory, and a job file from where it lies: only whole paths can be compared.
+void ResolvePaths(Job& job) {
+  for (std::string* path : {&job.data.path, &job.data.vocabulary, &job.init_weights}) {
+    std::error_code failed;
+    const auto whole = path->empty() ? std::filesystem::path() : std::filesystem::weakly_canonical(*path, failed);
+    if (!failed) *path = whole.string();
+  }
+}
 
 Result<Compared> OpenRun(const std::string& target) {
   ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(target));
@@ -73,7 +84,9 @@ const char* WhatDiffers(const LogEntry& a, const LogEntry& b) {
 }  // namespace
 
 Result<Compared> OpenCompared(const std::string& target) {
-  return RunDirectory::IsRun(target) ? OpenRun(target) : OpenJob(target);
+  auto compared = RunDirectory::IsRun(target) ? OpenRun(target) : OpenJob(target);
+  if (compared) ResolvePaths(compared->job);
+  return compared;
 }
 
 std::vector<Difference> DifferencesOf(const Compared& a, const Compared& b) {

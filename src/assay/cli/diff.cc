@@ -70,7 +70,8 @@ Result<int> RunDiff(const DiffOptions& options) {
   std::optional<Progress> progress;
   if (a.log && b.log && a.log->trajectory() == b.log->trajectory()) progress = CompareLogs(*a.log, *b.log);
   const bool same_runs = !progress || (!progress->differs_at && (!same_job.value_or(false) || SameWeights(a, b)));
-  const bool alike = differences.empty() && same_job.value_or(true) && same_runs;
+  // What does not change the job's id is listed, and changes no bit of the result: it does not decide.
+  const bool alike = same_job.value_or(true) && same_runs;
   const int status = !alike ? kExitRefuted : same_job ? kExitOk : kExitUndecided;
 
   if (options.json) {
@@ -103,7 +104,8 @@ Result<int> RunDiff(const DiffOptions& options) {
     for (const std::string& note : side->notes) fmt::print("{:<12} {}\n", "note", note);
   }
   if (same_job && *same_job) {
-    fmt::print("{:<12} the same, {}\n", "job", a.id->hex());
+    fmt::print("{:<12} the same, {}{}\n", "job", a.id->hex(),
+               differences.empty() ? "" : "; what differs does not change its id");
   } else if (same_job) {
     fmt::print("{:<12} different\n", "job");
   } else {
@@ -125,7 +127,9 @@ void AddDiff(Arguments& app, Command& command) {
   sub.Option("B", options->b, "Another").Required().Type("JOB|RUN");
   sub.Flag("--json", options->json, "Print a JSON object (docs/OUTPUT.md)");
   sub.Footer(
-      "Exit status 0: nothing differs. 1: something does. 3: it cannot be told, because data is missing.\n"
+      "Exit status 0: the same job, and runs of it agree as far as both go. 1: different jobs or runs. 3: it cannot be told,\n"
+      "because data is missing. Settings that do not change a job's id (its name, paths, [eval], [snapshot]) are listed and\n"
+      "do not count.\n"
       "\n"
       "Example: assay diff job.toml runs/theirs");
   SetCommand(sub, options, command, RunDiff);

@@ -154,6 +154,14 @@ class Auditing {
   const bool quiet_;
 };
 
+// The runs cannot be asked here, which counts neither for nor against anybody.
+VerdictView CannotAsk(const std::vector<DisputedCopy>& copies, const std::string& why) {
+  VerdictView view{
+      .verdict = "undecided", .reason = why, .decided_by = "the same dispute where the job's data is (--data PATH)"};
+  for (const DisputedCopy& copy : copies) view.standing.push_back(copy.Party(""));
+  return view;
+}
+
 // The job that was named, or that of the first run whose job can be believed. Nothing: of neither, which is then among their faults.
 Result<std::optional<AskedJob>> JobOf(const DisputeOptions& options, std::vector<DisputedCopy>& copies, ThreadPool& pool) {
   if (!options.job.empty()) {
@@ -201,7 +209,10 @@ Result<int> DisputeRuns(const DisputeOptions& options) {
                            }));
   };
   if (IsAnyDamaged(copies)) return undisputed();
-  ASSAY_ASSIGN(asked, JobOf(options, copies, *compute.pool));
+  auto job = JobOf(options, copies, *compute.pool);
+  if (!job && options.job.empty()) return PrintUndisputed(options, copies, CannotAsk(copies, job.error().message));
+  if (!job) return tl::unexpected(job.error());
+  asked = std::move(*job);
   if (!asked) return undisputed();
   ASSAY_TRY(FindFaultsIn(copies, *asked->prepared, *compute.pool));
   ASSAY_TRY(ComputeFor(asked->prepared->job, compute));

@@ -51,6 +51,9 @@ void AddEval(Arguments& app, Command& command) {
   auto options = std::make_shared<EvalOptions>();
   Subcommand sub = app.Add("eval", "Loss and accuracy of a trained model on validation data");
   sub.Footer(
+      "Only whole microbatches are evaluated, of samples spread evenly over the part: of 25 samples in microbatches of 8,\n"
+      "24 count. A part smaller than a microbatch fills one by repeating its samples.\n"
+      "\n"
       "Examples: assay eval runs/mlp\n"
       "          assay eval examples/gpt2-124m.toml --weights model.safetensors --data text.txt");
   sub.Option("target", options->source.target, "Run directory, or job file together with --weights").Required().Type("RUN|JOB");

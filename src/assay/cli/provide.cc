@@ -98,7 +98,7 @@ void AddProvide(Arguments& app, Command& command) {
   sub.Option("--referee", options->referees, "Public key of a referee who may ask; repeat for each. Default: anybody")
       .Type("KEY.pub");
   sub.Option("--open-to-all", options->open_to_all,
-             "Bouts (see above) for all referees together that --referee does not name; below 3 none of them is answered")
+             "Bouts (see below) for all referees together that --referee does not name; below 3 none of them is answered")
       .ShowDefault()
       .Range(std::int64_t{0}, std::int64_t{1} << 20)
       .Type("N");

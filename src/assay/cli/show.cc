@@ -81,7 +81,7 @@ Result<Job> LoadShownJob(const std::string& path) {
                      why.find("can stand in comments") != std::string::npos ||
                      why.find("a job file has at most") != std::string::npos;
   if (!other) return job;
-  return Err("{}: is no job file, .safetensors file, receipt, checkpoint, proof, evidence or key", path);
+  return Err("{}: is not a job file, .safetensors file, receipt, checkpoint, proof, evidence or key", path);
 }
 
 Result<int> ShowJob(const ShowOptions& options) {

@@ -61,8 +61,9 @@ Result<VerifyKey> ParseSigner(const std::string& text) {
   auto key = VerifyKey::Parse(text);
   if (!key) {
     if (text.starts_with("PRIVATE+KEY+")) return Err("--signer: is a private key, expected the public one");
-    return Err("--signer: there is no file '{}', and it is no key; expected a public key (NAME+HASH+DATA) or a file with one",
-               text);
+    return Err(
+        "--signer: there is no file '{}', and it is not a key; expected a public key (NAME+HASH+DATA) or a file with one",
+        text);
   }
   return key;
 }

@@ -49,7 +49,7 @@ void AddTrain(Arguments& app, Command& command) {
   sub.Option("job", options->job, "Job file (TOML; docs/JOBS.md)").Required().Type("JOB");
   sub.Option("--out", options->out, "Run directory; created if it does not exist").Required().Type("DIR");
   sub.Option("--steps", options->steps,
-             "Steps to train, instead of the job's number. A run with fewer is continued, one with more is left alone")
+             "Steps to train, instead of the job's number. A run with fewer is continued, one with more is refused")
       .Range(std::int64_t{1}, std::int64_t{0xffffffff})
       .Type("N");
   sub.Option("--follow", options->follow,

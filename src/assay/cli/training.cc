@@ -61,10 +61,10 @@ void PrintResult(const TrainOptions& options, const PreparedJob& prepared, const
                               {"job_id", prepared.identity.job.hex()},
                               {"steps", outcome.step},
                               {"resumed_from", outcome.first_step},
-                              {"loss", outcome.loss},
+                              {"loss", outcome.step > 0 ? OrderedJson(outcome.loss) : OrderedJson(nullptr)},
                               {"val_loss", ToJson(outcome.validation_loss)},
                               {"state_root", outcome.state_root.hex()},
-                              {"signer", run.signer().id()},
+                              {"signer", run.signer().ToString()},
                               {"receipt", outcome.interrupted ? OrderedJson(nullptr) : OrderedJson(run.receipt_path())},
                               {"seconds", seconds},
                               {"device", compute.device},
@@ -76,8 +76,8 @@ void PrintResult(const TrainOptions& options, const PreparedJob& prepared, const
     return;
   }
   const bool finished = !outcome.interrupted && outcome.first_step == outcome.step;
-  fmt::print("steps       {}{}\nloss        {:.6f}\n", outcome.step,
-             finished ? "; the run was finished already, and nothing was trained" : "", outcome.loss);
+  fmt::print("steps       {}{}\n", outcome.step, finished ? "; the run was finished already, and nothing was trained" : "");
+  if (outcome.step > 0) fmt::print("loss        {:.6f}\n", outcome.loss);
   if (outcome.validation_loss) fmt::print("val loss    {:.6f}\n", *outcome.validation_loss);
   fmt::print("time        {}\nstate root  {}\n", Duration(seconds), outcome.state_root.hex());
   fmt::print("signed by   {}\n{}", run.signer().id(), FollowsText(options, follows, outcome));

@@ -45,7 +45,7 @@ Verification Damaged(std::string kind, std::string reason) {
 
 int ExitStatusOf(const Verification& verification) {
   if (!verification.valid) return kExitUndecided;
-  if (*verification.valid) return kExitOk;
+  if (*verification.valid) return verification.decides ? kExitOk : kExitUndecided;
   return verification.damaged ? kExitDamaged : kExitRefuted;
 }
 
@@ -73,7 +73,7 @@ Result<Verification> VerifyFile(const std::string& path, const Against& against,
   if (format == TensorsFormat::kSnapshot) return VerifySnapshot(*tensors, against, pool);
   // With a receipt, weights are weights whatever their file says of itself.
   if (tensors && (format == TensorsFormat::kWeights || against.receipt)) return VerifyModel(*tensors, against, pool);
-  return Err("{}: is no receipt, checkpoint, proof, model, snapshot or evidence", path);
+  return Err("{}: is not a receipt, checkpoint, proof, model, snapshot or evidence", path);
 }
 
 bool IsSignedFile(const std::string& path) {

@@ -24,6 +24,7 @@ struct Against {
 struct Verification {
   std::string kind;                    // "receipt", "checkpoint", "proof", "model", "snapshot", "evidence"
   std::optional<bool> valid;           // none: there is nothing at hand to check it by
+  bool decides = true;                 // of valid evidence: it convicts somebody, or all who take part agree
   bool damaged = false;                // of what is not valid: a bad copy, of which nobody can say whose it is
   std::string reason{};                // why it is not valid, or cannot be told
   std::vector<std::string> shows{};    // in words, what it shows and what it does not

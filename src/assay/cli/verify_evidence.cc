@@ -8,7 +8,7 @@ Result<Verification> VerifyEvidence(ByteSpan bytes, const std::string& path, con
   const auto evidence = dispute::DecodeEvidence(bytes);
   const auto judgement = evidence ? dispute::Judge(*evidence) : Result<dispute::Judgement>(tl::unexpected(evidence.error()));
   if (!judgement) return Err("{}: {}", path, judgement.error().message);
-  Verification out{.kind = "evidence", .valid = false};
+  Verification out{.kind = "evidence", .valid = true};
   const VerdictView view = ViewOf(*evidence, *judgement);
   out.shows.push_back(fmt::format("it is about job {}", view.job_id));
   for (const NamedParty& party : view.convicted) {
@@ -22,15 +22,18 @@ Result<Verification> VerifyEvidence(ByteSpan bytes, const std::string& path, con
         fmt::format("accuses {} by answers that it has not signed{}{}", party.key, party.why.empty() ? "" : ": ", party.why));
   }
   out.assumed = view.assumed;
+  // What is well made is valid, whomever it convicts; whether it decides anything is another question.
   if (against.signer && !Convicts(*judgement, *against.signer)) {
+    out.valid = false;
     out.reason = fmt::format("does not convict {}", against.signer->ToString());
   } else if (judgement->convicts) {
-    out.valid = true;
-  } else if (view.verdict == "undecided") {
-    out.valid.reset();
-    out.reason = fmt::format("leaves the dispute undecided: {}", view.reason);
+    return out;
+  } else if (view.verdict == "both") {
+    out.reason = fmt::format("convicts nobody: {}", view.reason);
   } else {
-    out.reason = "does not convict whom it names";
+    out.decides = false;
+    out.reason = view.verdict == "undecided" ? fmt::format("convicts nobody, and leaves the dispute undecided: {}", view.reason)
+                                             : fmt::format("convicts nobody: {}", WorthOf(view));
   }
   return out;
 }

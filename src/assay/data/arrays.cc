@@ -19,7 +19,7 @@ bool IsFinite(std::uint32_t word) { return (word & 0x7f800000u) != 0x7f800000u; 
 
 Status CheckFinite(ByteSpan words, std::string_view what) {
   for (std::size_t i = 0; i < words.size() / 4; ++i) {
-    if (!IsFinite(WordAt(words, i))) return Err("{}: element {} is no finite binary32 number", what, i);
+    if (!IsFinite(WordAt(words, i))) return Err("{}: element {} is not a finite binary32 number", what, i);
   }
   return {};
 }
@@ -137,7 +137,7 @@ Result<SampleGeometry> GeometryOf(const Shape& sample, ArrayLayout layout) {
   if (layout == ArrayLayout::kFlat) return SampleGeometry{.features = sample.elements()};
   if (sample.rank() == 2) return SampleGeometry{.height = sample[0], .width = sample[1], .channels = 1};
   if (sample.rank() != 3) {
-    return Err("data: samples of shape {} are no images, expected [H, W] or {}", ToString(sample),
+    return Err("data: samples of shape {} are not images, expected [H, W] or {}", ToString(sample),
                layout == ArrayLayout::kNhwc ? "[H, W, C]" : "[C, H, W]");
   }
   if (layout == ArrayLayout::kNhwc) return SampleGeometry{.height = sample[0], .width = sample[1], .channels = sample[2]};

@@ -108,7 +108,7 @@ TEST(Arrays, LayoutsOfImages) {
   EXPECT_TRUE(std::ranges::equal(a[0].bytes(), b[0].bytes()));
   EXPECT_NE(last->root, first->root);  // what is committed to is what lies in the file
   EXPECT_EQ(ErrorOf(Config(files.Write(Npy("|u1", "(10, 30)", pixels)), ArrayLayout::kNhwc)),
-            "data: samples of shape [30] are no images, expected [H, W] or [H, W, C]");
+            "data: samples of shape [30] are not images, expected [H, W] or [H, W, C]");
 }
 
 TEST(Arrays, ImagesAreShiftedAndMirroredByTheirOwnWidth) {
@@ -171,10 +171,11 @@ TEST(Arrays, RefusesWhatCannotBeTrainedOn) {
             "data.path: expected a .npz or safetensors file with arrays 'x' and 'y', or a folder with x.npy and y.npy");
   std::vector<float> values(20, 1.0f);
   values[7] = std::numeric_limits<float>::infinity();
-  EXPECT_EQ(ErrorOf(Config(files.Write(Npy("<f4", "(10, 2)", Floats(values))))), "x: element 7 is no finite binary32 number");
+  EXPECT_EQ(ErrorOf(Config(files.Write(Npy("<f4", "(10, 2)", Floats(values))))),
+            "x: element 7 is not a finite binary32 number");
   ByteWriter large;
   for (int i = 0; i < 10; ++i) large.F64(i == 2 ? 1e300 : 0.0);
-  EXPECT_EQ(ErrorOf(Config(files.Write(Npy("<f8", "(10, 1)", large.bytes())))), "x: element 2 is no finite binary32 number");
+  EXPECT_EQ(ErrorOf(Config(files.Write(Npy("<f8", "(10, 1)", large.bytes())))), "x: element 2 is not a finite binary32 number");
   EXPECT_EQ(ErrorOf(Config(files.Write(Npy("<i4", "(10, 2)", Bytes(80, 0))))), "x: is I32, expected U8, F16, BF16, F32 or F64");
   EXPECT_EQ(ErrorOf(Config(files.Write(good, Npy("<f4", "(10,)", Bytes(40, 0))))),
             "y: labels are F32, expected U8, U16, U32, I32 or I64");

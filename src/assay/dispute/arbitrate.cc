@@ -396,7 +396,10 @@ Result<Arbitration> Arbitrate(std::vector<std::unique_ptr<Peer>> peers, const Ar
   std::erase(peers, nullptr);
   if (peers.size() < 2) {
     std::string why;
-    for (const auto& absent : result.absent) why += fmt::format("{}{}: {}", why.empty() ? "" : "; ", absent.name, absent.why);
+    for (const auto& absent : result.absent) {
+      const bool is_named = absent.why.starts_with(absent.name);  // what a client says of a connection begins with its URL
+      why += fmt::format("{}{}{}{}", why.empty() ? "" : "; ", is_named ? "" : absent.name, is_named ? "" : ": ", absent.why);
+    }
     return Err("a dispute needs two receipts: {}", why);
   }
   ASSAY_ASSIGN(result.job, JobOf(result, options.job));

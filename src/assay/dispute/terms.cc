@@ -88,7 +88,7 @@ std::int64_t Terms::StepOf(std::int64_t entry) const {
 std::int64_t Terms::StepBefore(std::int64_t entry) const { return entry < 1 ? 0 : StepOf(entry - 1); }
 
 Result<TensorType> Terms::TensorOf(const TreeName& tree) const {
-  const auto missing = [&] { return Err("the job has no {}", Describe(CommitQuestion{tree}).substr(12)); };
+  const auto missing = [&] { return Err("the job does not have {}", Describe(CommitQuestion{tree}).substr(12)); };
   switch (tree.kind) {
     case TreeKind::kStateTensor:
       if (tree.at < 0 || tree.at > job_.steps || tree.index >= program_->state.size() || tree.node != 0) return missing();
@@ -109,7 +109,7 @@ Result<TensorType> Terms::TensorOf(const TreeName& tree) const {
 }
 
 Result<std::uint64_t> Terms::TreeSize(const TreeName& tree) const {
-  const auto missing = [&] { return Err("the job has no {}", Describe(CommitQuestion{tree}).substr(12)); };
+  const auto missing = [&] { return Err("the job does not have {}", Describe(CommitQuestion{tree}).substr(12)); };
   const bool plain = tree.node == 0 && tree.index == 0;
   switch (tree.kind) {
     case TreeKind::kLog:
@@ -144,7 +144,7 @@ Result<std::uint64_t> Terms::TreeSize(const TreeName& tree) const {
 Status Terms::CheckRoundingLog(const TreeName& tree) const {
   const bool there = tree.kind == TreeKind::kRoundingLog && job_.precision == Precision::kFp64Rounded && tree.at >= 1 &&
                      tree.at <= job_.steps && tree.node == 0 && tree.index == 0;
-  if (!there) return Err("the job has no {}", Describe(CommitQuestion{tree}).substr(12));
+  if (!there) return Err("the job does not have {}", Describe(CommitQuestion{tree}).substr(12));
   return {};
 }
 

@@ -306,7 +306,21 @@ ModelConfig WithoutGaps(ModelConfig model) {
   return model;
 }
 
+// Before the numbers of a model that this data cannot train.
+Status CheckKinds(const Job& job) {
+  const bool language = std::holds_alternative<Gpt2Config>(job.model) || std::holds_alternative<LlamaConfig>(job.model);
+  const DataKind kind = job.data.kind;
+  if (language && kind != DataKind::kChars && kind != DataKind::kBpe && kind != DataKind::kTokens) {
+    return Err("data.kind: a language model needs chars, bpe or tokens");
+  }
+  if (std::holds_alternative<MlpConfig>(job.model) && kind == DataKind::kArrays && job.data.layout != ArrayLayout::kFlat) {
+    return Err("data.layout: an mlp reads vectors, expected flat");
+  }
+  return {};
+}
+
 Status CheckCombinations(const Job& job) {
+  ASSAY_TRY(CheckKinds(job));
   ASSAY_TRY(Check(WithoutGaps(job.model), job.batch));
   const Schedule& s = job.schedule;
   if (s.kind == ScheduleKind::kWarmupCosine && s.warmup >= s.length) {

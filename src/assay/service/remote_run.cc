@@ -109,6 +109,7 @@ class RemoteLogs : public RoundingSource {
   }
 
   tl::unexpected<Error> Withheld(std::string_view what, std::string_view why) const {
+    if (why.starts_with(url_)) why.remove_prefix(url_.size());  // said already
     return Err("{}: does not show {} ({}): it cannot be followed, and does not show what its receipt commits to", url_, what,
                why);
   }

@@ -83,7 +83,7 @@ Result<VerifyKey> VerifyKey::Parse(std::string_view vkey) {
   };
   const auto text = Split(vkey);
   if (!text) return fail(text.error().message);
-  if (!ed25519::IsUsable(text->data)) return fail("its 32 bytes are no public key of Ed25519");
+  if (!ed25519::IsUsable(text->data)) return fail("its 32 bytes are not a public key of Ed25519");
   VerifyKey key(text->name, text->data);
   if (key.ToString() != vkey) return fail(fmt::format("its hash should be {:08x}", key.hash()));
   return key;
@@ -171,8 +171,15 @@ Result<SigningKey> ReadSigningKey(const std::string& path) {
   };
   auto bytes = ReadPrivateFile(path, kMaxKeyFile);
   if (!bytes) {
-    // A public key's mode is not what is wrong with it.
+    // Neither the mode of a public key is what is wrong with it, nor that of what is not a key.
     if (const auto given = ReadVerifyKey(path)) return is_public();
+    const auto file = MappedFile::Open(path);
+    const auto begins = [&](ByteSpan b) {
+      return std::string_view(reinterpret_cast<const char*>(b.data()), b.size()).starts_with(kPrivatePrefix);
+    };
+    if (file && !begins(file->bytes())) {
+      return Err("{}: is not a private key, expected PRIVATE+KEY+NAME+HASH+DATA (assay keygen makes one)", path);
+    }
     return tl::unexpected(bytes.error());
   }
   if (VerifyKey::Parse(Line(*bytes))) return is_public();

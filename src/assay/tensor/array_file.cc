@@ -93,6 +93,8 @@ Result<OutsideArray> ParseArray(ByteSpan file, std::string_view name, std::strin
   if (BeginsWith(file, kNpyMagic)) {
     return Err("{}: holds one array; expected a .npz or safetensors file, or a folder with one .npy file for each array", what);
   }
+  // Eight bytes of length stand before a safetensors header.
+  if (file.size() < 9 || file[8] != '{') return Err("{}: is neither a .npz nor a safetensors file", what);
   return FromSafetensors(file, name, what);
 }
 

@@ -52,11 +52,14 @@ Result<RunLog> OpenLog(const PreparedJob& prepared, const RunDirectory& run, con
 }
 
 // Whose decisions a run takes is settled before its first step and does not change: its receipt could not say it otherwise.
-Result<std::optional<Follows>> SettleFollows(const RunDirectory& run, const RunLog& log,
+Result<std::optional<Follows>> SettleFollows(const RunDirectory& run, const RunLog& log, std::int64_t steps,
                                              const std::optional<FollowedRun>& followed) {
   ASSAY_ASSIGN(const std::optional<Follows> before, ReadFollows(run.follows_path()));
   const auto wanted = followed ? std::optional(followed->follows()) : std::nullopt;
   if (before == wanted) return wanted;
+  // A finished run takes no decisions any more.
+  const bool is_finished = !log.entries().empty() && log.entries().back().step >= steps && Exists(run.receipt_path());
+  if (before && !wanted && is_finished) return before;
   if (before) {
     return Err("{}: follows the run of {} whose log's root is {:.16}; continue it with --follow and that run", run.path(),
                before->signer, before->log_root.hex());
@@ -369,7 +372,7 @@ Result<TrainOutcome> Train(const PreparedJob& prepared, RunDirectory& run, const
     ASSAY_ASSIGN(rounding, RoundingLogs::Open(run.rounding_path()));
     ASSAY_TRY(CheckRoundings(log, *rounding, run.rounding_path()));
   }
-  ASSAY_ASSIGN(const std::optional<Follows> follows, SettleFollows(run, log, follow));
+  ASSAY_ASSIGN(const std::optional<Follows> follows, SettleFollows(run, log, prepared.job.steps, follow));
   Committer committer(prepared, std::move(log), std::move(rounding), std::move(follow), backend);
   return Session(prepared, run, key, std::move(committer), follows, backend, pool, hooks).Run();
 }

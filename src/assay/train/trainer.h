@@ -41,7 +41,7 @@ struct TrainOutcome {
   std::int64_t step = 0;        // steps completed
   std::int64_t first_step = 0;  // steps that an earlier call had completed
   bool interrupted = false;
-  float loss = 0;
+  float loss = 0;  // of the last step; nothing before the first
   std::optional<float> validation_loss;
   Digest state_root{};
   std::optional<Parting> parting{};
