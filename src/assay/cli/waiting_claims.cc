@@ -1,6 +1,5 @@
 #include "assay/cli/waiting_claims.h"
 
-#include <algorithm>
 #include <functional>
 
 #include <fmt/format.h>
@@ -35,7 +34,7 @@ std::vector<std::size_t> OpponentsOf(const dispute::Arbitration& result, std::si
 }  // namespace
 
 std::vector<WaitingClaim> LeftWaiting(const dispute::Arbitration& result, const std::string& verdict) {
-  std::vector<WaitingClaim> waiting;
+  std::vector<WaitingClaim> waiting, hidden;
   for (std::size_t i = 0; i < result.claims.size(); ++i) {
     if (!result.record.providers[i].waits) continue;
     const dispute::Claim& claim = result.claims[i];
@@ -49,9 +48,9 @@ std::vector<WaitingClaim> LeftWaiting(const dispute::Arbitration& result, const 
     });
     // Others can be disputed with it; where it has only its own key to differ from, it takes nothing from the claim that stands.
     const bool hides = verdict == "both" || (verdict != "undecided" && !OpponentsOf(result, i).empty());
-    if (in_vain || hides) waiting.push_back({i, in_vain});
+    if (in_vain || hides) (in_vain ? waiting : hidden).push_back({i, in_vain});
   }
-  std::ranges::stable_partition(waiting, &WaitingClaim::in_vain);
+  waiting.insert(waiting.end(), hidden.begin(), hidden.end());
   return waiting;
 }
 

@@ -17,7 +17,7 @@ struct WaitingClaim {
   bool in_vain = false;  // the claim that took its place gave no answer
 };
 
-// Those that leave the dispute undecided, in the order of the list. None of a key that was found guilty, nor of a claim that somebody who stands shares. `verdict`: without them.
+// Those that leave the dispute undecided, first those that waited in vain, each in the order of the list. None of a key that was found guilty, nor of a claim that somebody who stands shares. `verdict`: without them.
 std::vector<WaitingClaim> LeftWaiting(const dispute::Arbitration& result, const std::string& verdict);
 
 // Why, and what would decide it, in words.
