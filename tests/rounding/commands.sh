@@ -102,10 +102,10 @@ cp -r "$work/liar" "$work/forked"
 printf 'x' | dd of="$work/forked/rounding/steps-0000000001-0000000005.bin" bs=1 seek=200 conv=notrunc 2>"$work/err" || fail "dd: $(cat "$work/err")"
 refuses 'are not the ones that its signed log commits to' "$assay" train "$job" --out "$work/misled" --follow "$work/forked" --quiet
 [ ! -e "$work/misled/receipt.json" ] || fail "a receipt for what was refused"
-# Nor is it disputed: whoever changed it, the copy is damaged.
-"$assay" dispute "$work/forked" "$work/honest" --json --quiet >"$work/out" 2>"$work/err"
-[ $? -eq 4 ] || fail "dispute with another rounding log than the committed one: $(cat "$work/out" "$work/err")"
-expect verdict damaged
+# Nor is it disputed: whoever changed it, the copy is damaged. That shields no lie after the next snapshot.
+"$assay" dispute "$work/forked" "$work/honest" --json --quiet >"$work/out" 2>"$work/err" ||
+  fail "dispute with another rounding log than the committed one: $(cat "$work/out" "$work/err")"
+expect verdict b
 rm "$work/forked/receipt.json"
 refuses 'its training is not finished' "$assay" train "$job" --out "$work/misled-too" --follow "$work/forked" --quiet
 [ ! -e "$work/misled-too" ] || fail "a directory for what was refused"

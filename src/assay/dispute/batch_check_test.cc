@@ -169,11 +169,11 @@ TEST_F(ChangingData, AFalseLogIsNotTheDatasFault) {
 }
 
 TEST(ChangingWeights, AreNotStartedFrom) {
-  TestRun before(RunShape{.steps = 2});
+  TestRun before(RunShape{.steps = 3});
   const testkit::Scratch folder;
   const std::string path = folder / "start.safetensors";
   std::filesystem::copy_file(before.run->weights_path(), path);
-  TestRun run(JobText({.steps = 2}) + fmt::format("[init]\nweights = \"{}\"\n", path));
+  TestRun run(JobText({.steps = 3}) + fmt::format("[init]\nweights = \"{}\"\n", path));
   const auto right = (*run.Account()->Tree({.kind = TreeKind::kState, .at = 0}))->root();
   const auto account = run.Account();
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
