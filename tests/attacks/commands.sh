@@ -31,6 +31,9 @@ is_consistent() {
   "$node" $verify "$work/$1" "$key.pub" >"$work/out" 2>&1 || fail "the run of $1 is inconsistent: $(cat "$work/out")"
 }
 
+"$cheat" flipped-bit "$work/job.toml" --out "$work/unknown" --colour >"$work/out" 2>&1
+[ $? -eq 2 ] || fail "cheat with an unknown option: $(cat "$work/out")"
+
 names=$("$cheat" --list | sed -n 's/^\([a-z-]\{1,\}\) .*/\1/p')
 [ "$(echo "$names" | wc -l)" -ge 20 ] || fail "cheat --list: $("$cheat" --list)"
 [ "$("$cheat" --list | grep -c '^ *audit: ')" -eq "$(echo "$names" | wc -l)" ] ||
