@@ -7,6 +7,7 @@
 
 #include "cheat.h"
 #include "fixture_for_test.h"
+#include "tools.h"
 
 namespace assay::attacks {
 namespace {
@@ -83,6 +84,7 @@ TEST_P(SamplingTest, CatchesAtThePredictedRate) {
   TrainWithBadSteps(bad, scratch / "run", key, machine);
   const RunDirectory run = RunDirectory::Open(scratch / "run").value();
   const PreparedJob prepared = PrepareRun(run, "", machine.pool).value();
+  const Digest receipt = HashBytes(AsBytes(ReadText(run.path() + "/receipt.json").value()));
   std::mt19937_64 bits(kSeed);
   int caught = 0;
   for (int i = 0; i < kNonces; ++i) {
@@ -90,10 +92,17 @@ TEST_P(SamplingTest, CatchesAtThePredictedRate) {
     options.sample_percent = percent;
     for (int k = 0; k < 16; ++k) options.nonce.push_back(static_cast<std::uint8_t>(bits()));
     const AuditReport report = Audit(run, prepared, options, *machine.backend, machine.pool, {});
-    ASSERT_EQ(report.drawn.size(), static_cast<std::size_t>(count));
-    const std::optional<std::int64_t> first = FirstBad(report.drawn, bad);
+    const std::vector<std::int64_t> drawn = DrawSegments(receipt, options.nonce, kSegments, count);
+    ASSERT_EQ(drawn.size(), static_cast<std::size_t>(count));
+    const std::optional<std::int64_t> first = FirstBad(drawn, bad);
     ASSERT_EQ(Name(report.verdict), first ? "refuted" : "verified") << "nonce " << i << " of seed " << kSeed << report.reason;
-    if (!first) continue;
+    // Segments are replayed in their order, up to the first that is bad.
+    ASSERT_LE(report.drawn.size(), drawn.size());
+    ASSERT_TRUE(std::equal(report.drawn.begin(), report.drawn.end(), drawn.begin()));
+    if (!first) {
+      ASSERT_EQ(report.drawn, drawn);
+      continue;
+    }
     ASSERT_TRUE(report.refutation.has_value());
     ASSERT_EQ(report.refutation->step, first);
     ++caught;
