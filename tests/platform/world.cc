@@ -30,6 +30,28 @@ struct Log {
   }
 };
 
+// Runs some transactions twice, the first time in vain, as a database does that another transaction got in the way of.
+class Retrying final : public store::Database {
+ public:
+  Retrying(std::unique_ptr<store::Database> inner, std::function<bool()> again)
+      : inner_(std::move(inner)), again_(std::move(again)) {}
+
+  Status Transact(store::Access access, const Body& body) override {
+    if (again_()) {
+      static_cast<void>(inner_->Transact(access, [&](store::Transaction& t) -> Status {
+        ASSAY_TRY(body(t));
+        return Err("once more");
+      }));
+    }
+    return inner_->Transact(access, body);
+  }
+  const std::string& name() const override { return inner_->name(); }
+
+ private:
+  std::unique_ptr<store::Database> inner_;
+  std::function<bool()> again_;
+};
+
 const SigningKey& CoordinatorKey() {
   static const SigningKey key = KeyOf("coordinator");
   return key;
@@ -44,7 +66,8 @@ World::World(std::uint64_t seed) : dice_(seed) {
     return;
   }
   if (const auto migrated = store::Migrate(**memory, coordinator::Schema()); !migrated) Complain(migrated.error().message);
-  database_ = std::make_unique<FaultyDatabase>(std::move(*memory), [this](Point) {
+  auto retrying = std::make_unique<Retrying>(std::move(*memory), [this] { return dice_.Percent(5); });
+  database_ = std::make_unique<FaultyDatabase>(std::move(retrying), [this](Point) {
     if (calm_ || !dice_.Percent(1)) return Trouble::kNone;
     ++tally_.faults;
     constexpr Trouble kTroubles[] = {Trouble::kBefore, Trouble::kLostRequest, Trouble::kLostAnswer};
@@ -143,6 +166,10 @@ void World::Finish(Worker& worker) {
         {.lease = lease.lease, .receipt = SignReceipt(receipt, KeyOfWorker(worker.number)), .proof = proof, .model = 100});
   }
   Note(done);
+  // What it brings is whole and its own. Only that the lease has ended, or that it forgot what it had committed to, may be said against it.
+  const auto says = [&](std::string_view what) { return !done && done.error().message.find(what) != std::string::npos; };
+  const bool forgot = says("the checkpoint before") || says("a checkpoint, and there is none");
+  if ((says("receipt:") || says("report:")) && !forgot) Complain("a whole result is refused: " + done.error().message);
   // Said, or refused for good; otherwise it says it again.
   if (done || !(done.error().system || done.error().unknown_outcome)) {
     if (!done || !dice_.Percent(20)) worker.lease.reset();

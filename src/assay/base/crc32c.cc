@@ -1,28 +1,14 @@
 #include "assay/base/crc32c.h"
 
-#include <array>
+#include "assay/base/crc_table.h"
 
 namespace assay {
 namespace {
 
-constexpr std::array<std::uint32_t, 256> MakeTable() {
-  std::array<std::uint32_t, 256> table{};
-  for (std::uint32_t i = 0; i < 256; ++i) {
-    std::uint32_t remainder = i;
-    for (int bit = 0; bit < 8; ++bit) remainder = (remainder >> 1) ^ ((remainder & 1) != 0 ? 0x82f63b78u : 0u);
-    table[i] = remainder;
-  }
-  return table;
-}
-
-constexpr auto kTable = MakeTable();
+constexpr CrcTable kTable = MakeCrcTable(0x82f63b78u);
 
 }  // namespace
 
-std::uint32_t Crc32c(ByteSpan bytes) {
-  std::uint32_t crc = 0xffffffffu;
-  for (std::uint8_t byte : bytes) crc = (crc >> 8) ^ kTable[(crc ^ byte) & 0xff];
-  return ~crc;
-}
+std::uint32_t Crc32c(ByteSpan bytes) { return CrcOf(kTable, bytes); }
 
 }  // namespace assay

@@ -178,7 +178,7 @@ Status Book::UnderLease(const std::string& vkey, const std::string& order, Lease
       ASSAY_ASSIGN(const bool said, chronicle_.Said(t, order, event));
       if (said) return {};
     }
-    return Happen(t, order, std::move(event));
+    return Happen(t, order, event);  // a copy: the transaction may be tried again
   });
 }
 
@@ -291,7 +291,7 @@ Status Book::Judge(const std::string& holder, const std::string& order, life::Ju
       ASSAY_ASSIGN(const std::string point, PointOf(lease->worker));
       ASSAY_TRY(t.Run("UPDATE workers SET evidence = $2 WHERE point = $1 AND evidence = ''", {point, judged.evidence}));
     }
-    return Happen(t, order, std::move(judged));
+    return Happen(t, order, judged);  // a copy, as above
   });
 }
 
