@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,7 +41,7 @@ struct LeaseName {
 };
 
 struct GivenLease {
-  LeaseName name;
+  LeaseName name{};
   life::Role role = life::Role::kTrain;
   life::LeaseNumber of = 0;
   std::string nonce{};
@@ -50,25 +51,25 @@ struct GivenLease {
 
 struct Question {
   std::string id, order, kind;
-  Bytes body;
+  Bytes body{};
 };
 
 struct WorkRequest {
   std::int64_t wait_ms = 0;
-  std::optional<LeaseName> working{};  // what is being worked on; no other lease is given then
-  std::vector<std::string> holding{};  // orders whose files are kept
+  std::vector<std::string> holding{};  // orders of which something is kept
+  bool fresh = true;                   // whether a lease of another order may be given
 };
 
 struct WorkReply {
   std::optional<GivenLease> lease{};
   std::vector<Question> questions{};
-  std::vector<LeaseName> cancelled{};
+  std::vector<LeaseName> cancelled{};  // that have ended without a result
   std::vector<std::string> decided{};  // of those held
 };
 
 struct RunUnderAudit {
   std::string receipt;
-  std::vector<life::OrderFile> files;
+  std::vector<life::OrderFile> files{};
 };
 struct LeasePapers {
   std::string order;  // the envelope
@@ -115,7 +116,7 @@ struct NoAnswer {
   enum class Kind : std::uint8_t { kLater, kNotOpen, kDenied, kNever } kind{};
   std::string why;
 };
-std::string_view Name(NoAnswer::Kind kind);  // "not-open"
+std::string_view Name(NoAnswer::Kind kind);  // "not_open"
 
 struct CoordinatorInfo {
   std::string key;  // public

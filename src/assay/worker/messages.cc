@@ -23,8 +23,6 @@ Json FilesJson(const std::vector<life::OrderFile>& files) {
   return list;
 }
 
-Json LeaseJson(const LeaseName& lease) { return {{"order", lease.order}, {"lease", lease.lease}}; }
-
 // The items of a list, or an error where it is none or too long.
 Result<Json> ListOf(const Json& object, const char* key, std::size_t most) {
   const auto found = object.find(key);
@@ -96,7 +94,7 @@ Result<Json> Object(std::string_view text) {
 std::string_view Name(NoAnswer::Kind kind) {
   switch (kind) {
     case NoAnswer::Kind::kLater: return "later";
-    case NoAnswer::Kind::kNotOpen: return "not-open";
+    case NoAnswer::Kind::kNotOpen: return "not_open";
     case NoAnswer::Kind::kDenied: return "denied";
     case NoAnswer::Kind::kNever: break;
   }
@@ -140,9 +138,7 @@ std::string ToJson(const Hardware& hardware, const std::string& recipient) {
 }
 
 std::string ToJson(const WorkRequest& request) {
-  return life::Compact({{"wait_ms", request.wait_ms},
-                        {"working", request.working ? LeaseJson(*request.working) : Json(nullptr)},
-                        {"holding", request.holding}});
+  return life::Compact({{"wait_ms", request.wait_ms}, {"holding", request.holding}, {"new", request.fresh}});
 }
 
 std::string ToJson(const Commitment& commitment) {
