@@ -1,10 +1,8 @@
 #include "assay/worker/craft.h"
 
-#include <new>
 #include <utility>
 
-#include "assay/tensor/memory_space.h"
-#include "assay/train/memory_fit.h"
+#include "assay/audit/claims.h"
 
 namespace assay::worker {
 namespace {
@@ -39,6 +37,9 @@ Result<TrainOutcome> Craft::Train(const PreparedJob& prepared, const std::string
 Result<std::unique_ptr<Testimony>> Craft::Testify(const PreparedJob& prepared, const std::string& run_path,
                                                   const SigningKey& key, const Compute& compute, std::size_t memory) {
   ASSAY_ASSIGN(RunDirectory run, RunDirectory::Open(run_path));
+  // Whoever answers from a damaged copy would lose what it is in the right about.
+  ASSAY_ASSIGN(const RunFaults faults, FindFaults(run, *compute.pool));
+  if (faults.damage) return Err("{}: is damaged: {}", run_path, faults.damage->reason);
   return HonestTestimony::Make(std::move(run), prepared, key, compute, memory);
 }
 

@@ -69,7 +69,9 @@ Call<T> Patiently(Halt& halt, const std::function<Call<T>()>& call) {
   while (true) {
     if (halt.stopped()) return tl::unexpected(CallError{CallError::Kind::kInterrupted, "stopped"});
     Call<T> result = call();
-    if (result || result.error().kind != CallError::Kind::kLater) return result;
+    if (result) return result;
+    if (result.error().kind == CallError::Kind::kInterrupted) continue;  // what was meant may have been an earlier call
+    if (result.error().kind != CallError::Kind::kLater) return result;
     halt.Wait(std::clamp(result.error().retry_ms, pause_ms, kLongestPauseMs));
     pause_ms = std::min(2 * pause_ms, kLongestPauseMs);
   }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "assay/run/log.h"
+#include "assay/tensor/memory_space.h"
 #include "assay/train/memory_fit.h"
 #include "assay/worker/delivery.h"
 #include "assay/worker/limits.h"

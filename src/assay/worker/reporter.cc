@@ -126,7 +126,8 @@ bool Reporter::TellNow(Clock::time_point now) {
     sign_of_life_ = now;
     return true;
   }
-  if (told.error().kind != CallError::Kind::kLater) return false;
+  const CallError::Kind kind = told.error().kind;
+  if (kind != CallError::Kind::kLater && kind != CallError::Kind::kInterrupted) return false;
   const std::lock_guard lock(mutex_);  // with the next ones, then
   samples.insert(samples.end(), samples_.begin(), samples_.end());
   samples_ = std::move(samples);
@@ -144,7 +145,12 @@ void Reporter::CommitNow() {
   if (commitments_ == nullptr) return;
   const auto next = commitments_->Next();
   if (!next || !*next) return;
-  if (Heard(link_.Commit(folder_.lease().name, **next))) (void)commitments_->Sent(**next);  // where that fails it is sent again
+  const Call<void> sent = link_.Commit(folder_.lease().name, **next);
+  if (Heard(sent)) {
+    (void)commitments_->Sent(**next);  // where that fails it is sent again
+  } else if (sent.error().kind == CallError::Kind::kRefused) {
+    commitments_ = nullptr;  // what was refused stands on disk, and is asked about once more before the result
+  }
 }
 
 void Reporter::Watch() {
