@@ -44,6 +44,7 @@ struct Order {
   Policy policy{};
   LeaseLimits limits{};
   std::vector<std::string> sealed{};  // age recipients; empty: not sealed
+  std::string reply{};                // age recipient that results are sealed to; empty where the order is not sealed
   std::int64_t made = 0;              // seconds since 1970, by the client's clock
   friend bool operator==(const Order&, const Order&) = default;
 };
