@@ -71,7 +71,25 @@ CREATE TABLE wants (
 );
 CREATE INDEX wants_by_kind ON wants(kind, seq);
 )sql"},
-    {2, "sealed orders, files of runs, questions of disputes, verdicts to announce", R"sql(
+    {2, "quotas, and who may see which blob", R"sql(
+CREATE TABLE quotas (
+  account TEXT PRIMARY KEY REFERENCES accounts(id),
+  orders BIGINT NOT NULL,
+  blob_bytes BIGINT NOT NULL
+);
+CREATE TABLE blob_rights (
+  account TEXT NOT NULL REFERENCES accounts(id),
+  hash TEXT NOT NULL,
+  bytes BIGINT NOT NULL,
+  owned BIGINT NOT NULL,
+  whole BIGINT NOT NULL,
+  made BIGINT NOT NULL,
+  PRIMARY KEY (account, hash)
+);
+CREATE INDEX blob_rights_unfinished ON blob_rights(whole, made);
+CREATE INDEX orders_open ON orders(verdict, seq);
+)sql"},
+    {3, "sealed orders, files of runs, questions of disputes, verdicts to announce", R"sql(
 ALTER TABLE workers ADD COLUMN announcement TEXT NOT NULL DEFAULT '';
 ALTER TABLE workers ADD COLUMN role TEXT NOT NULL DEFAULT 'provider';
 CREATE TABLE sealed_to (
