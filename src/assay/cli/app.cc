@@ -87,6 +87,11 @@ int Main(int argc, char** argv) {
   AddCalibrate(app, command);
   AddServe(app, command);
   AddAdmin(app, command);
+  AddSubmit(app, command);
+  AddJobs(app, command);
+  AddWatch(app, command);
+  AddFetch(app, command);
+  AddCancel(app, command);
   AddKeygen(app, command);
   AddVersion(app, command);
   if (const auto status = app.Parse(argc, argv)) return *status;
