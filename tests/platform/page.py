@@ -1,8 +1,8 @@
 """docs/PLATFORM.md, tried as it is written.
 
-A fenced block belongs to the terminal that its first line or the text before it names ("terminal 2"), and else to that of the block before. Only the first part
-of the page is run: what stands before the first heading that follows a terminal's last block without naming one. Each terminal is a shell that is given its
-blocks in the order of the page. A command that stays (`assay serve`, `assay worker`) holds its terminal; the page goes on once it has said something.
+A fenced block belongs to the terminal that the text before it or its own first line names ("terminal 2"), and else to that of the block before; a new chapter
+(##) that names none is not run. Each terminal is a shell that is given its blocks in the order of the page. A command that stays (`assay serve`, `assay worker`)
+holds its terminal; the page goes on once it has said something.
 """
 
 import os
