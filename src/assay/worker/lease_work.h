@@ -8,6 +8,7 @@
 #include <string>
 
 #include "assay/worker/craft.h"
+#include "assay/life/report.h"
 #include "assay/worker/desk.h"
 #include "assay/worker/order_inputs.h"
 #include "assay/worker/reporter.h"
