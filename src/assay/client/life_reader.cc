@@ -51,7 +51,9 @@ Checked<void> LifeReader::ReadEvidence() {
     ASSAY_ASSIGN(const Digest hash, Digest::FromHex(judged.evidence));
     auto evidence = platform::FetchBlob(api_, hash, dispute::kMaxEvidenceBytes);
     if (!evidence) {
-      if (evidence.error().later || api_.cancelled()) return tl::unexpected(Trouble(evidence.error()));
+      const bool withheld =
+          evidence.error().status == 404 || evidence.error().status == 403 || evidence.error().code == platform::kOtherContent;
+      if (!withheld) return tl::unexpected(Trouble(evidence.error()));
       return Refused("the life of order {}: somebody is convicted by evidence {} that the coordinator does not hand out: {}",
                      checked_.terms().id, judged.evidence, evidence.error().message);
     }

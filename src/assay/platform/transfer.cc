@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <limits>
 #include <optional>
 
 #include "assay/base/file.h"
@@ -25,7 +26,11 @@ std::uint64_t NumberOf(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() ? number : 0;
 }
 
-ApiError ErrorOf(std::string message) { return ApiError(Error{std::move(message)}); }
+ApiError OtherContent(std::string message) {
+  ApiError error(Error{std::move(message)});
+  error.code = kOtherContent;
+  return error;
+}
 
 // The body of an upload from an offset on.
 using SourceAt = std::function<Result<BodySource>(std::uint64_t offset)>;
@@ -136,7 +141,7 @@ class Download {
         if (IsWhole()) return {};
         if (!resumed_)
           return tl::unexpected(
-              ErrorOf(fmt::format("{}: what came as blob {} has another hash", client_.server(), sha256_.hex())));
+              OtherContent(fmt::format("{}: what came as blob {} has another hash", client_.server(), sha256_.hex())));
         // The beginning is from an earlier time, and may have been damaged since.
         if (auto status = Restart(); !status) return tl::unexpected(ApiError(status.error()));
         continue;
@@ -145,6 +150,7 @@ class Download {
         if (auto status = Restart(); !status) return tl::unexpected(ApiError(status.error()));
         continue;
       }
+      if (too_large_) return tl::unexpected(OtherContent(answer.error().message));
       if (!answer.error().later || !backoff_.Wait()) return tl::unexpected(std::move(answer).error());
     }
   }
@@ -170,7 +176,8 @@ class Download {
         if (head.status == 200 && asked > 0) ASSAY_TRY(Restart());
         total = have_ + NumberOf(FindHeader(head.headers, "Content-Length"));
       }
-      if (piece.size() > max_bytes_ - have_) return Err("blob {}: is larger than {} bytes", sha256_.hex(), max_bytes_);
+      too_large_ = piece.size() > max_bytes_ - have_;
+      if (too_large_) return Err("blob {}: is larger than {} bytes", sha256_.hex(), max_bytes_);
       ASSAY_TRY(keep_.append(piece));
       hash_.Update(piece);
       have_ += piece.size();
@@ -178,7 +185,7 @@ class Download {
       if (progress_) progress_(have_, std::max(total, have_));
       return {};
     };
-    return client_.DownloadOnce(PathOf(sha256_), headers, take, max_bytes_);
+    return client_.DownloadOnce(PathOf(sha256_), headers, take, std::numeric_limits<std::uint64_t>::max());  // `take` bounds it
   }
 
   ApiClient& client_;
@@ -190,6 +197,7 @@ class Download {
   Sha256 hash_;
   std::uint64_t have_ = 0;
   bool resumed_ = false;
+  bool too_large_ = false;
   int unsatisfied_ = 0;
 };
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "assay/base/bytes.h"
 #include "assay/merkle/sha256.h"
@@ -29,6 +30,9 @@ using TransferProgress = std::function<void(std::uint64_t done, std::uint64_t to
 // Leaves the coordinator with the whole blob. Sends nothing where it is there already. A file that changes meanwhile is an error.
 ApiStatus UploadBlob(ApiClient& client, const std::string& path, const BlobInfo& blob, const TransferProgress& progress = {});
 ApiStatus UploadBytes(ApiClient& client, ByteSpan bytes, const BlobInfo& blob);
+
+// The code of the error where what comes is not what the blob's name says: another hash, or more bytes than it may have.
+inline constexpr std::string_view kOtherContent = "other_content";
 
 // Leaves the whole blob at `path`, or no file. What came of it before an interruption stays beside it as PATH.SHA.part, and is not asked for again. A blob of
 // another hash is an error, as is one of more than `max_bytes`.
