@@ -32,7 +32,7 @@ std::optional<Answer> AnswerTo(const Result<Posted>& posted, bool last) {
 
 // 404 where the order is not the caller's, 422 where somebody else is its referee.
 Outcome<std::shared_ptr<const Written>> WorkOffice::SealedOrder(const Call& call) {
-  const std::string& order = call.Path("id");
+  const std::string& order = call.Path("order");
   ASSAY_TRY(CheckOwner(office_, call, order));
   ASSAY_ASSIGN(auto written, OrFail(office_.book.Look(order)));
   if (written->life.order().sealed.empty())
@@ -41,7 +41,7 @@ Outcome<std::shared_ptr<const Written>> WorkOffice::SealedOrder(const Call& call
 }
 
 Answer WorkOffice::ShowRun(const Call& call) {
-  const std::string& order = call.Path("id");
+  const std::string& order = call.Path("order");
   ASSAY_TRY(CheckOwner(office_, call, order));
   const std::string& text = call.Path("lease");
   life::LeaseNumber lease = 0;
@@ -55,7 +55,7 @@ Answer WorkOffice::ShowRun(const Call& call) {
 
 Answer WorkOffice::Ask(const Call& call) {
   ASSAY_ASSIGN(const auto written, SealedOrder(call));
-  PostedQuestion question{.order = call.Path("id")};
+  PostedQuestion question{.order = call.Path("order")};
   ASSAY_ASSIGN(question.lease, call.Number("lease"));
   ASSAY_ASSIGN(question.kind, call.Text("kind", 20));
   ASSAY_ASSIGN(const std::string body, call.Text("body", platform::kMaxQuestionBody / 3 * 4 + 8));
@@ -76,7 +76,7 @@ Answer WorkOffice::Ask(const Call& call) {
 }
 
 void WorkOffice::AwaitAnswer(Call call, Responder responder) {
-  const std::string order = call.Path("id"), id = call.Path("question");
+  const std::string order = call.Path("order"), id = call.Path("question");
   const auto wait = [&]() -> Outcome<std::int64_t> {
     ASSAY_TRY(CheckOwner(office_, call, order));
     return call.QueryNumber("wait_ms", 0, 0, kMaxWaitMs);
@@ -116,7 +116,7 @@ Answer WorkOffice::Judged(const Call& call) {
     ASSAY_ASSIGN(const Bytes evidence, OrFail(ReadBlob(office_.blobs, *hash, dispute::kMaxEvidenceBytes)));
     ASSAY_TRY(OrFail(platform::CheckConvictions(written->life, judged, evidence)));
   }
-  ASSAY_TRY(OrFail(office_.book.JudgeSealed(call.caller.account, call.Path("id"), judged)));
+  ASSAY_TRY(OrFail(office_.book.JudgeSealed(call.caller.account, call.Path("order"), judged)));
   return JsonText(200, "{}");
 }
 
@@ -130,13 +130,13 @@ void WorkOffice::AddDisputeRoutes(Routes& routes) {
     "evidence":{"type":"string"},"convicted":{"type":"array","items":{"type":"integer"}},"silent":{"type":"array","items":{"type":"integer"}},
     "outcome":{"type":"string","enum":["decided","undecided"]},"words":{"type":"string"}}}}})");
   routes.Add({.method = "GET",
-              .path = "/v1/orders/{id}/runs/{lease}",
+              .path = "/v1/orders/{order}/runs/{lease}",
               .roles = kClients,
               .summary = "The run that a lease brought",
               .response_schema = "Run",
               .answer = [this](const Call& call) { return ShowRun(call); }});
   routes.Add({.method = "POST",
-              .path = "/v1/orders/{id}/questions",
+              .path = "/v1/orders/{order}/questions",
               .roles = kClients,
               .summary = "Ask the worker of a run of a sealed order",
               .body = Route::Body::kJson,
@@ -147,7 +147,7 @@ void WorkOffice::AddDisputeRoutes(Routes& routes) {
               .quiet = true,
               .answer = [this](const Call& call) { return Ask(call); }});
   routes.Add({.method = "GET",
-              .path = "/v1/orders/{id}/questions/{question}",
+              .path = "/v1/orders/{order}/questions/{question}",
               .roles = kClients,
               .summary = "Wait for the answer to a question",
               .query = {{.name = "wait_ms", .type = "integer", .what = "how long to wait, at most 30000"}},
@@ -156,12 +156,12 @@ void WorkOffice::AddDisputeRoutes(Routes& routes) {
               .quiet = true,
               .later = [this](Call call, Responder responder) { AwaitAnswer(std::move(call), std::move(responder)); }});
   routes.Add({.method = "POST",
-              .path = "/v1/orders/{id}/judged",
+              .path = "/v1/orders/{order}/judged",
               .roles = kClients,
               .summary = "Say how the dispute among the runs of a sealed order ended",
               .body = Route::Body::kJson,
               .request_schema = "Judged",
-              .response_schema = "Nothing",
+              .response_schema = "Empty",
               .answer = [this](const Call& call) { return Judged(call); }});
 }
 

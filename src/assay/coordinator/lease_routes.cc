@@ -27,7 +27,7 @@ struct LeasePath {
 };
 
 Outcome<LeasePath> PathOf(const Call& call) {
-  LeasePath path{.order = call.Path("id")};
+  LeasePath path{.order = call.Path("order")};
   const std::string& text = call.Path("lease");
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), path.lease);
   if (error != std::errc() || end != text.data() + text.size() || path.lease < 1)
@@ -195,7 +195,6 @@ void WorkOffice::AddLeaseRoutes(Routes& routes) {
   constexpr std::string_view kFiles =
       R"({"type":"array","items":{"type":"object","required":["name","sha256","bytes"],"properties":{
     "name":{"type":"string"},"sha256":{"type":"string"},"bytes":{"type":"integer","minimum":0}}}})";
-  routes.AddSchema("Nothing", R"({"type":"object"})");
   routes.AddSchema(
       "Commitment",
       fmt::format(R"({{"type":"object","required":["note","proof"],"properties":{{"note":{{"type":"string"}},"proof":{}}}}})",
@@ -225,18 +224,18 @@ void WorkOffice::AddLeaseRoutes(Routes& routes) {
   const auto add = [&](std::string verb, std::string summary, std::string schema, std::size_t max_bytes, bool quiet,
                        Answer (WorkOffice::*answer)(const Call&)) {
     routes.Add({.method = "POST",
-                .path = "/v1/orders/{id}/leases/{lease}/" + verb,
+                .path = "/v1/orders/{order}/leases/{lease}/" + verb,
                 .roles = kWorkers,
                 .summary = std::move(summary),
                 .body = Route::Body::kJson,
                 .max_body_bytes = max_bytes,
                 .request_schema = std::move(schema),
-                .response_schema = "Nothing",
+                .response_schema = "Empty",
                 .statuses = {409},
                 .quiet = quiet,
                 .answer = [this, answer](const Call& call) { return (this->*answer)(call); }});
   };
-  add("renew", "A sign of life", "Nothing", 64 << 10, true, &WorkOffice::Renew);
+  add("renew", "A sign of life", "Empty", 64 << 10, true, &WorkOffice::Renew);
   add("commit", "A signed checkpoint of the run's log", "Commitment", 64 << 10, false, &WorkOffice::Commit);
   add("telemetry", "Samples for whoever watches; a sign of life", "Samples", 1 << 20, true, &WorkOffice::Telemetry);
   add("result", "The receipt and the files of a finished run, all of them blobs", "RunResult", kMaxResult, false,
@@ -244,7 +243,7 @@ void WorkOffice::AddLeaseRoutes(Routes& routes) {
   add("report", "What an audit found", "AuditReport", 128 << 10, false, &WorkOffice::Report);
   add("give-back", "End the lease without a result", "GivenBack", 64 << 10, false, &WorkOffice::GiveBack);
   routes.Add({.method = "GET",
-              .path = "/v1/orders/{id}/leases/{lease}",
+              .path = "/v1/orders/{order}/leases/{lease}",
               .roles = kWorkers,
               .summary = "What the holder of a lease needs",
               .response_schema = "Lease",
@@ -259,7 +258,7 @@ void WorkOffice::AddLeaseRoutes(Routes& routes) {
                          .type = "string",
                          .what = "later, not_open, denied or never: there is no answer, and the body says why"}},
               .request_schema = "application/octet-stream",
-              .response_schema = "Nothing",
+              .response_schema = "Empty",
               .answer = [this](const Call& call) { return TakeAnswer(call); }});
 }
 
