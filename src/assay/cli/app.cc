@@ -85,6 +85,8 @@ int Main(int argc, char** argv) {
   AddFsck(app, command);
   AddRoundings(app, command);
   AddCalibrate(app, command);
+  AddServe(app, command);
+  AddAdmin(app, command);
   AddSubmit(app, command);
   AddJobs(app, command);
   AddWatch(app, command);

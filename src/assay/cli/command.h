@@ -38,6 +38,8 @@ void AddLog(Arguments& app, Command& command);
 void AddFsck(Arguments& app, Command& command);
 void AddRoundings(Arguments& app, Command& command);
 void AddCalibrate(Arguments& app, Command& command);
+void AddServe(Arguments& app, Command& command);
+void AddAdmin(Arguments& app, Command& command);
 void AddSubmit(Arguments& app, Command& command);
 void AddJobs(Arguments& app, Command& command);
 void AddWatch(Arguments& app, Command& command);

@@ -15,16 +15,17 @@
 #include <thread>
 #include <vector>
 
-#include "assay/coordinator/book.h"
 #include "assay/coordinator/request_log.h"
+#include "assay/life/entry.h"
 #include "assay/net/reply.h"
+#include "assay/store/database.h"
 
 namespace assay::coordinator {
 
 class Hub {
  public:
-  // Book and log must outlive the hub.
-  Hub(Book& book, RequestLog& log);
+  // Both must outlive the hub.
+  Hub(store::Database& database, RequestLog& log);
   ~Hub();
   Hub(const Hub&) = delete;
   Hub& operator=(const Hub&) = delete;
@@ -35,28 +36,29 @@ class Hub {
   void Publish(const std::string& order, life::LeaseNumber lease, const std::vector<std::string>& samples);
   // The last sample of each lease of the order that this process has seen.
   std::vector<std::string> LastSamples(const std::string& order);
-  // Entries may have been added: they are sent at once.
+  // Entries may have been added: they are sent at once. Does not wait.
   void Nudge();
 
   std::size_t viewers();
 
  private:
   struct Viewer {
-    std::string order;
-    std::int64_t next = 0;
+    std::int64_t next = 0;  // of the hub's thread
+    bool over = false;      // of the hub's thread: has all that there will be
     ReplyStream stream;
   };
   using Viewers = std::vector<std::shared_ptr<Viewer>>;
 
   void Run();
-  void SendEntries();
-  // False where the viewer is to be forgotten.
-  bool Send(Viewer& viewer, std::int64_t size);
-  void Drop(const std::vector<std::shared_ptr<Viewer>>& gone);
+  // Brings the viewers of one order up to date, as far as their connections take it.
+  Status Update(const std::string& order, const Viewers& viewers);
+  static void Send(Viewer& viewer, const std::vector<std::string>& entries);
+  // Those that have left are forgotten.
+  void Clean();
 
   static constexpr std::size_t kMostOrdersKept = 16'384;
 
-  Book& book_;
+  store::Database& database_;
   RequestLog& log_;
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -29,6 +29,7 @@ struct Office {
   Metrics& metrics;
   RequestLog& log;
   std::shared_ptr<store::Clock> clock;
+  std::string version{};
   std::int64_t lease_ms = 60'000;
   std::uint64_t max_blob_bytes = std::uint64_t{64} << 30;
   std::int64_t Now() const { return clock->WallMs(); }
@@ -44,5 +45,7 @@ void AddAdminRoutes(Routes& routes, Office& office);
 
 // 404 where there is no such order, or it belongs to another account and the caller is no administrator. For GET and POST of clients.
 Outcome<void> CheckOwner(Office& office, const Call& call, const std::string& order);
+// By an order's client or an administrator, whose right to it has been checked. Also where it is cancelled already; 409 where it is decided.
+Answer CancelOrder(Office& office, const std::string& order, const std::string& by);
 
 }  // namespace assay::coordinator

@@ -88,6 +88,10 @@ CREATE TABLE blob_rights (
 );
 CREATE INDEX blob_rights_unfinished ON blob_rights(whole, made);
 CREATE INDEX orders_open ON orders(verdict, seq);
+CREATE TABLE settings (
+  name TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+);
 )sql"},
     {3, "sealed orders, files of runs, questions of disputes, verdicts to announce", R"sql(
 ALTER TABLE workers ADD COLUMN announcement TEXT NOT NULL DEFAULT '';
