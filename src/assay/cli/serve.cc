@@ -19,6 +19,8 @@ struct ServeOptions {
   std::string log;
   std::int64_t lease_s = 60;
   std::int64_t rate = 5000;
+  std::int64_t patience_s = 60, rerun_s = 600;
+  std::string on_verdict;
   bool json = false;
 };
 
@@ -46,6 +48,9 @@ Result<int> RunServe(const ServeOptions& options) {
   terms.version = ASSAY_VERSION;
   terms.lease_ms = options.lease_s * 1000;
   terms.requests_per_s = static_cast<double>(options.rate);
+  terms.work.referee.clocks.allowance_ms = options.patience_s * 1000;
+  terms.work.referee.clocks.rerun_ms = options.rerun_s * 1000;
+  terms.work.on_verdict = options.on_verdict;
   const InterruptGuard interrupt;
   ASSAY_ASSIGN(const auto station, coordinator::Station::Open(terms));
   ASSAY_TRY(station->Start());
@@ -69,7 +74,9 @@ void AddServe(Arguments& app, Command& command) {
       "\n"
       "Example: assay serve --store platform --listen 127.0.0.1:7400");
   sub.Option("--store", options->store, "Folder of the coordinator; made if it is not there").Required().NotEmpty().Type("DIR");
-  sub.Option("--listen", options->listen, "Address, or a port of 127.0.0.1 alone; port 0 picks a free one").ShowDefault().Type("[HOST:]PORT");
+  sub.Option("--listen", options->listen, "Address, or a port of 127.0.0.1 alone; port 0 picks a free one")
+      .ShowDefault()
+      .Type("[HOST:]PORT");
   sub.Option("--database", options->database, "postgresql://USER:PASSWORD@HOST:PORT/NAME. Default: SQLite in DIR").Type("URL");
   sub.Option("--tls-cert", options->tls_cert, "Certificate chain (PEM): speak https only").Type("FILE");
   sub.Option("--tls-key", options->tls_key, "Its private key (PEM)").Type("FILE");
@@ -82,6 +89,16 @@ void AddServe(Arguments& app, Command& command) {
       .ShowDefault()
       .Range(std::int64_t{1}, std::int64_t{1'000'000})
       .Type("N");
+  sub.Option("--patience", options->patience_s, "Seconds that each worker of a dispute has for all its answers")
+      .ShowDefault()
+      .Range(std::int64_t{1}, std::int64_t{86'400})
+      .Type("S");
+  sub.Option("--rerun", options->rerun_s, "Seconds more for each answer that needs steps run again")
+      .ShowDefault()
+      .Range(std::int64_t{0}, std::int64_t{864'000})
+      .Type("S");
+  sub.Option("--on-verdict", options->on_verdict, "Shell command that is told of every verdict, as JSON on its standard input")
+      .Type("COMMAND");
   sub.Flag("--json", options->json, "Print one JSON object when it listens");
   SetCommand(sub, std::move(options), command, RunServe);
 }

@@ -64,22 +64,25 @@ Answer ListOrders(Office& office, const Call& call) {
   ASSAY_ASSIGN(const std::int64_t limit, call.QueryNumber("limit", 100, 1, 1000));
   const std::string_view state = call.target.Query("state").value_or("all");
   if (state != "open" && state != "all") return BadRequest("state: expected open or all");
-  const char* sql = state == "open" ? "SELECT id, seq, job, made, account, verdict FROM orders WHERE verdict = '' AND seq > $1 ORDER BY seq LIMIT $2"
-                                    : "SELECT id, seq, job, made, account, verdict FROM orders WHERE seq > $1 ORDER BY seq LIMIT $2";
-  ASSAY_ASSIGN(Json orders, OrFail(office.database.Read([&](Transaction& t) -> Result<Json> {
-    ASSAY_ASSIGN(const Rows rows, t.Run(sql, {after, limit}));
-    Json list = Json::array();
-    for (const store::Row& row : rows) {
-      ASSAY_ASSIGN(const std::string id, row.Text(0));
-      ASSAY_ASSIGN(const std::int64_t seq, row.Integer(1));
-      ASSAY_ASSIGN(const std::string job, row.Text(2));
-      ASSAY_ASSIGN(const std::int64_t made, row.Integer(3));
-      ASSAY_ASSIGN(const std::string account, row.Text(4));
-      ASSAY_ASSIGN(const std::string verdict, row.Text(5));
-      list.push_back({{"id", id}, {"seq", seq}, {"job", job}, {"made", made}, {"account", account}, {"verdict", verdict}});
-    }
-    return list;
-  })));
+  const char* sql =
+      state == "open"
+          ? "SELECT id, seq, job, made, account, verdict FROM orders WHERE verdict = '' AND seq > $1 ORDER BY seq LIMIT $2"
+          : "SELECT id, seq, job, made, account, verdict FROM orders WHERE seq > $1 ORDER BY seq LIMIT $2";
+  ASSAY_ASSIGN(
+      Json orders, OrFail(office.database.Read([&](Transaction& t) -> Result<Json> {
+        ASSAY_ASSIGN(const Rows rows, t.Run(sql, {after, limit}));
+        Json list = Json::array();
+        for (const store::Row& row : rows) {
+          ASSAY_ASSIGN(const std::string id, row.Text(0));
+          ASSAY_ASSIGN(const std::int64_t seq, row.Integer(1));
+          ASSAY_ASSIGN(const std::string job, row.Text(2));
+          ASSAY_ASSIGN(const std::int64_t made, row.Integer(3));
+          ASSAY_ASSIGN(const std::string account, row.Text(4));
+          ASSAY_ASSIGN(const std::string verdict, row.Text(5));
+          list.push_back({{"id", id}, {"seq", seq}, {"job", job}, {"made", made}, {"account", account}, {"verdict", verdict}});
+        }
+        return list;
+      })));
   return JsonAnswer(200, {{"orders", std::move(orders)}});
 }
 
@@ -90,10 +93,10 @@ Answer Cancel(Office& office, const Call& call) {
 
 Outcome<void> CheckAccount(Office& office, const std::string& account) {
   ASSAY_ASSIGN(const bool there, OrFail(office.database.Read([&](Transaction& t) -> Result<bool> {
-    if (!IsAccountName(account)) return false;
-    ASSAY_ASSIGN(const Rows rows, t.Run("SELECT 1 FROM accounts WHERE id = $1", {account}));
-    return !rows.empty();
-  })));
+                 if (!IsAccountName(account)) return false;
+                 ASSAY_ASSIGN(const Rows rows, t.Run("SELECT 1 FROM accounts WHERE id = $1", {account}));
+                 return !rows.empty();
+               })));
   if (!there) return NotFound("there is no account of this name");
   return {};
 }
@@ -104,8 +107,9 @@ Answer ShowQuota(Office& office, const Call& call) {
   return OrFail(office.database.Read([&](Transaction& t) -> Result<HttpResponse> {
     ASSAY_ASSIGN(const Quota quota, office.rights.QuotaOf(t, account));
     ASSAY_ASSIGN(const Rows orders, t.Run("SELECT COUNT(*) FROM orders WHERE account = $1 AND verdict = ''", {account}));
-    ASSAY_ASSIGN(const Rows blobs,
-                 t.Run("SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM blob_rights WHERE account = $1 AND owned = 1", {account}));
+    ASSAY_ASSIGN(
+        const Rows blobs,
+        t.Run("SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM blob_rights WHERE account = $1 AND owned = 1", {account}));
     ASSAY_ASSIGN(const std::int64_t open, orders[0].Integer(0));
     ASSAY_ASSIGN(const std::int64_t used, blobs[0].Integer(0));
     return JsonAnswer(200, {{"account", account},
@@ -139,11 +143,13 @@ void AddSchemas(Routes& routes) {
     "name":{"type":"string","maxLength":200},"expires_ms":{"type":"integer","description":"since 1970; 0: never"}}})");
   routes.AddSchema("MadeToken", R"({"type":"object","required":["token","id","account"],"properties":{
     "token":{"type":"string","pattern":"^assay_[0-9a-f]{64}$"},"id":{"type":"string"},"account":{"type":"string"}}})");
-  routes.AddSchema("TokenList", R"({"type":"object","required":["tokens"],"properties":{"tokens":{"type":"array","items":{"type":"object",
+  routes.AddSchema("TokenList",
+                   R"({"type":"object","required":["tokens"],"properties":{"tokens":{"type":"array","items":{"type":"object",
     "required":["id","account","role","name","made","expires_ms","revoked_ms"],"properties":{
     "id":{"type":"string"},"account":{"type":"string"},"role":{"type":"string"},"name":{"type":"string"},"made":{"type":"integer"},
     "expires_ms":{"type":"integer"},"revoked_ms":{"type":"integer"}}}}}})");
-  routes.AddSchema("AdminWorkerList", R"({"type":"object","required":["workers"],"properties":{"workers":{"type":"array","items":{"type":"object",
+  routes.AddSchema("AdminWorkerList",
+                   R"({"type":"object","required":["workers"],"properties":{"workers":{"type":"array","items":{"type":"object",
     "required":["key","account","role","hardware","recipient","made","seen","record","evidence"],"properties":{
     "key":{"type":"string"},"account":{"type":"string"},"role":{"type":"string"},"hardware":{"type":["object","null"]},
     "recipient":{"type":"string"},"made":{"type":"integer"},"seen":{"type":"integer"},
@@ -151,7 +157,9 @@ void AddSchemas(Routes& routes) {
     "evidence":{"type":"string","description":"by which the key is convicted, or empty"}}}}}})");
   routes.AddSchema("Quota", R"({"type":"object","required":["orders","blob_bytes"],"properties":{
     "orders":{"type":"integer","minimum":0},"blob_bytes":{"type":"integer","minimum":0}}})");
-  routes.AddSchema("QuotaView", R"({"type":"object","required":["account","orders","blob_bytes","orders_open","blob_bytes_used"],"properties":{
+  routes.AddSchema(
+      "QuotaView",
+      R"({"type":"object","required":["account","orders","blob_bytes","orders_open","blob_bytes_used"],"properties":{
     "account":{"type":"string"},"orders":{"type":"integer"},"blob_bytes":{"type":"integer"},"orders_open":{"type":"integer"},
     "blob_bytes_used":{"type":"integer"}}})");
 }
@@ -173,9 +181,13 @@ void AddAdminRoutes(Routes& routes, Office& office) {
        .response_schema = "MadeToken",
        .status = 201},
       MakeToken);
-  add({.method = "GET", .path = "/v1/admin/tokens", .summary = "All tokens, without their secrets", .response_schema = "TokenList"},
+  add({.method = "GET",
+       .path = "/v1/admin/tokens",
+       .summary = "All tokens, without their secrets",
+       .response_schema = "TokenList"},
       ListTokens);
-  add({.method = "DELETE", .path = "/v1/admin/tokens/{token}", .summary = "Revokes a token", .response_schema = "Empty"}, RevokeToken);
+  add({.method = "DELETE", .path = "/v1/admin/tokens/{token}", .summary = "Revokes a token", .response_schema = "Empty"},
+      RevokeToken);
   add({.method = "GET",
        .path = "/v1/admin/workers",
        .summary = "All workers, with records and convictions",

@@ -17,7 +17,9 @@ Outcome<Digest> HashOf(const Call& call) {
   return *hash;
 }
 
-Failure NoBlob(const Digest& hash) { return {.status = 404, .code = "not_found", .error = fmt::format("there is no blob {}", hash.hex())}; }
+Failure NoBlob(const Digest& hash) {
+  return {.status = 404, .code = "not_found", .error = fmt::format("there is no blob {}", hash.hex())};
+}
 
 bool IsFull(const Error& error) {
   return error.message.find("disk is full") != std::string::npos ||
@@ -38,12 +40,14 @@ class BlobUpload final : public Upload {
   std::optional<HttpResponse> Take(ByteSpan piece) override {
     if (whole_) return std::nullopt;
     if (piece.size() > size_ - position_) {
-      return ToResponse({.status = 400, .code = "bad_request", .error = fmt::format("more bytes were sent than the size says, {}", size_)});
+      return ToResponse(
+          {.status = 400, .code = "bad_request", .error = fmt::format("more bytes were sent than the size says, {}", size_)});
     }
     const auto there = office_.blobs.Append(hash_, account_, position_, piece);
     if (!there && !there.error().system) {
       // Other bytes than the first time: one of the two was wrong, and there is no telling which.
-      if (const Status dropped = office_.blobs.Abandon(hash_, account_); !dropped) office_.log.Event("blob", dropped.error().message);
+      if (const Status dropped = office_.blobs.Abandon(hash_, account_); !dropped)
+        office_.log.Event("blob", dropped.error().message);
     }
     if (!there) return ToResponse(BlobFailure(there.error()));
     position_ += piece.size();
@@ -54,12 +58,14 @@ class BlobUpload final : public Upload {
   Answer End() override {
     if (whole_) return JsonAnswer(201, {{"offset", size_}});
     if (size_ == 0) {
-      if (const auto made = office_.blobs.Append(hash_, account_, 0, {}); !made) return tl::unexpected(BlobFailure(made.error()));
+      if (const auto made = office_.blobs.Append(hash_, account_, 0, {}); !made)
+        return tl::unexpected(BlobFailure(made.error()));
     }
     const auto there = office_.blobs.Begun(hash_, account_);
     if (!there) return tl::unexpected(BlobFailure(there.error()));
     if (*there < size_) return JsonAnswer(202, {{"offset", *there}});
-    if (const Status finished = office_.blobs.Finish(hash_, account_); !finished) return tl::unexpected(BlobFailure(finished.error()));
+    if (const Status finished = office_.blobs.Finish(hash_, account_); !finished)
+      return tl::unexpected(BlobFailure(finished.error()));
     ASSAY_TRY(OrFail(office_.rights.Finish(account_, hash_, static_cast<std::int64_t>(size_))));
     return JsonAnswer(201, {{"offset", size_}});
   }
@@ -83,7 +89,8 @@ Outcome<std::unique_ptr<Upload>> BeginUpload(Office& office, const Call& call) {
   if (static_cast<std::uint64_t>(size) > office.max_blob_bytes)
     return Fail(413, "too_large", fmt::format("a blob has at most {} bytes", office.max_blob_bytes));
   const auto make = [&](bool whole) {
-    return std::make_unique<BlobUpload>(office, hash, call.caller.account, static_cast<std::uint64_t>(offset), static_cast<std::uint64_t>(size), whole);
+    return std::make_unique<BlobUpload>(office, hash, call.caller.account, static_cast<std::uint64_t>(offset),
+                                        static_cast<std::uint64_t>(size), whole);
   };
   ASSAY_ASSIGN(const bool seen, OrFail(office.rights.MaySee(call.caller.account, hash)));
   if (seen) {
@@ -102,7 +109,9 @@ Outcome<std::unique_ptr<Upload>> BeginUpload(Office& office, const Call& call) {
   }
   if (!there) return tl::unexpected(BlobFailure(there.error()));
   if (static_cast<std::uint64_t>(offset) > *there) {
-    Failure gap{.status = 409, .code = "offset", .error = fmt::format("{} bytes are there, the next cannot begin at {}", *there, offset)};
+    Failure gap{.status = 409,
+                .code = "offset",
+                .error = fmt::format("{} bytes are there, the next cannot begin at {}", *there, offset)};
     gap.headers.emplace_back(kOffset, std::to_string(*there));
     return tl::unexpected(std::move(gap));
   }
@@ -120,7 +129,8 @@ Outcome<std::optional<Piece>> RangeOf(std::string_view text, std::uint64_t size)
   text.remove_prefix(kUnit.size());
   const std::size_t dash = text.find('-');
   const auto number = [](std::string_view digits) -> std::optional<std::uint64_t> {
-    if (digits.empty() || digits.size() > 17 || digits.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
+    if (digits.empty() || digits.size() > 17 || digits.find_first_not_of("0123456789") != std::string_view::npos)
+      return std::nullopt;
     std::uint64_t value = 0;
     for (const char c : digits) value = value * 10 + static_cast<std::uint64_t>(c - '0');
     return value;
@@ -163,7 +173,8 @@ Outcome<void> SendBlob(Office& office, const Call& call, Responder& responder) {
   head.headers.emplace_back("Accept-Ranges", "bytes");
   head.headers.emplace_back("ETag", fmt::format("\"{}\"", hash.hex()));
   if (piece) {
-    head.headers.emplace_back("Content-Range", fmt::format("bytes {}-{}/{}", piece->begin, piece->begin + piece->length - 1, blob->size()));
+    head.headers.emplace_back("Content-Range",
+                              fmt::format("bytes {}-{}/{}", piece->begin, piece->begin + piece->length - 1, blob->size()));
   } else {
     piece = Piece{.begin = 0, .length = blob->size()};
   }
@@ -176,7 +187,8 @@ Outcome<void> SendBlob(Office& office, const Call& call, Responder& responder) {
 }  // namespace
 
 void AddBlobRoutes(Routes& routes, Office& office) {
-  routes.AddSchema("Offset", R"({"type":"object","required":["offset"],"properties":{"offset":{"type":"integer","minimum":0}}})");
+  routes.AddSchema("Offset",
+                   R"({"type":"object","required":["offset"],"properties":{"offset":{"type":"integer","minimum":0}}})");
   const auto send = [&office](Call call, Responder responder) {
     if (auto sent = SendBlob(office, call, responder); !sent) responder.Send(tl::unexpected(std::move(sent).error()));
   };

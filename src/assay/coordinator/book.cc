@@ -1,5 +1,7 @@
 #include "assay/coordinator/book.h"
 
+#include "assay/coordinator/blob_rights.h"
+
 namespace assay::coordinator {
 namespace {
 
@@ -152,6 +154,13 @@ Result<std::optional<GivenLease>> Book::GiveNew(Transaction& t, const Candidate&
       Now()));
   ASSAY_TRY(t.Run("INSERT INTO leases (order_id, number, worker, account, open, beat) VALUES ($1, $2, $3, $4, 1, 0)",
                   {given.order, given.lease, worker.point, worker.account}));
+  for (const life::OrderFile& file : before->life.order().files)
+    ASSAY_TRY(BlobRights::Grant(t, worker.account, file.sha256, file.bytes, Now()));
+  if (given.role == life::Role::kAudit) {
+    ASSAY_ASSIGN(const BroughtRun audited, FindRun(t, *before, given.of));
+    for (const life::OrderFile& file : audited.files)
+      ASSAY_TRY(BlobRights::Grant(t, worker.account, file.sha256, file.bytes, Now()));
+  }
   return std::optional<GivenLease>(given);
 }
 
@@ -195,6 +204,9 @@ Status Book::UnderLease(const std::string& vkey, const std::string& order, Lease
     for (const life::OrderFile& file : files) {
       ASSAY_TRY(t.Run("INSERT INTO run_files (order_id, lease, name, sha256, bytes) VALUES ($1, $2, $3, $4, $5)",
                       {order, lease, file.name, file.sha256.hex(), file.bytes}));
+      ASSAY_ASSIGN(const Rows owner, t.Run("SELECT account FROM orders WHERE id = $1", {order}));
+      ASSAY_ASSIGN(const std::string client, owner[0].Text(0));
+      ASSAY_TRY(BlobRights::Grant(t, client, file.sha256, file.bytes, Now()));
     }
     return Happen(t, order, event);  // a copy: the transaction may be tried again
   });

@@ -91,8 +91,8 @@ class Book {
   // The lease that it holds, without a sign of life. An error where the key is not registered to the account, or convicted.
   Result<std::optional<GivenLease>> Held(const std::string& account, const std::string& vkey);
   Result<WorkerNews> News(const std::string& vkey, const std::vector<std::string>& orders);
-  // The account that the key is registered to; empty: none.
-  Result<std::string> OwnerOf(const std::string& vkey);
+  // The key as it was registered, with its name, and the account that it is registered to.
+  Result<std::optional<std::pair<std::string, std::string>>> Registered(const std::string& vkey);
   // Names what leases are wanted, the newest at least, so that a change can be seen; empty: none are.
   Result<std::string> WantsNow();
   Result<LeaseState> StateOf(const std::string& vkey, const std::string& order, life::LeaseNumber lease);
@@ -142,6 +142,7 @@ class Book {
   Result<Candidate> CandidateOf(store::Transaction& t, const std::string& vkey);
   Result<std::optional<GivenLease>> FindHeld(store::Transaction& t, const std::string& point);
   Result<std::optional<GivenLease>> GiveNew(store::Transaction& t, const Candidate& worker);
+  static Result<BroughtRun> FindRun(store::Transaction& t, const Written& written, life::LeaseNumber lease);
   Status Enter(store::Transaction& t, const std::string& order, const life::Judged& judged);
   // One transaction that changes an order; who looks on is told after it.
   template <class Function>

@@ -17,17 +17,38 @@ Result<std::string> AnnouncedRecipient(const Registration& registration, const s
   return announced.recipient.ToString();
 }
 
+namespace {
+
+// When an announcement was made; 0: there is none.
+std::uint64_t MadeOf(const std::string& announcement, const std::string& vkey) {
+  const auto key = VerifyKey::Parse(vkey);
+  if (!key || announcement.empty()) return 0;
+  const auto announced = OpenAnnouncement(announcement, *key, "recipient");
+  return announced ? announced->made : 0;
+}
+
+}  // namespace
+
 Status Book::AddWorker(const std::string& account, const std::string& vkey, const Registration& says) {
   ASSAY_ASSIGN(const std::string point, PointOf(vkey));
-  ASSAY_ASSIGN(const std::string recipient, AnnouncedRecipient(says, vkey));
+  ASSAY_TRY(AnnouncedRecipient(says, vkey));
   return database_.Write([&](Transaction& t) -> Status {
+    // Of several announcements the latest counts, so that an old request that is sent again takes nothing back.
+    Registration counts = says;
+    ASSAY_ASSIGN(const Rows before,
+                 t.Run("SELECT announcement FROM workers WHERE point = $1 AND role = $2", {point, says.role}));
+    if (!before.empty()) {
+      ASSAY_ASSIGN(const std::string announced, before[0].Text(0));
+      if (MadeOf(announced, vkey) > MadeOf(says.announcement, vkey)) counts.announcement = announced;
+    }
+    ASSAY_ASSIGN(const std::string recipient, AnnouncedRecipient(counts, vkey));
     // A key belongs to whoever registered it first; the row of another account stays as it is.
     ASSAY_TRY(t.Run(
         "INSERT INTO workers (point, vkey, account, made, seen, hardware, recipient, clean, evidence, announcement, role) "
         "VALUES ($1, $2, $3, $4, $4, $5, $6, 0, '', $7, $8) ON CONFLICT (point) DO UPDATE SET seen = excluded.seen, "
         "hardware = excluded.hardware, recipient = excluded.recipient, announcement = excluded.announcement, "
         "role = excluded.role WHERE workers.account = excluded.account",
-        {point, vkey, account, Now(), says.hardware, recipient, says.announcement, says.role}));
+        {point, vkey, account, Now(), says.hardware, recipient, counts.announcement, says.role}));
     ASSAY_ASSIGN(const Rows rows, t.Run("SELECT account FROM workers WHERE point = $1", {point}));
     ASSAY_ASSIGN(const std::string owner, rows[0].Text(0));
     return owner == account ? Status() : Err("the key {} is registered to another account", vkey);
@@ -107,11 +128,15 @@ Result<WorkerNews> Book::News(const std::string& vkey, const std::vector<std::st
   });
 }
 
-Result<std::string> Book::OwnerOf(const std::string& vkey) {
+Result<std::optional<std::pair<std::string, std::string>>> Book::Registered(const std::string& vkey) {
+  using Found = std::optional<std::pair<std::string, std::string>>;
   ASSAY_ASSIGN(const std::string point, PointOf(vkey));
-  return database_.Read([&](Transaction& t) -> Result<std::string> {
-    ASSAY_ASSIGN(const Rows rows, t.Run("SELECT account FROM workers WHERE point = $1", {point}));
-    return rows.empty() ? Result<std::string>(std::string()) : rows[0].Text(0);
+  return database_.Read([&](Transaction& t) -> Result<Found> {
+    ASSAY_ASSIGN(const Rows rows, t.Run("SELECT vkey, account FROM workers WHERE point = $1", {point}));
+    if (rows.empty()) return Found();
+    ASSAY_ASSIGN(std::string key, rows[0].Text(0));
+    ASSAY_ASSIGN(std::string account, rows[0].Text(1));
+    return Found(std::pair(std::move(key), std::move(account)));
   });
 }
 
@@ -144,24 +169,29 @@ Result<LeaseState> Book::StateOf(const std::string& vkey, const std::string& ord
 Result<BroughtRun> Book::RunOf(const std::string& order, life::LeaseNumber lease) {
   return database_.Read([&](Transaction& t) -> Result<BroughtRun> {
     ASSAY_ASSIGN(const auto written, chronicle_.Read(t, order));
-    const life::Lease* brought = written->life.Find(lease);
-    if (brought == nullptr || !brought->receipt) return Err("lease {} of order {} has brought no run", lease, order);
-    BroughtRun run{.worker = brought->worker, .receipt = brought->receipt_file};
-    ASSAY_ASSIGN(
-        const Rows rows,
-        t.Run("SELECT name, sha256, bytes FROM run_files WHERE order_id = $1 AND lease = $2 ORDER BY name", {order, lease}));
-    for (const store::Row& row : rows) {
-      life::OrderFile file;
-      ASSAY_ASSIGN(file.name, row.Text(0));
-      ASSAY_ASSIGN(const std::string hash, row.Text(1));
-      ASSAY_ASSIGN(file.bytes, row.Integer(2));
-      const auto digest = Digest::FromHex(hash);
-      if (!digest) return Err("order {}: the hash of file {} of lease {} is none", order, file.name, lease);
-      file.sha256 = *digest;
-      run.files.push_back(std::move(file));
-    }
-    return run;
+    return FindRun(t, *written, lease);
   });
+}
+
+Result<BroughtRun> Book::FindRun(Transaction& t, const Written& written, life::LeaseNumber lease) {
+  const std::string& order = written.life.order().id;
+  const life::Lease* brought = written.life.Find(lease);
+  if (brought == nullptr || !brought->receipt) return Err("lease {} of order {} has brought no run", lease, order);
+  BroughtRun run{.worker = brought->worker, .receipt = brought->receipt_file};
+  ASSAY_ASSIGN(
+      const Rows rows,
+      t.Run("SELECT name, sha256, bytes FROM run_files WHERE order_id = $1 AND lease = $2 ORDER BY name", {order, lease}));
+  for (const store::Row& row : rows) {
+    life::OrderFile file;
+    ASSAY_ASSIGN(file.name, row.Text(0));
+    ASSAY_ASSIGN(const std::string hash, row.Text(1));
+    ASSAY_ASSIGN(file.bytes, row.Integer(2));
+    const auto digest = Digest::FromHex(hash);
+    if (!digest) return Err("order {}: the hash of file {} of lease {} is none", order, file.name, lease);
+    file.sha256 = *digest;
+    run.files.push_back(std::move(file));
+  }
+  return run;
 }
 
 }  // namespace assay::coordinator

@@ -13,7 +13,8 @@ using store::Rows;
 using store::Transaction;
 
 constexpr std::chrono::milliseconds kLook{200};
-constexpr std::size_t kMostAtOnce = 1 << 20;  // bytes of entries for one viewer at each look, since a peer takes time to read them
+constexpr std::size_t kMostAtOnce =
+    1 << 20;  // bytes of entries for one viewer at each look, since a peer takes time to read them
 
 }  // namespace
 
@@ -116,8 +117,8 @@ Status Hub::Update(const std::string& order, const Viewers& viewers) {
     found.decided = !verdict.empty();
     for (const auto& viewer : viewers) {
       if (viewer->over || viewer->next >= found.size || found.from.contains(viewer->next)) continue;
-      ASSAY_ASSIGN(const Rows rows,
-                   t.Run("SELECT text FROM entries WHERE order_id = $1 AND n >= $2 ORDER BY n LIMIT 64", {order, viewer->next}));
+      ASSAY_ASSIGN(const Rows rows, t.Run("SELECT text FROM entries WHERE order_id = $1 AND n >= $2 ORDER BY n LIMIT 64",
+                                          {order, viewer->next}));
       std::vector<std::string>& entries = found.from[viewer->next];
       for (const store::Row& row : rows) {
         ASSAY_ASSIGN(std::string text, row.Text(0));

@@ -47,9 +47,7 @@ Json ContentOf(const std::string& schema) {
   return {{"application/json", {{"schema", {{"$ref", kSchemas + schema}}}}}};
 }
 
-Json ErrorAnswer(int status) {
-  return {{"description", DescriptionOf(status)}, {"content", ContentOf("Error")}};
-}
+Json ErrorAnswer(int status) { return {{"description", DescriptionOf(status)}, {"content", ContentOf("Error")}}; }
 
 Json AnswersOf(const Route& route) {
   Json answers = Json::object();
@@ -106,7 +104,8 @@ Json OpenApiOf(const Routes& routes, const std::string& version) {
   Json paths = Json::object();
   for (const auto& route : routes.rows()) {
     std::string method = route->method;
-    std::transform(method.begin(), method.end(), method.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    std::transform(method.begin(), method.end(), method.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     Json operation = {{"summary", route->summary}};
     if (route->roles.open()) {
       operation["security"] = Json::array();
@@ -116,8 +115,9 @@ Json OpenApiOf(const Routes& routes, const std::string& version) {
     Json parameters = ParametersOf(*route);
     if (!parameters.empty()) operation["parameters"] = std::move(parameters);
     if (route->body != Route::Body::kNone) {
-      operation["requestBody"] = {{"required", route->body != Route::Body::kJson},
-                                  {"content", ContentOf(route->request_schema.empty() ? "application/octet-stream" : route->request_schema)}};
+      operation["requestBody"] = {
+          {"required", route->body != Route::Body::kJson},
+          {"content", ContentOf(route->request_schema.empty() ? "application/octet-stream" : route->request_schema)}};
       operation["x-max-bytes"] = route->max_body_bytes;
     }
     operation["responses"] = AnswersOf(*route);
@@ -125,16 +125,19 @@ Json OpenApiOf(const Routes& routes, const std::string& version) {
   }
   Json schemas = Json::object();
   for (const auto& [name, schema] : routes.schemas()) schemas[name] = schema;
-  schemas["Error"] = {{"type", "object"},
-                      {"required", {"error", "code"}},
-                      {"properties", {{"error", {{"type", "string"}, {"description", "one line"}}}, {"code", {{"type", "string"}}}}}};
-  return {{"openapi", "3.1.0"},
-          {"info", {{"title", "Assay coordinator"}, {"version", version}, {"description", "docs/formats/platform.md says more."}}},
-          {"security", Json::array({{{"token", Json::array()}}})},
-          {"paths", std::move(paths)},
-          {"components",
-           {{"schemas", std::move(schemas)},
-            {"securitySchemes", {{"token", {{"type", "http"}, {"scheme", "bearer"}, {"bearerFormat", "assay_ and 64 hex digits"}}}}}}}};
+  schemas["Error"] = {
+      {"type", "object"},
+      {"required", {"error", "code"}},
+      {"properties", {{"error", {{"type", "string"}, {"description", "one line"}}}, {"code", {{"type", "string"}}}}}};
+  return {
+      {"openapi", "3.1.0"},
+      {"info", {{"title", "Assay coordinator"}, {"version", version}, {"description", "docs/formats/platform.md says more."}}},
+      {"security", Json::array({{{"token", Json::array()}}})},
+      {"paths", std::move(paths)},
+      {"components",
+       {{"schemas", std::move(schemas)},
+        {"securitySchemes",
+         {{"token", {{"type", "http"}, {"scheme", "bearer"}, {"bearerFormat", "assay_ and 64 hex digits"}}}}}}}};
 }
 
 }  // namespace assay::coordinator

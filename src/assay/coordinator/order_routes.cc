@@ -36,20 +36,21 @@ Outcome<std::optional<std::string>> OwnerOf(Office& office, const std::string& o
 // That every file is a whole blob of its size, which the account may see.
 Outcome<void> CheckFiles(Office& office, const std::string& account, const life::Order& order) {
   ASSAY_ASSIGN(const std::vector<bool> seen, OrFail(office.database.Read([&](Transaction& t) -> Result<std::vector<bool>> {
-    std::vector<bool> may_see;
-    for (const life::OrderFile& file : order.files) {
-      ASSAY_ASSIGN(const bool one, BlobRights::MaySee(t, account, file.sha256));
-      may_see.push_back(one);
-    }
-    return may_see;
-  })));
+                 std::vector<bool> may_see;
+                 for (const life::OrderFile& file : order.files) {
+                   ASSAY_ASSIGN(const bool one, BlobRights::MaySee(t, account, file.sha256));
+                   may_see.push_back(one);
+                 }
+                 return may_see;
+               })));
   for (std::size_t i = 0; i < order.files.size(); ++i) {
     const life::OrderFile& file = order.files[i];
     bool whole = seen[i];
     if (whole) {
       ASSAY_ASSIGN(whole, OrFail(office.blobs.Has(file.sha256)));
     }
-    if (!whole) return Refused("order {}: {}: the blob {} is not whole; upload it first", order.id, file.name, file.sha256.hex());
+    if (!whole)
+      return Refused("order {}: {}: the blob {} is not whole; upload it first", order.id, file.name, file.sha256.hex());
     ASSAY_ASSIGN(const std::uint64_t size, OrFail(office.blobs.Size(file.sha256)));
     if (static_cast<std::int64_t>(size) != file.bytes)
       return Refused("order {}: {}: the blob has {} bytes, the order says {}", order.id, file.name, size, file.bytes);
@@ -62,13 +63,14 @@ Outcome<void> CheckQuota(Office& office, const std::string& account) {
     std::int64_t open = 0, most = 0;
   };
   ASSAY_ASSIGN(const Use use, OrFail(office.database.Read([&](Transaction& t) -> Result<Use> {
-    Use found;
-    ASSAY_ASSIGN(const Quota quota, office.rights.QuotaOf(t, account));
-    found.most = quota.orders;
-    ASSAY_ASSIGN(const Rows rows, t.Run("SELECT COUNT(*) FROM orders WHERE account = $1 AND verdict = ''", {account}));
-    ASSAY_ASSIGN(found.open, rows[0].Integer(0));
-    return found;
-  })));
+                 Use found;
+                 ASSAY_ASSIGN(const Quota quota, office.rights.QuotaOf(t, account));
+                 found.most = quota.orders;
+                 ASSAY_ASSIGN(const Rows rows,
+                              t.Run("SELECT COUNT(*) FROM orders WHERE account = $1 AND verdict = ''", {account}));
+                 ASSAY_ASSIGN(found.open, rows[0].Integer(0));
+                 return found;
+               })));
   if (use.open < use.most) return {};
   return Fail(507, "quota", fmt::format("the account may have {} open orders, and has {}", use.most, use.open));
 }
@@ -94,7 +96,8 @@ Answer List(Office& office, const Call& call) {
   ASSAY_ASSIGN(const auto lines, OrFail(office.book.List(call.caller.account, after, limit)));
   Json orders = Json::array();
   for (const OrderLine& line : lines) {
-    orders.push_back({{"id", line.id}, {"seq", line.seq}, {"job", line.job}, {"made", line.made_ms}, {"verdict", line.verdict}});
+    orders.push_back(
+        {{"id", line.id}, {"seq", line.seq}, {"job", line.job}, {"made", line.made_ms}, {"verdict", line.verdict}});
   }
   return JsonAnswer(200, {{"orders", std::move(orders)}});
 }
@@ -106,7 +109,8 @@ Answer Show(Office& office, const Call& call) {
   const life::Life& life = written->life;
   Json leases = Json::array();
   for (const auto& [number, lease] : life.leases()) {
-    leases.push_back({{"lease", number}, {"role", life::Name(lease.role)}, {"worker", lease.worker}, {"state", Name(lease.state)}});
+    leases.push_back(
+        {{"lease", number}, {"role", life::Name(lease.role)}, {"worker", lease.worker}, {"state", Name(lease.state)}});
   }
   Json progress = Json::array();
   for (const std::string& sample : office.hub.LastSamples(id)) progress.push_back(Json::parse(sample, nullptr, false));
@@ -139,7 +143,8 @@ Outcome<std::int64_t> NextEntry(const Call& call) {
   if (last.empty()) return 0;
   std::int64_t number = 0;
   for (const char c : last) {
-    if (c < '0' || c > '9' || number > (std::int64_t{1} << 48)) return BadRequest("Last-Event-ID: expected the number of an entry");
+    if (c < '0' || c > '9' || number > (std::int64_t{1} << 48))
+      return BadRequest("Last-Event-ID: expected the number of an entry");
     number = number * 10 + (c - '0');
   }
   return number + 1;
@@ -162,20 +167,26 @@ Answer Cancel(Office& office, const Call& call) {
 }
 
 void AddSchemas(Routes& routes) {
-  routes.AddSchema("OrderEnvelope", R"({"type":"object","description":"DSSE envelope of an order, signed by the client, see docs/formats/life.md",
+  routes.AddSchema(
+      "OrderEnvelope",
+      R"({"type":"object","description":"DSSE envelope of an order, signed by the client, see docs/formats/life.md",
     "required":["payload","payloadType","signatures"],
     "properties":{"payload":{"type":"string"},"payloadType":{"const":"application/vnd.assay.order+json"},
                   "signatures":{"type":"array","items":{"type":"object"}}}})");
-  routes.AddSchema("OrderId", R"({"type":"object","required":["id"],"properties":{"id":{"$ref":"#/components/schemas/Order32"}}})");
+  routes.AddSchema("OrderId",
+                   R"({"type":"object","required":["id"],"properties":{"id":{"$ref":"#/components/schemas/Order32"}}})");
   routes.AddSchema("Order32", R"({"type":"string","pattern":"^[0-9a-f]{32}$"})");
   routes.AddSchema("Hash", R"({"type":"string","pattern":"^[0-9a-f]{64}$"})");
-  routes.AddSchema("Verdict", R"({"enum":["","verified","refereed","undecided","withheld","failed"],"description":"empty while it is open"})");
+  routes.AddSchema(
+      "Verdict",
+      R"({"enum":["","verified","refereed","undecided","withheld","failed"],"description":"empty while it is open"})");
   routes.AddSchema("OrderLine", R"({"type":"object","required":["id","seq","job","made","verdict"],"properties":{
     "id":{"$ref":"#/components/schemas/Order32"},"seq":{"type":"integer"},"job":{"$ref":"#/components/schemas/Hash"},
     "made":{"type":"integer","description":"milliseconds since 1970"},"account":{"type":"string"},"verdict":{"$ref":"#/components/schemas/Verdict"}}})");
   routes.AddSchema("OrderList", R"({"type":"object","required":["orders"],"properties":{
     "orders":{"type":"array","items":{"$ref":"#/components/schemas/OrderLine"}}}})");
-  routes.AddSchema("OrderView", R"({"type":"object","required":["id","job","made","size","verdict","leases","progress"],"properties":{
+  routes.AddSchema("OrderView",
+                   R"({"type":"object","required":["id","job","made","size","verdict","leases","progress"],"properties":{
     "id":{"$ref":"#/components/schemas/Order32"},"job":{"$ref":"#/components/schemas/Hash"},
     "made":{"type":"integer","description":"seconds since 1970, by the client's clock"},
     "size":{"type":"integer"},"verdict":{"$ref":"#/components/schemas/Verdict"},
@@ -233,21 +244,25 @@ void AddOrderRoutes(Routes& routes, Office& office) {
               .summary = "An order for people; what counts is its life",
               .response_schema = "OrderView",
               .answer = answers(Show)});
-  routes.Add({.method = "GET",
-              .path = "/v1/orders/{order}/life",
-              .roles = kClients,
-              .summary = "Entries of the order's life, its signed head, and the proof that the first entries are a prefix of it",
-              .query = {{"from", "integer", "number of the first entry"}},
-              .response_schema = "Life",
-              .answer = answers(ReadLife)});
-  routes.Add({.method = "GET",
-              .path = "/v1/orders/{order}/events",
-              .roles = kClients,
-              .summary = "Server-sent events: entry (its id is its number) and telemetry; goes on after Last-Event-ID, ends after decided",
-              .response_schema = "text/event-stream",
-              .later = [&office](Call call, Responder responder) {
-                if (auto watched = Watch(office, call, responder); !watched) responder.Send(tl::unexpected(std::move(watched).error()));
-              }});
+  routes.Add(
+      {.method = "GET",
+       .path = "/v1/orders/{order}/life",
+       .roles = kClients,
+       .summary = "Entries of the order's life, its signed head, and the proof that the first entries are a prefix of it",
+       .query = {{"from", "integer", "number of the first entry"}},
+       .response_schema = "Life",
+       .answer = answers(ReadLife)});
+  routes.Add(
+      {.method = "GET",
+       .path = "/v1/orders/{order}/events",
+       .roles = kClients,
+       .summary =
+           "Server-sent events: entry (its id is its number) and telemetry; goes on after Last-Event-ID, ends after decided",
+       .response_schema = "text/event-stream",
+       .later = [&office](Call call, Responder responder) {
+         if (auto watched = Watch(office, call, responder); !watched)
+           responder.Send(tl::unexpected(std::move(watched).error()));
+       }});
   routes.Add({.method = "POST",
               .path = "/v1/orders/{order}/cancel",
               .roles = kClients,

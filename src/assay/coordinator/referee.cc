@@ -2,7 +2,10 @@
 
 #include <sys/random.h>
 
+#include <algorithm>
+
 #include "assay/base/quote.h"
+#include "assay/coordinator/run_check.h"
 #include "assay/dispute/arbitrate.h"
 #include "assay/job/limits.h"
 #include "assay/platform/outcome.h"
@@ -169,22 +172,14 @@ std::optional<platform::JobEncodings> Referee::EncodingsOf(const std::string& or
                                                            const Digest& job) {
   const auto run = book_.RunOf(order, lease);
   if (!run) return std::nullopt;
-  auto encoding = ReadFile(*run, "job.bin", kMaxJobBytes);
-  auto program = ReadFile(*run, "program.bin", kMaxProgramBytes);
+  const auto read = [&](std::string_view name, std::size_t max_bytes) -> Result<Bytes> {
+    const auto file = std::ranges::find(run->files, name, &life::OrderFile::name);
+    return file == run->files.end() ? Err("{}: is not among the run's files", name) : ReadBlob(blobs_, file->sha256, max_bytes);
+  };
+  auto encoding = read("job.bin", kMaxJobBytes);
+  auto program = read("program.bin", kMaxProgramBytes);
   if (!encoding || !program || JobId(*encoding, *program) != job) return std::nullopt;
   return platform::JobEncodings{std::move(*encoding), std::move(*program)};
-}
-
-Result<Bytes> Referee::ReadFile(const BroughtRun& run, std::string_view name, std::size_t max_bytes) {
-  for (const life::OrderFile& file : run.files) {
-    if (file.name != name) continue;
-    ASSAY_ASSIGN(const auto reader, blobs_.OpenForReading(file.sha256));
-    if (reader->size() > max_bytes) return Err("{}: has {} bytes, at most {} are allowed", name, reader->size(), max_bytes);
-    Bytes bytes(static_cast<std::size_t>(reader->size()));
-    ASSAY_TRY(reader->Read(0, bytes));
-    return bytes;
-  }
-  return Err("{}: is not among the run's files", name);
 }
 
 Status Referee::Store(const Bytes& evidence) {

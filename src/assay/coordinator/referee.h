@@ -46,7 +46,6 @@ class Referee {
   Result<life::Judged> Play(const std::string& holder, const OpenDispute& dispute, const Written& written,
                             const std::function<bool()>& ended);
   std::optional<platform::JobEncodings> EncodingsOf(const std::string& order, life::LeaseNumber lease, const Digest& job);
-  Result<Bytes> ReadFile(const BroughtRun& run, std::string_view name, std::size_t max_bytes);
   Status Store(const Bytes& evidence);
   void Log(const std::string& line) const {
     if (options_.log) options_.log(line);

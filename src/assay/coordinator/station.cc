@@ -90,7 +90,8 @@ Station::Station(const StationOptions& options, SigningKey key, std::unique_ptr<
             {.lease_ms = options.lease_ms,
              .clock = options.clock,
              .draw = RandomDigest,
-             .changed = [this](const std::string& order) { changes_.Tell(order); }}),
+             .changed = [this](const std::string& order) { changes_.Tell(order); },
+             .announce_verdicts = !options.work.on_verdict.empty()}),
       tokens_(*database_, options.clock),
       rights_(*database_, options.clock, options.usual),
       hub_(*database_, *log_) {
@@ -111,6 +112,8 @@ Station::Station(const StationOptions& options, SigningKey key, std::unique_ptr<
   AddBlobRoutes(routes_, *office_);
   AddOrderRoutes(routes_, *office_);
   AddAdminRoutes(routes_, *office_);
+  work_ = std::make_unique<WorkOffice>(*office_, changes_, options_.work);
+  work_->AddRoutes(routes_);
   AddOpenRoutes(routes_, *office_);
   door_ = std::make_unique<Door>(routes_, tokens_, *log_, metrics_,
                                  DoorOptions{.requests_per_s = options_.requests_per_s, .clock = options_.clock});
@@ -125,8 +128,10 @@ Status Station::ClaimDatabase() {
     ASSAY_ASSIGN(const Rows rows, t.Run("SELECT value FROM settings WHERE name = 'key'"));
     ASSAY_ASSIGN(const std::string key, rows[0].Text(0));
     if (key == own) return {};
-    return Err("{}: belongs to the coordinator {}, not to {} of {}; coordinators that share a database share the folder of --store too",
-               database_->name(), key, own, options_.store);
+    return Err(
+        "{}: belongs to the coordinator {}, not to {} of {}; coordinators that share a database share the folder of --store "
+        "too",
+        database_->name(), key, own, options_.store);
   });
 }
 
@@ -158,6 +163,7 @@ void Station::Stop() {
   }
   changed_.notify_all();
   if (sweeper_.joinable()) sweeper_.join();
+  work_.reset();
 }
 
 void Station::Sweep() {

@@ -19,23 +19,25 @@
 #include "assay/coordinator/changes.h"
 #include "assay/coordinator/door.h"
 #include "assay/coordinator/office.h"
+#include "assay/coordinator/work_office.h"
 #include "assay/net/http_server.h"
 
 namespace assay::coordinator {
 
 struct StationOptions {
-  std::string store{};                          // DIR; made, for its owner alone, where it is not there
-  std::string database{};                       // postgresql://…; empty: SQLite in DIR
-  std::string listen = "127.0.0.1:0";           // HOST:PORT
-  std::string tls_cert{}, tls_key{};            // PEM files, both or neither
-  std::string log{};                            // file; empty: standard error; "-": none
-  std::string version{};                        // of the program
+  std::string store{};                 // DIR; made, for its owner alone, where it is not there
+  std::string database{};              // postgresql://…; empty: SQLite in DIR
+  std::string listen = "127.0.0.1:0";  // HOST:PORT
+  std::string tls_cert{}, tls_key{};   // PEM files, both or neither
+  std::string log{};                   // file; empty: standard error; "-": none
+  std::string version{};               // of the program
   std::int64_t lease_ms = 60'000;
-  double requests_per_s = 5000;                 // of one token
-  std::int64_t sweep_ms = 2'000;                // between looks for leases that have run out
+  double requests_per_s = 5000;   // of one token
+  std::int64_t sweep_ms = 2'000;  // between looks for leases that have run out
   std::uint64_t max_blob_bytes = std::uint64_t{64} << 30;
   std::uint64_t reserve_bytes = std::uint64_t{1} << 30;  // of the disk, left free
-  Quota usual{};                                // of accounts that have none of their own
+  Quota usual{};                                         // of accounts that have none of their own
+  WorkOptions work{};                                    // referees, and the program that is told of verdicts
   std::shared_ptr<store::Clock> clock = store::SystemClock();
 };
 
@@ -64,8 +66,8 @@ class Station {
   const Routes& routes() const { return routes_; }
 
  private:
-  Station(const StationOptions& options, SigningKey key, std::unique_ptr<store::Database> database, std::unique_ptr<store::Blobs> blobs,
-          std::unique_ptr<RequestLog> log);
+  Station(const StationOptions& options, SigningKey key, std::unique_ptr<store::Database> database,
+          std::unique_ptr<store::Blobs> blobs, std::unique_ptr<RequestLog> log);
   Status ClaimDatabase();
   void Sweep();
   void SweepOnce(std::int64_t& swept_blobs_ms);
@@ -83,6 +85,7 @@ class Station {
   Hub hub_;
   Routes routes_;
   std::unique_ptr<Office> office_;
+  std::unique_ptr<WorkOffice> work_;
   std::unique_ptr<Door> door_;
   std::optional<NewToken> first_token_;
   std::unique_ptr<HttpServer> server_;

@@ -15,19 +15,6 @@ constexpr std::string_view kPayloadType = "application/vnd.assay.order+json";
 constexpr std::size_t kMaxFiles = 1024;
 constexpr std::size_t kMaxRecipients = 64;
 
-bool IsName(std::string_view name) {
-  if (name.empty() || name.size() > 200) return false;
-  const auto fits = [](unsigned char c) { return c > ' ' && c < 0x7f && c != '\\' && c != '"'; };
-  if (!std::all_of(name.begin(), name.end(), fits)) return false;
-  while (true) {
-    const std::size_t slash = name.find('/');
-    const std::string_view part = name.substr(0, slash);
-    if (part.empty() || part == "." || part == "..") return false;
-    if (slash == std::string_view::npos) return true;
-    name.remove_prefix(slash + 1);
-  }
-}
-
 std::string ToPayload(const Order& order) {
   Json files = Json::array();
   for (const OrderFile& file : order.files)
@@ -55,7 +42,7 @@ Status CheckFiles(const Order& order, std::string_view what) {
   bool job = false;
   const std::string* before = nullptr;
   for (const OrderFile& file : order.files) {
-    if (!IsName(file.name) || file.bytes < 0) return Err("{}: a file's name or size is not one", what);
+    if (!IsFileName(file.name) || file.bytes < 0) return Err("{}: a file's name or size is not one", what);
     if (before != nullptr && *before >= file.name) return Err("{}: its files are not in ascending order of their names", what);
     before = &file.name;
     job = job || file.name == kJobFile;
@@ -84,6 +71,19 @@ Status CheckSealing(const Order& order, std::string_view what) {
 bool IsOrderId(std::string_view text) {
   const auto digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
   return text.size() == 32 && std::all_of(text.begin(), text.end(), digit);
+}
+
+bool IsFileName(std::string_view name) {
+  if (name.empty() || name.size() > 200) return false;
+  const auto fits = [](unsigned char c) { return c > ' ' && c < 0x7f && c != '\\' && c != '"'; };
+  if (!std::all_of(name.begin(), name.end(), fits)) return false;
+  while (true) {
+    const std::size_t slash = name.find('/');
+    const std::string_view part = name.substr(0, slash);
+    if (part.empty() || part == "." || part == "..") return false;
+    if (slash == std::string_view::npos) return true;
+    name.remove_prefix(slash + 1);
+  }
 }
 
 Status CheckPolicy(const Policy& policy) {

@@ -53,6 +53,8 @@ inline constexpr std::size_t kMaxOrderBytes = 256 << 10;
 inline constexpr std::string_view kJobFile = "job.toml";
 
 bool IsOrderId(std::string_view text);
+// A name that a file of an order or of a run may have: a relative path that leads nowhere else.
+bool IsFileName(std::string_view name);
 // One line that says what is wrong with a policy.
 Status CheckPolicy(const Policy& policy);
 
