@@ -60,7 +60,7 @@ class WorkOffice {
   void Poll(Call call, Responder responder);
   // What a poll is told; nothing where there is nothing that the worker does not know, and it can wait.
   std::optional<Answer> Work(const std::string& account, const std::string& worker, const std::vector<std::string>& holding,
-                             bool last);
+                             bool fresh, bool last);
 
   Answer Renew(const Call& call);
   Answer Commit(const Call& call);

@@ -39,6 +39,7 @@ class Desk {
     std::vector<std::string> forget{};   // orders whose files may go
     bool abandon_unfinished = false;     // whatever is unfinished on disk is nobody's any more, but for what is begun here
     bool end = false;                    // nothing is left to do
+    bool nothing_new() const { return !begin && !stop && questions.empty() && forget.empty() && !end; }
   };
   Steps Take(const WorkReply& reply);
 

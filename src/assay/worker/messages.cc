@@ -101,19 +101,6 @@ std::string_view Name(NoAnswer::Kind kind) {
   return "never";
 }
 
-bool IsFileName(std::string_view name) {
-  constexpr std::size_t kMost = 200;
-  const auto fits = [](char c) { return c > ' ' && c < 0x7f && c != '"' && c != '\\'; };
-  if (name.empty() || name.size() > kMost || !std::ranges::all_of(name, fits)) return false;
-  for (std::size_t begin = 0; begin <= name.size();) {
-    const std::size_t end = std::min(name.find('/', begin), name.size());
-    const std::string_view part = name.substr(begin, end - begin);
-    if (part.empty() || part == "." || part == "..") return false;
-    begin = end + 1;
-  }
-  return true;
-}
-
 bool IsQuestionId(std::string_view id) {
   constexpr std::size_t kMost = 64;
   const auto fits = [](unsigned char c) {

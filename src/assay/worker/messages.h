@@ -26,8 +26,7 @@ Result<LeasePapers> ParsePapers(std::string_view text);
 Result<Commitment> ParseCommitment(std::string_view text);
 Result<Delivery> ParseDelivery(std::string_view text);
 
-// 1 to 200 visible ASCII characters without quotes and backslashes, parts between slashes that are not empty, "." or "..".
-bool IsFileName(std::string_view name);
+using life::IsFileName;
 bool IsQuestionId(std::string_view id);  // letters, digits, '-' and '_'
 
 }  // namespace assay::worker

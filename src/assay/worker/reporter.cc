@@ -105,6 +105,7 @@ std::vector<Sample> Reporter::TakeSamples() {
   now_.cpu = seconds > 0 ? (cpu - std::exchange(cpu_before_, cpu)) / seconds : 0;
   now_.memory = taken_.memory;
   std::vector<Sample> samples = std::exchange(samples_, {});
+  while (samples.size() > kMaxSamples) ThinOut(samples);
   if (!samples.empty()) {
     samples.back().cpu = now_.cpu;
     samples.back().memory = now_.memory;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <thread>
 #include <utility>
 
@@ -43,6 +44,7 @@ class Worker::Session {
           poll_->Interrupt();
           const std::lock_guard lock(mutex_);
           if (halt_) halt_->Stop(Halt::Reason::kLeaving);
+          news_.notify_all();
         }),
         witness_(site_, *answer_, worker.options_.answer_memory, [this](const std::string& question) { Answered(question); }) {}
   ~Session() {
@@ -62,6 +64,7 @@ class Worker::Session {
         const std::lock_guard lock(mutex_);
         request = desk_.Request(held);
       }
+      const auto asked_at = std::chrono::steady_clock::now();
       const auto reply = poll_->Work(request);
       if (leaving_.stopped()) break;
       if (!reply) {
@@ -73,7 +76,11 @@ class Worker::Session {
       }
       unreachable_ = false;
       pause_ms_ = kSoonMs;
-      if (Follow(*reply)) break;
+      const Desk::Steps steps = Follow(*reply);
+      if (steps.end) break;
+      // What is under way is told again with every poll. Then there is no hurry, until an answer has gone out or the work has ended.
+      const bool at_once = std::chrono::steady_clock::now() - asked_at < std::chrono::milliseconds(request.wait_ms / 2);
+      if (at_once && steps.nothing_new()) WaitForNews();
     }
     leaving_.Stop(Halt::Reason::kLeaving);
     Join();
@@ -101,8 +108,8 @@ class Worker::Session {
     return {};
   }
 
-  // Carries out what follows from an answer; true: the worker has nothing left to do.
-  bool Follow(const WorkReply& reply) {
+  // Carries out what follows from an answer.
+  Desk::Steps Follow(const WorkReply& reply) {
     Desk::Steps steps;
     {
       const std::lock_guard lock(mutex_);
@@ -122,9 +129,16 @@ class Worker::Session {
         if (!steps.begin || steps.begin->name != lease) DropUnfinished(lease);
       }
     }
-    for (Question& question : steps.questions) witness_.Ask(std::move(question));
+    for (const Question& question : steps.questions) witness_.Ask(question);
     if (steps.begin) Begin(*steps.begin);
-    return steps.end;
+    return steps;
+  }
+
+  void WaitForNews() {
+    constexpr std::chrono::milliseconds kLongest{500};
+    std::unique_lock lock(mutex_);
+    news_.wait_for(lock, kLongest, [&] { return heard_ || end_ || leaving_.stopped(); });
+    heard_ = false;
   }
 
   void DropUnfinished(const LeaseName& lease) {
@@ -144,6 +158,7 @@ class Worker::Session {
         const std::lock_guard done(mutex_);
         end_ = end;
       }
+      news_.notify_all();
       poll_->Interrupt();
     });
   }
@@ -157,6 +172,8 @@ class Worker::Session {
   void Answered(const std::string& question) {
     const std::lock_guard lock(mutex_);
     desk_.Answered(question);
+    heard_ = true;
+    news_.notify_all();
   }
 
   void Pause(const CallError& error) {
@@ -177,6 +194,8 @@ class Worker::Session {
   Worker& worker_;
   const Site site_;
   std::mutex mutex_;  // of the desk, the halt and the end of the work
+  std::condition_variable news_;
+  bool heard_ = false;  // an answer has gone out
   Desk desk_;
   std::unique_ptr<Link> poll_, work_, report_, answer_;
   std::unique_ptr<Halt> halt_;
