@@ -1,98 +1,126 @@
-"""docs/PLATFORM.md, tried as it is written.
+"""Types the blocks of docs/PLATFORM.md, "Three terminals", into three shells, as a reader would.
 
-A fenced block belongs to the terminal that the text before it or its own first line names ("terminal 2"), and else to that of the block before; a new chapter
-(##) that names none is not run. Each terminal is a shell that is given its blocks in the order of the page. A command that stays (`assay serve`, `assay worker`)
-holds its terminal; the page goes on once it has said something.
+    page.py PAGE ASSAY
+
+Each terminal is a shell of its own; the blocks are typed in the order of the page, the next one when the one before has come to its end or has said something and
+gone quiet. The last terminal has to come to its end without an error. Ports are the page's own: where the system lets us, the shells have a network of their own.
 """
-
 import os
+import pathlib
+import queue
 import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
 import time
 
-from processes import Skip, wait_until
-from world import ROOT, World, expect
-
-PAGE = ROOT / "docs" / "PLATFORM.md"
-LIMIT_S = 180
-STAYS = re.compile(r"^\s*([A-Z_]+=\S+ )*(\S*/)?assay\s+(serve|worker)\b(?!.*(&\s*$|--once|--help))", re.MULTILINE)
-TERMINAL = re.compile(r"terminal\s+(\w+)", re.IGNORECASE)
-
-
-def blocks(text):
-    """Pairs of terminal and commands, in the order of the page; only of blocks that follow the mention of a terminal."""
-    found, terminal, body = [], None, None
-    for line in text.splitlines():
-        if body is None and line.startswith("```"):
-            body = []
-        elif body is not None and line.startswith("```"):
-            if terminal:
-                found.append((terminal, "\n".join(body)))
-            body = None
-        elif body is not None:
-            named = TERMINAL.search(line) if line.startswith("#") and not body else None
-            terminal = named.group(1).lower() if named else terminal
-            body.append(line)
-        elif named := TERMINAL.search(line):
-            terminal = named.group(1).lower()
-        elif line.startswith("## "):
-            terminal = None  # another chapter
-    return found
+QUIET_S = 2.0
+LIMIT_S = 170.0
 
 
 class Terminal:
-    """A shell; what is typed is what stands on the page."""
+    def __init__(self, number, folder, prefix):
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(("ASSAY_", "XDG_"))}
+        environment.update(HOME=str(folder / "home"), NO_COLOR="1")
+        self.number = number
+        self.shell = subprocess.Popen([*prefix, "bash"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder,
+                                      env=environment, start_new_session=True)
+        self.lines = queue.Queue()
+        self.said = ""
+        threading.Thread(target=self.read, daemon=True).start()
 
-    def __init__(self, world, name, folder, environment):
-        self.process = world.processes.start(f"terminal-{name}", ["bash", "--norc", "--noprofile"], environment=environment, folder=folder)
-        self.typed = 0
-        self.held = False
+    def read(self):
+        for line in self.shell.stdout:
+            self.lines.put(line)
 
-    def type(self, commands):
-        expect(not self.held, f"{self.process.name} is held by a command that does not end; the page types into it: {commands}")
-        before = len(self.process.out()) + len(self.process.err())
-        self.typed += 1
-        mark = f"typed-{os.getpid()}-{self.typed}"
-        self.process.popen.stdin.write(f"{commands}\necho {mark} $?\n".encode())
-        self.process.popen.stdin.flush()
-        self.held = bool(STAYS.search(commands))
-        if self.held:
-            wait_until(f"{self.process.name} to say something", lambda: len(self.process.out()) + len(self.process.err()) > before, 60)
-            time.sleep(0.5)
-            expect(mark not in self.process.out(), f"a command that should stay has ended: {commands}: {self.process.err()[-800:]}")
-            return
-        ended = re.compile(rf"^{mark} (\d+)$", re.MULTILINE)
-        found = wait_until(f"the commands to end: {commands}", lambda: ended.search(self.process.out()), LIMIT_S)
-        expect(found.group(1) == "0", f"{commands}: exit status {found.group(1)}: {self.process.out()[-800:]} {self.process.err()[-1500:]}")
+    def type(self, block, end, patient):
+        """The exit status of the block; none where it runs on."""
+        marker = f"end of block {time.monotonic_ns()}"
+        self.shell.stdin.write(f"{block}\necho '{marker}' $?\n")
+        self.shell.stdin.flush()
+        spoken, since = False, time.monotonic()
+        while time.monotonic() < end:
+            try:
+                line = self.lines.get(timeout=0.1)
+            except queue.Empty:
+                if self.shell.poll() is not None:
+                    return self.shell.returncode
+                if spoken and not patient and time.monotonic() - since > QUIET_S:
+                    return None
+                continue
+            if line.startswith(marker):
+                return int(line.split()[-1])
+            print(f"[{self.number}] {line}", end="", flush=True)
+            self.said += line
+            spoken, since = True, time.monotonic()
+        return None
 
-
-def page(setting):
-    """Three terminals, from nothing to a verified model, in less than three minutes."""
-    if not PAGE.exists():
-        raise Skip("docs/PLATFORM.md is not written yet")
-    wanted = blocks(PAGE.read_text())
-    expect(len({terminal for terminal, _ in wanted}) >= 3, f"the page has blocks for {len({t for t, _ in wanted})} terminals, expected three")
-    with World(setting) as world:
-        folder = world.folder / "home"
-        folder.mkdir()
-        for name in ("examples", "build"):
-            if (ROOT / name).exists():
-                os.symlink(ROOT / name, folder / name)
-        programs = world.folder / "programs"
-        programs.mkdir()
-        os.symlink(setting.assay, programs / "assay")
-        environment = {"PATH": f"{programs}:{os.environ['PATH']}", "HOME": str(folder)}
-        began = time.monotonic()
-        terminals = {}
-        for name, commands in wanted:
-            if name not in terminals:
-                terminals[name] = Terminal(world, name, folder, environment)
-            terminals[name].type(commands)
-        took = time.monotonic() - began
-        said = "".join(terminal.process.out() for terminal in terminals.values())
-        expect("verified" in said, f"nothing on the page ends verified: {said[-1500:]}")
-        expect(list(folder.rglob("model.safetensors")), "no model is left")
-        expect(took < LIMIT_S, f"the page takes {took:.0f} s, expected less than {LIMIT_S}")
-        print(f"  {len(wanted)} blocks in {len(terminals)} terminals, {took:.0f} s", flush=True)
+    def close(self):
+        try:
+            os.killpg(self.shell.pid, signal.SIGTERM)
+            self.shell.wait(timeout=10)
+        except (ProcessLookupError, subprocess.TimeoutExpired):
+            pass
+        try:
+            os.killpg(self.shell.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
 
 
-TESTS = [page]
+def own_network():
+    """A prefix of commands that share a network of their own, and the process that keeps it; nothing where the system does not let us."""
+    try:
+        keeper = subprocess.Popen(["unshare", "--user", "--map-root-user", "--net", "sh", "-c", "ip link set lo up && echo up && exec sleep 600"], stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL, text=True)
+    except OSError:
+        return [], None
+    if keeper.stdout.readline() != "up\n":
+        keeper.kill()
+        keeper.wait()
+        return [], None
+    prefix = ["nsenter", "--preserve-credentials", "--user", "--net", f"--target={keeper.pid}", f"--wd={os.getcwd()}"]
+    if subprocess.run([*prefix, "true"], stderr=subprocess.DEVNULL).returncode != 0:
+        prefix = ["nsenter", "--user", "--net", f"--target={keeper.pid}"]
+        if subprocess.run([*prefix, "true"], stderr=subprocess.DEVNULL).returncode != 0:
+            keeper.kill()
+            keeper.wait()
+            return [], None
+    return [word for word in prefix if not word.startswith("--wd=")], keeper
+
+
+def main():
+    page, assay = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+    blocks = re.findall(r"\*\*Terminal (\d)\*\*.*?\n```sh\n(.*?)```", page.read_text(), re.S)
+    assert {number for number, _ in blocks} == {"1", "2", "3"}, f"{page}: expected blocks for three terminals"
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="assay."))
+    (folder / "build").mkdir()
+    (folder / "build/release").symlink_to(assay.parent)
+    shutil.copytree("examples", folder / "examples")
+    prefix, keeper = own_network()
+    terminals = {}
+    start = time.monotonic()
+    status = None
+    try:
+        for number, block in blocks:
+            if number not in terminals:
+                terminals[number] = Terminal(number, folder, prefix)
+            last = number == "3"
+            status = terminals[number].type("set -e\n" + block if last else block, start + LIMIT_S, last)
+            assert status in (None, 0), f"terminal {number}: ended with {status}"
+        assert status == 0, "the last terminal did not come to its end"
+        assert re.search(r"^verdict +verified", terminals["3"].said, re.M), "no verdict"
+        assert (folder / "model/model.safetensors").is_file(), "no model"
+    finally:
+        for terminal in terminals.values():
+            terminal.close()
+        if keeper is not None:
+            keeper.kill()
+            keeper.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+    print(f"ok, {time.monotonic() - start:.0f} s")
+
+
+main()

@@ -21,13 +21,12 @@ import honest
 import killed_coordinators
 import killed_workers
 import networks
-import page
 import sealed
 import speakers
 from processes import Failure, Skip
 from world import ROOT, Setting
 
-MODULES = [honest, cheats, speakers, audits, killed_workers, killed_coordinators, networks, sealed, full_disks, page]
+MODULES = [honest, cheats, speakers, audits, killed_workers, killed_coordinators, networks, sealed, full_disks]
 TESTS = {test.__name__: test for module in MODULES for test in module.TESTS}
 
 
