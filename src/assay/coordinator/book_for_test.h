@@ -27,11 +27,12 @@ class BookTest : public store::EngineTest {
     Good(book_->AddAccount("client"));
   }
 
-  std::unique_ptr<Book> MakeBook(store::Database& database, bool announce = false) {
+  std::unique_ptr<Book> MakeBook(store::Database& database, bool announce = false, bool distinct_accounts = false) {
     return std::make_unique<Book>(database, key_,
                                   BookOptions{.lease_ms = kLeaseMs,
                                               .clock = clock_,
                                               .draw = [this] { return testkit::DigestOf("draw" + std::to_string(++draws_)); },
+                                              .distinct_accounts = distinct_accounts,
                                               .announce_verdicts = announce});
   }
 

@@ -89,6 +89,19 @@ TEST_P(Orders, AuditorsAreGivenAuditsAlone) {
   EXPECT_EQ(Lease(1), 2);
 }
 
+TEST_P(Orders, WorkersOfOneAccountShareAnOrderUnlessTheOperatorForbidsIt) {
+  AddWorker(1);
+  AddWorker(2);
+  Good(book_->AddWorker("account of worker1", WorkerKey(3), {.hardware = "{}"}));
+  Submit({.replicas = 3});
+  EXPECT_EQ(Lease(1), 1);
+  book_ = MakeBook(*database_, false, true);
+  EXPECT_EQ(Lease(3), 0) << "of the account of worker 1";
+  EXPECT_EQ(Lease(2), 2);
+  book_ = MakeBook(*database_);
+  EXPECT_EQ(Lease(3), 3);
+}
+
 TEST_P(Orders, AnOlderAnnouncementTakesNothingBack) {
   AddWorker(1);
   const auto announced = [&](const std::string& name, std::uint64_t made) {
