@@ -249,6 +249,7 @@ class World:
         out.parent.mkdir(exist_ok=True)
         self.assay("fetch", order, "--out", out, "--json", "--quiet", client=client, server=server, seconds=seconds).expect(0)
         self.assay("verify", out / "model.safetensors", "--receipt", out / "receipt.json").expect(0)
+        self.assay("verify", out).expect(0)
         return out
 
     def truth(self, job):

@@ -23,6 +23,7 @@ struct ServeOptions {
   std::int64_t rate = 5000;
   std::int64_t patience_s = 60, rerun_s = 600;
   std::string on_verdict;
+  bool distinct_accounts = false;
   bool json = false;
 };
 
@@ -55,6 +56,7 @@ Result<int> RunServe(const ServeOptions& options) {
   terms.work.on_verdict = options.on_verdict;
   ASSAY_ASSIGN(const std::int64_t reserve, SizeInBytes("--reserve", options.reserve));
   terms.reserve_bytes = static_cast<std::uint64_t>(reserve);
+  terms.distinct_accounts = options.distinct_accounts;
   const InterruptGuard interrupt;
   ASSAY_ASSIGN(const auto station, coordinator::Station::Open(terms));
   ASSAY_TRY(station->Start());
@@ -104,6 +106,8 @@ void AddServe(Arguments& app, Command& command) {
       .Type("S");
   sub.Option("--on-verdict", options->on_verdict, "Shell command that is told of every verdict, as JSON on its standard input")
       .Type("COMMAND");
+  sub.Flag("--distinct-accounts", options->distinct_accounts,
+           "Give the leases of one order to workers of different accounts, not only to different keys");
   sub.Flag("--json", options->json, "Print one JSON object when it listens");
   SetCommand(sub, std::move(options), command, RunServe);
 }

@@ -7,6 +7,7 @@ namespace {
 
 class BlobRoutesTest : public StationTest {};
 INSTANTIATE_TEST_SUITE_P(Engines, BlobRoutesTest, ::testing::ValuesIn(store::Engines(true)), store::EngineName);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(BlobRoutesTest);
 
 std::string HashOf(std::string_view bytes) { return HashBytes(AsBytes(bytes)).hex(); }
 std::string PathOf(std::string_view bytes, std::size_t offset) {
@@ -108,6 +109,7 @@ class FullDiskTest : public StationTest {
   void Configure(StationOptions& options) override { options.reserve_bytes = std::uint64_t{1} << 60; }
 };
 INSTANTIATE_TEST_SUITE_P(Engines, FullDiskTest, ::testing::ValuesIn(store::Engines(true)), store::EngineName);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(FullDiskTest);
 
 TEST_P(FullDiskTest, AFullDiskIsSaid) {
   const HttpResponse refused = As(AccountRole::kClient).Send("PUT", PathOf("x", 0), "x");

@@ -10,6 +10,7 @@ namespace {
 
 class OrderRoutesTest : public StationTest {};
 INSTANTIATE_TEST_SUITE_P(Engines, OrderRoutesTest, ::testing::ValuesIn(store::Engines(true)), store::EngineName);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(OrderRoutesTest);
 
 TEST_P(OrderRoutesTest, AnOrderIsSubmittedOnceHoweverOften) {
   TestCaller client = As(AccountRole::kClient);

@@ -13,6 +13,7 @@ namespace {
 
 class StationStartTest : public StationTest {};
 INSTANTIATE_TEST_SUITE_P(Engines, StationStartTest, ::testing::ValuesIn(store::Engines(true)), store::EngineName);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(StationStartTest);
 
 TEST_P(StationStartTest, TheFirstStartAloneShowsATokenAndEverythingStays) {
   struct stat info{};
