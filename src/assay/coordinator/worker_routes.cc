@@ -158,7 +158,7 @@ void WorkOffice::Poll(Call call, Responder responder) {
              [this, account, worker = asked->worker, point = asked->point,
               holding = asked->holding, fresh = asked->fresh](const News& news) -> std::optional<Answer> {
                const bool concerns =
-                   news.last || news.wanted || news.addressees.contains(point) ||
+                   news.last || (news.wanted && fresh) || news.addressees.contains(point) ||
                    std::ranges::any_of(holding, [&](const std::string& order) { return news.changed.contains(order); });
                return concerns ? Work(account, worker, holding, fresh, news.last) : std::nullopt;
              });

@@ -88,7 +88,7 @@ Outcome<life::Report> LeaseWork::Examine(const life::Order& order, const RunUnde
                       .percent = order.policy.audit,
                       .finding = FindingOf(report.verdict),
                       .steps = report.steps_checked,
-                      .words = WordsOf(report)};
+                      .words = WithoutPaths(WordsOf(report), folder.audited_path())};
 }
 
 Outcome<WorkEnd> LeaseWork::PostReport(const LeaseFolder& folder, const std::string& envelope) {

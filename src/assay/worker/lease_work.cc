@@ -62,7 +62,7 @@ WorkEnd LeaseWork::Conclude(const LeaseFolder& folder, const Setback& setback) {
     Say(name, reason == Halt::Reason::kCancelled ? "is cancelled" : "is over: " + halt_.words());
   } else {
     const bool limit = reason == Halt::Reason::kLimit;
-    const std::string words = Short(limit ? halt_.words() : setback.words);
+    const std::string words = Short(limit ? halt_.words() : WithoutPaths(setback.words, site_.place.OrderPath(name.order)));
     const life::Ending why = limit ? life::Ending::kGivenBack : setback.why;
     Say(name, fmt::format("{}: {}", life::Name(why), words));
     // Where it cannot be told, the lease runs out by itself. An interruption that was meant for the work may be left over.

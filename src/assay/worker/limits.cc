@@ -19,6 +19,7 @@ std::int64_t Least(std::int64_t a, std::int64_t b) { return a == 0 ? b : b == 0 
 std::string Amount(std::int64_t bytes) {
   constexpr double kMega = 1e6, kGiga = 1e9;
   const auto amount = static_cast<double>(bytes);
+  if (amount < kMega) return fmt::format("{} bytes", bytes);
   return amount < kGiga ? fmt::format("{:.1f} MB", amount / kMega) : fmt::format("{:.2f} GB", amount / kGiga);
 }
 

@@ -45,7 +45,7 @@ Status CheckNamed(const life::Order& order, const fs::path& folder, const std::s
   const std::string name = fs::path(path).lexically_normal().lexically_relative(folder).generic_string();
   const auto is_of = [&](const life::OrderFile& file) { return file.name == name || file.name.starts_with(name + "/"); };
   if (IsFileName(name) && std::ranges::any_of(order.files, is_of)) return {};
-  return Err("job.toml: {}: names {}, which is not a file of the order", key, Quote(path));
+  return Err("job.toml: {}: names {}, which is not a file of the order", key, Quote(name));
 }
 
 // Arrays in a folder are found by their names, which must lead nowhere else.
@@ -64,6 +64,12 @@ Setback SetbackOf(const CallError& error, Halt& halt) {
   if (error.kind == CallError::Kind::kEnded) halt.Stop(Halt::Reason::kEnded, error.why);
   if (halt.stopped() || error.kind == CallError::Kind::kInterrupted) return {.halted = true, .words = error.why};
   return {.why = error.kind == CallError::Kind::kHere ? life::Ending::kGivenBack : life::Ending::kFailed, .words = error.why};
+}
+
+std::string WithoutPaths(std::string words, const std::string& folder) {
+  const std::string prefix = folder + "/";
+  for (std::size_t at = words.find(prefix); at != std::string::npos; at = words.find(prefix, at)) words.erase(at, prefix.size());
+  return words;
 }
 
 Result<life::Order> CheckOrder(const std::string& envelope, const LeaseName& lease, const VerifyKey& coordinator) {

@@ -25,6 +25,9 @@ using Outcome = tl::expected<T, Setback>;
 Setback SetbackOf(const Error& error);                  // this machine's fault: given back; otherwise failed
 Setback SetbackOf(const CallError& error, Halt& halt);  // a lease that is over stops the work
 
+// Words that others will read, without where things lie here.
+std::string WithoutPaths(std::string words, const std::string& folder);
+
 // The order that the lease is of, signed by its client, for this coordinator.
 Result<life::Order> CheckOrder(const std::string& envelope, const LeaseName& lease, const VerifyKey& coordinator);
 
