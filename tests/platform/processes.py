@@ -12,6 +12,10 @@ import subprocess
 import time
 
 
+# How many times longer than usual everything may take, on a machine that has much else to do.
+SLOWNESS = float(os.environ.get("ASSAY_SLOWNESS", "1"))
+
+
 class Failure(Exception):
     """What the test wanted to see and did not."""
 
@@ -76,7 +80,7 @@ class Process:
         if self.alive():
             self.signal(signal.SIGTERM)
             try:
-                self.popen.wait(seconds)
+                self.popen.wait(seconds * SLOWNESS)
             except subprocess.TimeoutExpired:
                 self.kill()
                 raise Failure(f"{self.name}: did not end within {seconds} s of SIGTERM") from None
@@ -85,7 +89,7 @@ class Process:
     def finished(self, seconds):
         """Waits for its end."""
         try:
-            self.popen.wait(max(0.05, seconds))
+            self.popen.wait(max(0.05, seconds * SLOWNESS))
         except subprocess.TimeoutExpired:
             raise Failure(f"{self.name}: still running; it says: {self.err()[-1500:]}") from None
         return Finished(self.name, self.popen.returncode, self.out(), self.err())
@@ -154,13 +158,13 @@ class Processes:
 
 def wait_until(what, condition, seconds, every=0.05, meanwhile=None):
     """The first true value of the condition."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + seconds * SLOWNESS
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > deadline:
-            raise Failure(f"waited {seconds:.0f} s for {what}")
+            raise Failure(f"waited {seconds * SLOWNESS:.0f} s for {what}")
         if meanwhile:
             meanwhile()
         time.sleep(every)

@@ -12,7 +12,7 @@ import tempfile
 import time
 
 from postgres import Postgres
-from processes import Failure, Processes, wait_until
+from processes import SLOWNESS, Failure, Processes, wait_until
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -118,7 +118,7 @@ class World:
         self.setting, self.lease_s = setting, lease_s
         self.random = random.Random(setting.seed)
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="assay-platform.", dir=setting.scratch))
-        self.processes = Processes(self.folder / "logs", self.environment(), time.monotonic() + (seconds or setting.seconds))
+        self.processes = Processes(self.folder / "logs", self.environment(), time.monotonic() + SLOWNESS * (seconds or setting.seconds))
         self.store = self.folder / "store"
         self.coordinators, self.workers, self.keys, self.tokens = [], [], {}, {}
         self.postgres, self.database, self.admin, self.server, self.namespace = None, None, None, None, None
