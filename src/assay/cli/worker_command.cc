@@ -48,9 +48,10 @@ Result<worker::Compute> ComputeOf(const ComputeOptions& options, const Job* job)
 
 Result<worker::Hardware> HardwareOf(const WorkerTerms& terms, const worker::WorkerOptions& options, const std::string& path) {
   ASSAY_ASSIGN(const worker::Compute compute, ComputeOf(terms.compute, nullptr));
-  worker::Hardware hardware{.device = terms.compute.device,
-                            .name = terms.compute.device == "cpu" ? worker::ProcessorName() : std::string(compute.backend->name()),
-                            .version = ASSAY_VERSION};
+  worker::Hardware hardware;
+  hardware.device = terms.compute.device;
+  hardware.name = terms.compute.device == "cpu" ? worker::ProcessorName() : std::string(compute.backend->name());
+  hardware.version = ASSAY_VERSION;
   worker::Measure(compute, hardware);
   hardware.memory = options.offered_memory > 0 ? options.offered_memory : worker::AvailableMemory();
   hardware.disk = options.offered_disk > 0 ? options.offered_disk : worker::FreeDisk(path);

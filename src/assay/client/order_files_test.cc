@@ -15,11 +15,11 @@ TEST(OrderFiles, TakesWhatAJobNames) {
   ASSERT_TRUE(MakeDirectories(scratch / "arrays"));
   for (const char* name : {"arrays/in.npy", "arrays/out.npy", "arrays/private.txt", "my weights.safetensors", "job.toml"})
     ASSERT_TRUE(Write(scratch / name));
-  Job job;
-  job.data.kind = DataKind::kArrays;
+  auto parsed =
+      ParseJob("[model]\nkind = \"mlp\"\n[data]\nkind = \"arrays\"\ninputs = \"in\"\nlabels = \"out\"\n", "test.toml");
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  Job& job = *parsed;
   job.data.path = scratch / "arrays";
-  job.data.inputs = "in";
-  job.data.labels = "out";
   job.init_weights = scratch / "my weights.safetensors";
   const auto files = FilesOf(job);
   ASSERT_TRUE(files) << files.error().message;
