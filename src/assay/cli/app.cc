@@ -93,6 +93,7 @@ int Main(int argc, char** argv) {
   AddFetch(app, command);
   AddCancel(app, command);
   AddKeygen(app, command);
+  AddWorker(app, command);
   AddVersion(app, command);
   if (const auto status = app.Parse(argc, argv)) return *status;
   return command();

@@ -46,6 +46,7 @@ void AddWatch(Arguments& app, Command& command);
 void AddFetch(Arguments& app, Command& command);
 void AddCancel(Arguments& app, Command& command);
 void AddKeygen(Arguments& app, Command& command);
+void AddWorker(Arguments& app, Command& command);
 void AddVersion(Arguments& app, Command& command);
 
 // Makes a command of a function that returns Result<int> (the exit status) and its options. An error is reported in the form that the options ask for.

@@ -51,7 +51,9 @@ client::Checked<int> Fetch(const FetchOptions& options, int& signal) {
   return status;
 }
 
-Result<int> RunFetch(const FetchOptions& options) {
+Result<int> RunFetch(const FetchOptions& given) {
+  FetchOptions options = given;
+  while (options.out.size() > 1 && options.out.ends_with('/')) options.out.pop_back();
   int signal = 0;
   Result<int> status = Concluded(Fetch(options, signal), options.id, options.json);
   return signal != 0 ? 128 + signal : status;

@@ -18,6 +18,7 @@ constexpr double kBarInterval_s = 0.1;
 constexpr double kLineInterval_s = 5;
 constexpr double kSmoothing = 0.3;  // weight of the latest sample's time
 constexpr std::size_t kMaxWords = 300;
+constexpr std::size_t kBarCells = 24;
 
 // Keys are long; their names and hashes tell them apart.
 std::string Short(const std::string& vkey) {
@@ -129,7 +130,17 @@ void OrderView::Sample(const OrderedJson& sample, double now_s) {
   }
   if (step != work.step || work.since_s == 0) work.since_s = now_s;
   work.step = std::max<std::int64_t>(0, step);
-  Draw(Line(), now_s, false);
+  Draw(Line(), Share(), now_s);
+}
+
+// Of whoever is furthest behind: the order waits for all.
+double OrderView::Share() const {
+  double share = 1;
+  for (const auto& [lease, work] : works_) {
+    if (work.steps > 0)
+      share = std::min(share, static_cast<double>(std::min(work.step, work.steps)) / static_cast<double>(work.steps));
+  }
+  return share;
 }
 
 std::string OrderView::Line() const {
@@ -147,10 +158,10 @@ std::string OrderView::Line() const {
 }
 
 void OrderView::Transfer(const std::string& what, std::uint64_t done, std::uint64_t total, double now_s) {
-  const std::uint64_t percent = total > 0 ? 100 * done / total : 100;
+  const double share = total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 1;
   Draw(fmt::format("{} {} of {} {}%", what, ByteCount(static_cast<double>(done)), ByteCount(static_cast<double>(total)),
-                   percent),
-       now_s, false);
+                   static_cast<int>(100 * share)),
+       share, now_s);
 }
 
 void OrderView::Note(const std::string& text) {
@@ -164,16 +175,25 @@ void OrderView::Say(const std::string& line) {
   fmt::print(stream_, "{}\n", line);
 }
 
-void OrderView::Draw(const std::string& line, double now_s, bool at_once) {
+void OrderView::Draw(const std::string& line, double share, double now_s) {
   if (mode_ == ProgressMode::kQuiet || line.empty()) return;
-  const double interval = mode_ == ProgressMode::kBar ? kBarInterval_s : kLineInterval_s;
-  if (!at_once && now_s - shown_s_ < interval) return;
-  shown_s_ = now_s;
   if (mode_ == ProgressMode::kLines) {
+    // What is over before the first line is due needs none.
+    if (shown_s_ == 0) shown_s_ = now_s;
+    if (now_s - shown_s_ < kLineInterval_s) return;
+    shown_s_ = now_s;
     fmt::print(stream_, "{}\n", line);
     return;
   }
-  fmt::print(stream_, "\r{}\x1b[K", line.substr(0, TerminalWidth(stream_) - 1));
+  if (now_s - shown_s_ < kBarInterval_s) return;
+  shown_s_ = now_s;
+  const std::size_t width = TerminalWidth(stream_) - 1;
+  std::string text = line.substr(0, width);
+  if (text.size() + kBarCells + 3 <= width) {
+    const auto full = std::min(kBarCells, static_cast<std::size_t>(share * static_cast<double>(kBarCells)));
+    text = fmt::format("[{:-<{}}] {}", std::string(full, '#'), kBarCells, text);
+  }
+  fmt::print(stream_, "\r{}\x1b[K", text);
   std::fflush(stream_);
   drawn_ = true;
 }

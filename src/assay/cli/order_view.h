@@ -44,7 +44,9 @@ class OrderView {
     double seconds_per_step = 0;  // smoothed; 0 until there were two samples
   };
   void Say(const std::string& line);
-  void Draw(const std::string& line, double now_s, bool at_once);
+  // `share` of the whole, from 0 to 1.
+  void Draw(const std::string& line, double share, double now_s);
+  double Share() const;
   void Erase();
 
   std::FILE* stream_;

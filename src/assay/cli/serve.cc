@@ -5,6 +5,7 @@
 #include "assay/cli/command.h"
 #include "assay/cli/json.h"
 #include "assay/cli/listen_address.h"
+#include "assay/cli/platform_session.h"
 #include "assay/coordinator/station.h"
 #include "assay/train/interrupt.h"
 
@@ -17,10 +18,12 @@ struct ServeOptions {
   std::string database;
   std::string tls_cert, tls_key;
   std::string log;
+  std::string reserve = "1GiB";
   std::int64_t lease_s = 60;
   std::int64_t rate = 5000;
   std::int64_t patience_s = 60, rerun_s = 600;
   std::string on_verdict;
+  bool distinct_accounts = false;
   bool json = false;
 };
 
@@ -51,6 +54,9 @@ Result<int> RunServe(const ServeOptions& options) {
   terms.work.referee.clocks.allowance_ms = options.patience_s * 1000;
   terms.work.referee.clocks.rerun_ms = options.rerun_s * 1000;
   terms.work.on_verdict = options.on_verdict;
+  ASSAY_ASSIGN(const std::int64_t reserve, SizeInBytes("--reserve", options.reserve));
+  terms.reserve_bytes = static_cast<std::uint64_t>(reserve);
+  terms.distinct_accounts = options.distinct_accounts;
   const InterruptGuard interrupt;
   ASSAY_ASSIGN(const auto station, coordinator::Station::Open(terms));
   ASSAY_TRY(station->Start());
@@ -85,6 +91,7 @@ void AddServe(Arguments& app, Command& command) {
       .ShowDefault()
       .Range(std::int64_t{1}, std::int64_t{86'400})
       .Type("S");
+  sub.Option("--reserve", options->reserve, "Disk space that uploads leave free for the database").ShowDefault().Type("SIZE");
   sub.Option("--rate", options->rate, "Requests per second that one token may send")
       .ShowDefault()
       .Range(std::int64_t{1}, std::int64_t{1'000'000})
@@ -99,6 +106,8 @@ void AddServe(Arguments& app, Command& command) {
       .Type("S");
   sub.Option("--on-verdict", options->on_verdict, "Shell command that is told of every verdict, as JSON on its standard input")
       .Type("COMMAND");
+  sub.Flag("--distinct-accounts", options->distinct_accounts,
+           "Give the leases of one order to workers of different accounts, not only to different keys");
   sub.Flag("--json", options->json, "Print one JSON object when it listens");
   SetCommand(sub, std::move(options), command, RunServe);
 }

@@ -47,9 +47,13 @@ client::Checked<std::string> Make(const SubmitOptions& options, Session& session
   return order.id;
 }
 
-client::Checked<int> Submit(const SubmitOptions& options, std::string& id) {
+client::Checked<int> Submit(const SubmitOptions& options, std::string& id, int& signal) {
   ASSAY_ASSIGN(Session session, OpenSession(options));
   const StopOnSignal stop(*session.api);
+  const auto failed = [&](client::Trouble trouble) {
+    signal = stop.signal();
+    return tl::unexpected(std::move(trouble));
+  };
   if (id.empty()) {
     ASSAY_ASSIGN(id, Make(options, session));
   }
@@ -61,7 +65,7 @@ client::Checked<int> Submit(const SubmitOptions& options, std::string& id) {
   if (!sent) {
     client::Trouble trouble = sent.error();
     trouble.message += fmt::format("; send the same order again with: assay submit --again {}", id);
-    return tl::unexpected(std::move(trouble));
+    return failed(std::move(trouble));
   }
   view.Finish();
   if (!options.wait) {
@@ -72,17 +76,20 @@ client::Checked<int> Submit(const SubmitOptions& options, std::string& id) {
     }
     return kExitOk;
   }
-  ASSAY_ASSIGN(const client::CheckedLife checked, WatchOrder(session, options, id, view));
+  const auto checked = WatchOrder(session, options, id, view);
   view.Finish();
-  PrintOutcome(checked.life(), options.json);
-  return ExitStatusOf(checked.life());
+  if (!checked) return failed(checked.error());
+  PrintOutcome(checked->life(), options.json);
+  return ExitStatusOf(checked->life());
 }
 
 Result<int> RunSubmit(const SubmitOptions& options) {
   if (options.job.empty() == options.again.empty())
     return Err("submit: expected a job file, or --again with the id of an order");
   std::string id = options.again;
-  return Concluded(Submit(options, id), id, options.json);
+  int signal = 0;
+  Result<int> status = Concluded(Submit(options, id, signal), id, options.json);
+  return signal != 0 ? 128 + signal : status;
 }
 
 }  // namespace

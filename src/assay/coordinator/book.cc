@@ -128,15 +128,16 @@ Result<std::optional<GivenLease>> Book::FindHeld(Transaction& t, const std::stri
 }
 
 Result<std::optional<GivenLease>> Book::GiveNew(Transaction& t, const Candidate& worker) {
-  // Oldest first; runs of one order go to different accounts. A challenge is for this worker alone. Who could not open a sealed order is not given it.
+  // Oldest first; runs of one order go to different keys. A challenge is for this worker alone. Who could not open a sealed order is not given it.
   ASSAY_ASSIGN(
       const Rows rows,
       t.Run("SELECT w.order_id, w.kind, w.target FROM wants w WHERE ((w.kind = 'challenge' AND w.worker = $1) OR "
             "((w.kind = 'audit' OR (w.kind = 'run' AND $4 <> 'auditor')) AND NOT EXISTS (SELECT 1 FROM leases l WHERE "
-            "l.order_id = w.order_id AND (l.worker = $1 OR l.account = $2)))) AND (NOT EXISTS (SELECT 1 FROM sealed_to s "
+            "l.order_id = w.order_id AND (l.worker = $1 OR ($5 = 1 AND l.account = $2))))) AND (NOT EXISTS (SELECT 1 FROM "
+            "sealed_to s "
             "WHERE s.order_id = w.order_id) OR EXISTS (SELECT 1 FROM sealed_to s WHERE s.order_id = w.order_id AND "
             "s.recipient = $3)) ORDER BY w.seq LIMIT 1",
-            {worker.point, worker.account, worker.recipient, worker.role}));
+            {worker.point, worker.account, worker.recipient, worker.role, std::int64_t{options_.distinct_accounts ? 1 : 0}}));
   if (rows.empty()) return std::optional<GivenLease>();
   GivenLease given{.ends_in_ms = options_.lease_ms};
   ASSAY_ASSIGN(given.order, rows[0].Text(0));

@@ -26,6 +26,8 @@ struct BookOptions {
   std::int64_t lease_ms = 60'000;  // how long a lease lasts without a sign of life
   std::shared_ptr<store::Clock> clock = store::SystemClock();
   std::function<Digest()> draw{};  // 32 bytes that nobody can foretell; must be given
+  // Leases of one order go to workers of different accounts, not only to different keys: where accounts stand for people who are known.
+  bool distinct_accounts = false;
   // Told of every order that something has happened to, once that is durable, by the thread that made it happen. It must not wait.
   std::function<void(const std::string& order)> changed{};
   bool announce_verdicts = false;  // keep a row for each decision until it has been announced (verdict_hook.h)

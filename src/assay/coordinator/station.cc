@@ -90,6 +90,7 @@ Station::Station(const StationOptions& options, SigningKey key, std::unique_ptr<
             {.lease_ms = options.lease_ms,
              .clock = options.clock,
              .draw = RandomDigest,
+             .distinct_accounts = options.distinct_accounts,
              .changed = [this](const std::string& order) { changes_.Tell(order); },
              .announce_verdicts = !options.work.on_verdict.empty()}),
       tokens_(*database_, options.clock),

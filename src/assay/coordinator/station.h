@@ -37,6 +37,7 @@ struct StationOptions {
   std::uint64_t max_blob_bytes = std::uint64_t{64} << 30;
   std::uint64_t reserve_bytes = std::uint64_t{1} << 30;  // of the disk, left free
   Quota usual{};                                         // of accounts that have none of their own
+  bool distinct_accounts = false;                        // leases of one order go to workers of different accounts
   WorkOptions work{};                                    // referees, and the program that is told of verdicts
   std::shared_ptr<store::Clock> clock = store::SystemClock();
 };

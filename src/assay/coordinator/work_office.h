@@ -5,7 +5,6 @@
 // database needs is in the database. Thread safe.
 #pragma once
 
-#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -60,7 +59,7 @@ class WorkOffice {
   void Poll(Call call, Responder responder);
   // What a poll is told; nothing where there is nothing that the worker does not know, and it can wait.
   std::optional<Answer> Work(const std::string& account, const std::string& worker, const std::vector<std::string>& holding,
-                             bool last);
+                             bool fresh, bool last);
 
   Answer Renew(const Call& call);
   Answer Commit(const Call& call);
@@ -90,7 +89,7 @@ class WorkOffice {
   Desk desk_;
   std::mutex mutex_;
   std::map<std::string, Known> known_;  // registered keys, by point; they never change hands
-  std::atomic<bool> stopping_ = false;
+  Bell stop_;                           // rung once, at the end
   std::thread sweeper_;
   std::optional<VerdictHook> hook_;
   std::optional<Referee> referee_;

@@ -83,7 +83,7 @@ Answer WorkOffice::ListWorkers() {
 }
 
 std::optional<Answer> WorkOffice::Work(const std::string& account, const std::string& worker,
-                                       const std::vector<std::string>& holding, bool last) {
+                                       const std::vector<std::string>& holding, bool fresh, bool last) {
   const auto found = [&]() -> Outcome<std::optional<Json>> {
     ASSAY_ASSIGN(const std::string point, OrFail(PointOf(worker)));
     ASSAY_ASSIGN(const auto questions, OrFail(mailbox_.For(point)));
@@ -95,7 +95,7 @@ std::optional<Answer> WorkOffice::Work(const std::string& account, const std::st
     std::optional<GivenLease> lease = held ? *held : std::nullopt;
     if (lease) {
       ASSAY_TRY(OrFail(heartbeats_.Beat(worker, lease->order, lease->lease)));
-    } else if (held) {
+    } else if (held && fresh) {
       ASSAY_ASSIGN(const std::string wants, OrFail(office_.book.WantsNow()));
       if (!wants.empty()) {
         ASSAY_ASSIGN(lease, OrFail(office_.book.Next(worker)));
@@ -128,6 +128,7 @@ void WorkOffice::Poll(Call call, Responder responder) {
     std::string worker, point;
     std::int64_t wait_ms = 0;
     std::vector<std::string> holding{};
+    bool fresh = true;
   };
   const auto asked = [&]() -> Outcome<Asked> {
     Asked read;
@@ -137,6 +138,10 @@ void WorkOffice::Poll(Call call, Responder responder) {
     if (call.body.contains("holding")) {
       ASSAY_ASSIGN(read.holding, call.Texts("holding", kMaxHolding));
     }
+    if (const auto fresh = call.body.find("new"); fresh != call.body.end()) {
+      if (!fresh->is_boolean()) return BadRequest("new: expected true or false");
+      read.fresh = fresh->get<bool>();
+    }
     return read;
   }();
   if (!asked) {
@@ -145,17 +150,17 @@ void WorkOffice::Poll(Call call, Responder responder) {
   }
   const std::uint64_t heard = bell_.count();
   const std::string account = call.caller.account;
-  if (auto answer = Work(account, asked->worker, asked->holding, asked->wait_ms == 0)) {
+  if (auto answer = Work(account, asked->worker, asked->holding, asked->fresh, asked->wait_ms == 0)) {
     responder.Send(*std::move(answer));
     return;
   }
   desk_.Wait(std::min(asked->wait_ms, kMaxWaitMs), heard, std::move(responder),
              [this, account, worker = asked->worker, point = asked->point,
-              holding = asked->holding](const News& news) -> std::optional<Answer> {
+              holding = asked->holding, fresh = asked->fresh](const News& news) -> std::optional<Answer> {
                const bool concerns =
-                   news.last || news.wanted || news.addressees.contains(point) ||
+                   news.last || (news.wanted && fresh) || news.addressees.contains(point) ||
                    std::ranges::any_of(holding, [&](const std::string& order) { return news.changed.contains(order); });
-               return concerns ? Work(account, worker, holding, news.last) : std::nullopt;
+               return concerns ? Work(account, worker, holding, fresh, news.last) : std::nullopt;
              });
 }
 
@@ -168,7 +173,7 @@ void WorkOffice::AddWorkerRoutes(Routes& routes) {
     "required":["key","recipient","hardware","role","seen"],"properties":{"key":{"type":"string"},"recipient":{"type":"string"},
     "hardware":{"type":"object"},"role":{"type":"string","enum":["provider","auditor"]},"seen":{"type":"integer"}}}}}})");
   routes.AddSchema("Poll", R"({"type":"object","properties":{"wait_ms":{"type":"integer","minimum":0},
-    "holding":{"type":"array","maxItems":256,"items":{"type":"string"}}}})");
+    "holding":{"type":"array","maxItems":256,"items":{"type":"string"}},"new":{"type":"boolean"}}})");
   routes.AddSchema("Work", R"({"type":"object","required":["lease","questions","cancelled","decided"],"properties":{
     "lease":{"type":["object","null"],"required":["order","lease","role","of","nonce","ends_in_ms"],"properties":{"order":{"type":"string"},
       "lease":{"type":"integer"},"role":{"type":"string","enum":["train","audit"]},"of":{"type":"integer"},"nonce":{"type":"string"},"ends_in_ms":{"type":"integer"}}},

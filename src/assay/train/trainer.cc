@@ -227,6 +227,7 @@ class Session {
     ASSAY_TRY(CheckDecisions(outcome));
     ASSAY_TRY(committer_.Step(info_.step, state_, outcome));
     NoteParting();
+    ASSAY_TRY(ShowLog());
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     info_.loss = outcome.loss;
     info_.validation_loss.reset();
@@ -242,6 +243,14 @@ class Session {
     scalars.push_back({rate, static_cast<float>(throughput.per_step / seconds)});
     ASSAY_TRY(events_->Write(info_.step, scalars));
     if (hooks_.on_step) hooks_.on_step({.step = info_.step, .loss = outcome.loss, .lr = plan.lr});
+    return {};
+  }
+
+  // What was shown to others is on disk before, so that a run that is killed and taken up again comes to the same entries.
+  Status ShowLog() {
+    if (!hooks_.wants_log || committer_.log().entries().back().step != info_.step || !hooks_.wants_log()) return {};
+    ASSAY_TRY(committer_.WriteLog(run_.log_path(), LogOrigin(run_.signer(), prepared_.identity.job), key_));
+    if (hooks_.on_log) hooks_.on_log(committer_.log());
     return {};
   }
 
