@@ -96,11 +96,12 @@ Result<int> ShowTokens(const AdminOptions& options) {
   }
   for (const OrderedJson& token : ListOf(answer, "tokens")) {
     const std::int64_t revoked = NumberOf(token, "revoked_ms"), expires = NumberOf(token, "expires_ms");
-    const std::string state = revoked > 0               ? "revoked " + DayAndTime(revoked)
-                              : expires == 0            ? "valid"
-                              : expires <= NowMs()      ? "expired " + DayAndTime(expires)
-                                                        : "valid until " + DayAndTime(expires);
-    fmt::print("{}  {:<8}  {:<28}  {}  {}\n", TextOf(token, "id"), TextOf(token, "role"), TextOf(token, "account"), state, TextOf(token, "name"));
+    const std::string state = revoked > 0          ? "revoked " + DayAndTime(revoked)
+                              : expires == 0       ? "valid"
+                              : expires <= NowMs() ? "expired " + DayAndTime(expires)
+                                                   : "valid until " + DayAndTime(expires);
+    fmt::print("{}  {:<8}  {:<28}  {}  {}\n", TextOf(token, "id"), TextOf(token, "role"), TextOf(token, "account"), state,
+               TextOf(token, "name"));
   }
   return kExitOk;
 }
@@ -123,7 +124,8 @@ Result<int> ShowWorkers(const AdminOptions& options) {
   for (const OrderedJson& worker : ListOf(answer, "workers")) {
     const std::string evidence = TextOf(worker, "evidence");
     fmt::print("{}  {}  {}  seen {}  {} clean  {}\n", TextOf(worker, "key"), TextOf(worker, "role"), TextOf(worker, "account"),
-               DayAndTime(NumberOf(worker, "seen")), NumberOf(worker, "record"), evidence.empty() ? "" : "convicted by " + evidence);
+               DayAndTime(NumberOf(worker, "seen")), NumberOf(worker, "record"),
+               evidence.empty() ? "" : "convicted by " + evidence);
   }
   return kExitOk;
 }
@@ -133,8 +135,9 @@ Result<int> ShowOrders(const AdminOptions& options) {
   OrderedJson orders = OrderedJson::array();
   std::int64_t after = 0;
   for (;;) {
-    ASSAY_ASSIGN(const OrderedJson answer,
-                 Plain(api->Get(fmt::format("/v1/admin/orders?state={}&limit=1000&after={}", options.all ? "all" : "open", after))));
+    ASSAY_ASSIGN(
+        const OrderedJson answer,
+        Plain(api->Get(fmt::format("/v1/admin/orders?state={}&limit=1000&after={}", options.all ? "all" : "open", after))));
     const OrderedJson page = ListOf(answer, "orders");
     for (const OrderedJson& order : page) {
       after = std::max(after, NumberOf(order, "seq"));
@@ -148,8 +151,8 @@ Result<int> ShowOrders(const AdminOptions& options) {
   }
   for (const OrderedJson& order : orders) {
     const std::string verdict = TextOf(order, "verdict");
-    fmt::print("{}  {}  {:<9}  {}\n", TextOf(order, "id"), DayAndTime(NumberOf(order, "made")), verdict.empty() ? "open" : verdict,
-               TextOf(order, "account"));
+    fmt::print("{}  {}  {:<9}  {}\n", TextOf(order, "id"), DayAndTime(NumberOf(order, "made")),
+               verdict.empty() ? "open" : verdict, TextOf(order, "account"));
   }
   return kExitOk;
 }

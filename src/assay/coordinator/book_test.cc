@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "assay/coordinator/book_for_test.h"
 #include "assay/merkle/tree.h"
+#include "support/test_book.h"
 
 namespace assay::coordinator {
 namespace {

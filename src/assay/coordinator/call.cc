@@ -11,6 +11,7 @@ namespace assay::coordinator {
 namespace {
 
 constexpr int kMostDepth = 32;
+constexpr std::size_t kMostKeys = 1024;  // of one object: finding one among many takes time
 
 // Digits alone, without leading zeros.
 std::optional<std::int64_t> ParseNumber(std::string_view text) {
@@ -109,14 +110,18 @@ Outcome<Json> ParseBody(ByteSpan body) {
   if (body.empty()) return Json::object();
   if (!IsShallow(body)) return BadRequest("the body's JSON is nested more than {} deep", kMostDepth);
   std::vector<std::set<std::string>> open;  // keys of the objects that are open
-  bool twice = false;
+  bool twice = false, too_many = false;
   const auto watch = [&](int, Json::parse_event_t event, Json& value) {
     if (event == Json::parse_event_t::object_start) open.emplace_back();
     if (event == Json::parse_event_t::object_end) open.pop_back();
-    if (event == Json::parse_event_t::key && !open.back().insert(value.get<std::string>()).second) twice = true;
-    return true;
+    if (event == Json::parse_event_t::key && !too_many) {
+      twice = twice || !open.back().insert(value.get<std::string>()).second;
+      too_many = open.back().size() > kMostKeys;
+    }
+    return !too_many;  // what follows is not kept
   };
   Json parsed = Json::parse(body.begin(), body.end(), watch, false);
+  if (too_many) return BadRequest("the body's JSON has an object of more than {} keys", kMostKeys);
   if (parsed.is_discarded()) return BadRequest("the body is no JSON");
   if (twice) return BadRequest("the body's JSON has a key twice");
   if (!parsed.is_object()) return BadRequest("the body is no JSON object");

@@ -58,7 +58,7 @@ void Desk::Run() {
 }
 
 News Desk::Gather(std::set<std::string> changed) {
-  News news{.mail = true, .changed = std::move(changed)};
+  News news{.changed = std::move(changed)};
   // A database that does not answer has no news; who waits waits on.
   if (auto workers = mailbox_.Addressees()) news.addressees.insert(workers->begin(), workers->end());
   if (auto wants = book_.WantsNow()) {

@@ -25,7 +25,6 @@ namespace assay::coordinator {
 struct News {
   bool last = false;                   // the waiter's time is over: it has to answer
   bool wanted = false;                 // there are leases to give, and not the same as before
-  bool mail = false;                   // something was put into the mailbox, or taken out, perhaps
   std::set<std::string> addressees{};  // workers (PointOf) that have questions to answer
   std::set<std::string> changed{};     // orders that this process has changed
 };

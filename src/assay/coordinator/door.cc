@@ -243,8 +243,8 @@ void Door::Note(const Visit& visit, int status, const Failure* failure) {
   }
   if (failure != nullptr) {
     line["code"] = failure->code;
-    line["error"] = failure->error;
-    if (!failure->detail.empty()) line["detail"] = failure->detail;
+    line["error"] = Redacted(failure->error);
+    if (!failure->detail.empty()) line["detail"] = Redacted(failure->detail);
   }
   log_.Write(line);
 }

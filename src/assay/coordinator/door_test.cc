@@ -64,8 +64,9 @@ TEST_P(DoorTest, PathsHaveOneSpelling) {
   TestCaller client = As(AccountRole::kClient);
   const std::string id = Submit(client, 1);
   EXPECT_EQ(client.StatusOf("GET", "/v1/orders/" + id), 200);
-  for (const char* trick : {"/v1/orders/../admin/tokens", "/v1//orders", "/v1/orders/%2e%2e/%2e%2e", "/v1/./orders", "/v1/orders/..%2f..%2fetc",
-                            "/v1/orders/%00", "/v1/orders/?after=1&after=2", "/v1/blobs/..%2fcoordinator.key", "/v1/blobs/../coordinator.key"}) {
+  for (const char* trick :
+       {"/v1/orders/../admin/tokens", "/v1//orders", "/v1/orders/%2e%2e/%2e%2e", "/v1/./orders", "/v1/orders/..%2f..%2fetc",
+        "/v1/orders/%00", "/v1/orders/?after=1&after=2", "/v1/blobs/..%2fcoordinator.key", "/v1/blobs/../coordinator.key"}) {
     const int status = client.StatusOf("GET", trick);
     EXPECT_TRUE(status == 400 || status == 404) << trick << ": " << status;
   }
@@ -100,7 +101,8 @@ TEST_P(DoorTest, BodiesAreBoundedAndHaveToBeJson) {
 }
 
 TEST_P(DoorTest, AnOversizedBodyIsRefusedBeforeItIsSent) {
-  const std::uint16_t port = static_cast<std::uint16_t>(std::stoi(station_->url().substr(station_->url().find_last_of(':') + 1)));
+  const std::uint16_t port =
+      static_cast<std::uint16_t>(std::stoi(station_->url().substr(station_->url().find_last_of(':') + 1)));
   Admin().StatusOf("GET", "/v1/orders");  // the token is remembered from then on
   RawSocket peer = RawSocket::ConnectTo(port);
   EXPECT_TRUE(peer.Send("POST /v1/admin/tokens HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + admin_token_ +
@@ -124,6 +126,7 @@ TEST_P(DoorTest, TheLogHasEveryRequestAndNoSecret) {
   const std::string id = Submit(client, 1);
   client.StatusOf("GET", "/v1/blobs/" + client.token());
   client.StatusOf("GET", "/v1/orders?after=" + client.token());
+  client.StatusOf("GET", "/v1/blobs/x" + client.token() + client.token());
   station_.reset();
   std::ifstream file(options_.log);
   std::stringstream log;

@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "assay/coordinator/book_for_test.h"
+#include "support/test_book.h"
 
 namespace assay::coordinator {
 namespace {

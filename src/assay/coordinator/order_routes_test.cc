@@ -108,7 +108,8 @@ TEST_P(OrderRoutesTest, EventsGoOnAfterTheLastAndEndWithTheDecision) {
     EXPECT_EQ(TestCaller(station_->url(), client.token()).StatusOf("POST", "/v1/orders/" + id + "/cancel"), 200);
   });
   const HttpHeaders authorized = {{"Authorization", "Bearer " + client.token()}};
-  const auto listened = client.http().Listen({"GET", path, authorized}, [&](const ServerEvent& event) { return events.push_back(event), true; }, 10'000);
+  const auto listened = client.http().Listen(
+      {"GET", path, authorized}, [&](const ServerEvent& event) { return events.push_back(event), true; }, 10'000);
   later.join();
   ASSERT_TRUE(listened) << listened.error().message;
   ASSERT_EQ(listened->status, 200);
@@ -123,7 +124,8 @@ TEST_P(OrderRoutesTest, EventsGoOnAfterTheLastAndEndWithTheDecision) {
   HttpHeaders again = authorized;
   again.emplace_back("Last-Event-ID", "0");
   events.clear();
-  ASSERT_TRUE(client.http().Listen({"GET", path, again}, [&](const ServerEvent& event) { return events.push_back(event), true; }, 10'000));
+  ASSERT_TRUE(client.http().Listen(
+      {"GET", path, again}, [&](const ServerEvent& event) { return events.push_back(event), true; }, 10'000));
   ASSERT_EQ(events.size(), 2);
   EXPECT_EQ(events[0].id, "1");
   EXPECT_EQ(client.Send("GET", path, {}, {{"Last-Event-ID", "x"}}).status, 400);

@@ -7,12 +7,12 @@
 #include <chrono>
 #include <thread>
 
-#include "assay/coordinator/book_for_test.h"
 #include "assay/coordinator/run_check.h"
 #include "assay/dispute/answerer.h"
 #include "assay/platform/outcome.h"
 #include "jobs_for_test.h"
 #include "memory_run.h"
+#include "support/test_book.h"
 
 namespace assay::coordinator {
 namespace {

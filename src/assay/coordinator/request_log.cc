@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <system_error>
@@ -26,11 +27,20 @@ void WriteAll(int descriptor, std::string_view text) {
 
 }  // namespace
 
-std::string LoggedPath(std::string_view target) {
-  std::string path(target.substr(0, target.find('?')));
-  if (path.size() > 256) path = path.substr(0, 256) + "...";
+std::string Redacted(std::string_view text) {
   constexpr std::string_view kToken = "assay_";
-  if (const std::size_t at = path.find(kToken); at != std::string::npos) path = path.substr(0, at + kToken.size()) + "...";
+  std::string clean;
+  for (std::size_t at = text.find(kToken); at != std::string_view::npos; at = text.find(kToken)) {
+    clean += std::string(text.substr(0, at + kToken.size())) + "...";
+    text.remove_prefix(at + kToken.size());
+    text.remove_prefix(std::min(text.find_first_not_of("0123456789abcdefABCDEF"), text.size()));
+  }
+  return clean + std::string(text);
+}
+
+std::string LoggedPath(std::string_view target) {
+  std::string path = Redacted(target.substr(0, target.find('?')));
+  if (path.size() > 256) path = path.substr(0, 256) + "...";
   return path;
 }
 

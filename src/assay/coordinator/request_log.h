@@ -48,7 +48,9 @@ class RequestLog {
   std::thread thread_;
 };
 
-// The path of a target, without its query, and without anything that may be a token.
+// Without the secret part of anything that looks like a token.
+std::string Redacted(std::string_view text);
+// The path of a target, without its query.
 std::string LoggedPath(std::string_view target);
 
 }  // namespace assay::coordinator

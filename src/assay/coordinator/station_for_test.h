@@ -29,8 +29,12 @@ class TestCaller {
     }
     return *std::move(response);
   }
-  int StatusOf(std::string_view method, const std::string& path, std::string_view body = {}) { return Send(method, path, body).status; }
-  Json Read(std::string_view method, const std::string& path, std::string_view body = {}) { return JsonOf(Send(method, path, body)); }
+  int StatusOf(std::string_view method, const std::string& path, std::string_view body = {}) {
+    return Send(method, path, body).status;
+  }
+  Json Read(std::string_view method, const std::string& path, std::string_view body = {}) {
+    return JsonOf(Send(method, path, body));
+  }
   static Json JsonOf(const HttpResponse& response) {
     return Json::parse(response.bytes().begin(), response.bytes().end(), nullptr, false);
   }

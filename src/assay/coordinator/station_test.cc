@@ -69,7 +69,8 @@ TEST_P(StationStartTest, WhatIsOpenNeedsNoToken) {
   const HttpResponse metrics = nobody.Send("GET", "/metrics");
   const std::string text(metrics.bytes().begin(), metrics.bytes().end());
   EXPECT_NE(text.find("assay_orders_open 0\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("assay_http_requests_total{method=\"GET\",path=\"/healthz\",status=\"200\"} 1\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("assay_http_requests_total{method=\"GET\",path=\"/healthz\",status=\"200\"} 1\n"), std::string::npos)
+      << text;
 }
 
 void CollectReferences(const Json& json, std::set<std::string>& references) {
@@ -97,7 +98,8 @@ TEST_P(StationStartTest, TheOpenApiDocumentHasEveryRouteAndEverySchema) {
     for (std::size_t at = route->path.find('{'); at != std::string::npos; at = route->path.find('{', at + 1)) {
       const std::string name = route->path.substr(at + 1, route->path.find('}', at) - at - 1);
       bool found = false;
-      for (const Json& parameter : operation["parameters"]) found = found || (parameter["name"] == name && parameter["in"] == "path");
+      for (const Json& parameter : operation["parameters"])
+        found = found || (parameter["name"] == name && parameter["in"] == "path");
       EXPECT_TRUE(found) << route->path << " " << name;
     }
   }

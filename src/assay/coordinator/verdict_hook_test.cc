@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "assay/base/file.h"
-#include "assay/coordinator/book_for_test.h"
 #include "assay/life/fields.h"
+#include "support/test_book.h"
 
 namespace assay::coordinator {
 namespace {

@@ -1,5 +1,7 @@
 #include "assay/coordinator/work_office.h"
 
+#include <algorithm>
+
 namespace assay::coordinator {
 
 WorkOffice::WorkOffice(Office& office, Changes& changes, const WorkOptions& options)
@@ -25,8 +27,7 @@ WorkOffice::WorkOffice(Office& office, Changes& changes, const WorkOptions& opti
 }
 
 WorkOffice::~WorkOffice() {
-  stopping_ = true;
-  bell_.Ring();
+  stop_.Ring();
   referee_.reset();
   hook_.reset();
   sweeper_.join();
@@ -41,22 +42,21 @@ void WorkOffice::AddRoutes(Routes& routes) {
 
 // Whatever fails is done the next time.
 void WorkOffice::Sweep() {
-  std::int64_t flushed_ms = office_.clock->SteadyMs();
-  const std::int64_t flush_ms = std::min(Heartbeats::kFlushMs, office_.lease_ms / 6);
-  Bell still;  // nobody rings it: what rings for others is no reason to sweep
   const auto note = [&](std::string_view what, const Status& done) {
     if (!done) office_.log.Event(what, done.error().message);
   };
-  while (!stopping_) {
-    for (std::int64_t slept = 0; slept < options_.sweep_ms && !stopping_; slept += 100)
-      still.WaitAfter(still.count(), std::min<std::int64_t>(100, options_.sweep_ms));
+  // Signs of life are written several times within a lease's time, however short that is.
+  const std::int64_t flush_ms = std::min(Heartbeats::kFlushMs, office_.lease_ms / 6);
+  std::int64_t flushed_ms = office_.clock->SteadyMs();
+  while (!stop_.WaitAfter(0, std::min(options_.sweep_ms, flush_ms))) {
     const std::int64_t now = office_.clock->SteadyMs();
-    if (now - flushed_ms >= flush_ms || stopping_) {
+    if (now - flushed_ms >= flush_ms) {
       note("heartbeats", heartbeats_.Flush());
       flushed_ms = now;
     }
-    if (!stopping_) note("mailbox", mailbox_.Sweep());
+    note("mailbox", mailbox_.Sweep());
   }
+  note("heartbeats", heartbeats_.Flush());
 }
 
 }  // namespace assay::coordinator

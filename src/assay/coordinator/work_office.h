@@ -5,7 +5,6 @@
 // database needs is in the database. Thread safe.
 #pragma once
 
-#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -90,7 +89,7 @@ class WorkOffice {
   Desk desk_;
   std::mutex mutex_;
   std::map<std::string, Known> known_;  // registered keys, by point; they never change hands
-  std::atomic<bool> stopping_ = false;
+  Bell stop_;                           // rung once, at the end
   std::thread sweeper_;
   std::optional<VerdictHook> hook_;
   std::optional<Referee> referee_;

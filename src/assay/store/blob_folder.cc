@@ -167,7 +167,8 @@ Result<std::uint64_t> BlobFolder::Append(const Digest& hash, std::string_view ow
     if (whole) return whole_size;
   }
   const std::uint64_t there = opened ? opened->size() : 0;
-  if (!opened || offset > there) return Err("blob {}: {} bytes are there, the next cannot begin at {}", hash.hex(), there, offset);
+  if (!opened || offset > there)
+    return Err("blob {}: {} bytes are there, the next cannot begin at {}", hash.hex(), there, offset);
   const std::uint64_t known = std::min<std::uint64_t>(there - offset, bytes.size());
   if (Status same = opened->Compare(offset, bytes.first(known)); !same) {
     return tl::unexpected(Error{fmt::format("blob {}: {}", hash.hex(), same.error().message), same.error().system});
