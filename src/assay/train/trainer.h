@@ -5,6 +5,7 @@
 // is on disk then is a valid, older run.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -30,6 +31,8 @@ struct TrainHooks {
   std::function<void(std::int64_t step, float loss)> on_evaluation{};
   std::function<void(const std::string&)> on_note{};  // something the user should know, such as a damaged snapshot
   std::function<bool()> should_stop{};                // asked before each step
+  // The time that `snapshot.minutes` goes by; empty: the steady clock's.
+  std::function<std::chrono::steady_clock::time_point()> now{};
 };
 
 // Of a run that follows another: the steps of the first entry that is not what the other says, if there is one. After it this run followed nobody.
