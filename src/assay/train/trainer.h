@@ -5,6 +5,7 @@
 // is on disk then is a valid, older run.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -34,6 +35,8 @@ struct TrainHooks {
   // For who publishes the log while training goes on: asked after each entry; where it says yes, the log is signed and written, and on_log sees it.
   std::function<bool()> wants_log{};
   std::function<void(const RunLog& log)> on_log{};
+  // The time that `snapshot.minutes` goes by; empty: the steady clock's.
+  std::function<std::chrono::steady_clock::time_point()> now{};
 };
 
 // Of a run that follows another: the steps of the first entry that is not what the other says, if there is one. After it this run followed nobody.

@@ -130,6 +130,18 @@ TEST_F(TrainerTest, AFinishedRunGetsItsWeightsBackWithoutTraining) {
   EXPECT_TRUE(Exists(root_ + "/run/model.safetensors"));
 }
 
+TEST_F(TrainerTest, SnapshotsByTheMinute) {
+  prepared_.job.snapshot = {.every = 100, .keep = 100, .minutes = 1};
+  std::chrono::steady_clock::time_point now{};
+  const auto outcome =
+      TrainIn("run", {.on_step = [&](const StepReport&) { now += std::chrono::seconds(20); }, .now = [&] { return now; }});
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  const auto run = RunDirectory::Open(root_ + "/run");
+  ASSERT_TRUE(run) << run.error().message;
+  // A minute after the beginning, another after the snapshot at step 3, and the last step.
+  EXPECT_EQ(*run->SnapshotSteps(), (std::vector<std::int64_t>{3, 6, 9}));
+}
+
 TEST_F(TrainerTest, StepsAreNotPartOfTheTrajectory) {
   Job longer = prepared_.job;
   longer.steps = 20;

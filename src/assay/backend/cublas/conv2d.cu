@@ -13,8 +13,6 @@ using ops::ForwardWindows;
 using ops::ResidueClass;
 using ops::Windows;
 
-constexpr int kThreads = 256;
-
 // to[window][tap h, tap w, channel]
 template <class T>
 __global__ void Unfold(Windows windows, std::int64_t n, std::int64_t size, T* to) {
