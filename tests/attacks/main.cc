@@ -98,7 +98,7 @@ int Main(int argc, char** argv) {
   arguments.Option("--out", options.out, "Run directory; must not hold a run").Type("DIR");
   arguments.Option("--provide", options.provide, "Answer a referee about the run in --out instead of training it")
       .Type("HOST:PORT");
-  arguments.Option("--steps", options.steps, "Train so many steps instead of the job's number")
+  arguments.Option("--steps", options.steps, "Steps to train, instead of the job's number")
       .Range(std::int64_t{1}, kMaxSteps)
       .Type("N");
   arguments.Option("--at", options.at, "The step, counted from 1, where the cheat begins; default: the middle of the job")
