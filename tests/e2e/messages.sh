@@ -138,7 +138,7 @@ refused_alike "run: has no rounding logs: its job's precision is not fp64-rounde
 refused_alike '--simd: is for jobs of precision fp32' "$assay" train examples/gpt2-tiny-rounded.toml --out "$work/rounded" --simd ref
 
 # A log with an entry for every third step and the last.
-sed -e 's/^every = 1$/every = 3/' $job >"$work/thirds.toml"
+sed -e 's/^every = 1$/every = 3\n[snapshot]\nevery = 3/' $job >"$work/thirds.toml"
 train "$work/thirds" "$work/thirds.toml" --steps 8 >/dev/null || fail "$(cat "$work/stderr")"
 refused_alike 'the log has no entry for step 4; the nearest are for steps 3 and 6' "$assay" log "$work/thirds" --prove 4
 refused_alike 'the log has no entry for step 9; the nearest is for step 8' "$assay" log "$work/thirds" --prove 9
