@@ -46,7 +46,9 @@ class Work : public StationTest {
   Hand Worker(int number, bool registered = true) {
     const std::string name = "worker" + std::to_string(number);
     Hand hand{As(AccountRole::kProvider, name), KeyOf(name)};
-    if (registered) EXPECT_EQ(Register(hand, name), 200);
+    if (registered) {
+      EXPECT_EQ(Register(hand, name), 200);
+    }
     return hand;
   }
   static int Register(Hand& hand, const std::string& name) {
