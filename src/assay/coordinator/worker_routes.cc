@@ -155,8 +155,8 @@ void WorkOffice::Poll(Call call, Responder responder) {
     return;
   }
   desk_.Wait(std::min(asked->wait_ms, kMaxWaitMs), heard, std::move(responder),
-             [this, account, worker = asked->worker, point = asked->point,
-              holding = asked->holding, fresh = asked->fresh](const News& news) -> std::optional<Answer> {
+             [this, account, worker = asked->worker, point = asked->point, holding = asked->holding,
+              fresh = asked->fresh](const News& news) -> std::optional<Answer> {
                const bool concerns =
                    news.last || (news.wanted && fresh) || news.addressees.contains(point) ||
                    std::ranges::any_of(holding, [&](const std::string& order) { return news.changed.contains(order); });
