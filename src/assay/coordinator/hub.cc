@@ -103,13 +103,13 @@ void Hub::Run() {
 }
 
 Status Hub::Update(const std::string& order, const Viewers& viewers) {
-  struct News {
+  struct Fresh {
     std::int64_t size = 0;
     bool decided = false;
     std::map<std::int64_t, std::vector<std::string>> from{};  // entries, by the number of the first
   };
-  ASSAY_ASSIGN(const News news, database_.Read([&](Transaction& t) -> Result<News> {
-    News found;
+  ASSAY_ASSIGN(const Fresh news, database_.Read([&](Transaction& t) -> Result<Fresh> {
+    Fresh found;
     ASSAY_ASSIGN(const Rows orders, t.Run("SELECT size, verdict FROM orders WHERE id = $1", {order}));
     if (orders.empty()) return found;
     ASSAY_ASSIGN(found.size, orders[0].Integer(0));

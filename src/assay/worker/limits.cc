@@ -17,10 +17,10 @@ constexpr std::int64_t kEnough = std::int64_t{1} << 60;
 std::int64_t Least(std::int64_t a, std::int64_t b) { return a == 0 ? b : b == 0 ? a : std::min(a, b); }
 
 std::string Amount(std::int64_t bytes) {
-  constexpr double kMega = 1e6, kGiga = 1e9;
+  constexpr double kMegabyte = 1e6, kGigabyte = 1e9;
   const auto amount = static_cast<double>(bytes);
-  if (amount < kMega) return fmt::format("{} bytes", bytes);
-  return amount < kGiga ? fmt::format("{:.1f} MB", amount / kMega) : fmt::format("{:.2f} GB", amount / kGiga);
+  if (amount < kMegabyte) return fmt::format("{} bytes", bytes);
+  return amount < kGigabyte ? fmt::format("{:.1f} MB", amount / kMegabyte) : fmt::format("{:.2f} GB", amount / kGigabyte);
 }
 
 std::int64_t StateBytes(const Program& program) {
