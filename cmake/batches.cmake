@@ -16,12 +16,15 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT CMAKE_CROSSCOMPILING)
   list(APPEND ASSAY_FILE_BY_FILE numerics semantics_ref semantics_rounded backend_openblas)
 endif()
 
-# assay_file_names(OUT FILE): the names that a file defines at its outermost level, those of its own that no other file sees among them.
+# assay_file_names(OUT FILE): the names that a file defines at its outermost level, those of its own that no other file sees among them; and its constants
+# everywhere, which must not hide a neighbour's.
 function(assay_file_names out file)
   file(READ ${file} text)
   string(REGEX REPLACE "[][;]" "@" text "${text}")  # which mean something in lists
   string(REGEX REPLACE "(__launch_bounds__|alignas)\\([^)]*\\) ?" "" text "${text}")
   string(REGEX MATCHALL "\n(#define [A-Za-z_0-9]+|[A-Za-z_][^\n=(@{]*[ *&][A-Za-z_0-9]+( ?[({=@]| final| :))" lines "${text}")
+  string(REGEX MATCHALL "\n +(static )?constexpr [^\n=(@{]*[ *&]k[A-Za-z_0-9]+ ?[({=@]" constants "${text}")
+  list(APPEND lines ${constants})
   list(FILTER lines EXCLUDE REGEX "^\nnamespace ")
   list(TRANSFORM lines REPLACE "^.*[ *&]([A-Za-z_0-9]+)( ?[({=@]| final| :)?$" "\\1")
   set(${out} "${lines}" PARENT_SCOPE)

@@ -21,7 +21,7 @@ constexpr std::string_view kLieOfTheSilent = "wrong-learning-rate";
 
 class CheatingTestimony : public worker::Testimony {
  public:
-  CheatingTestimony(std::unique_ptr<CheatingProvider> provider) : provider_(std::move(provider)) {}
+  explicit CheatingTestimony(std::unique_ptr<CheatingProvider> provider) : provider_(std::move(provider)) {}
   dispute::RunAccount& account() override { return provider_->account(); }
   const SigningKey& key() const override { return provider_->key(); }
 
@@ -41,10 +41,13 @@ class LyingCraft : public worker::Craft {
       ASSAY_TRY(worker::RemoveFolder(run_path));
       ASSAY_TRY(RunCheat(cheat_, {.job = prepared.job, .out = run_path, .at = at_}, key, *compute.backend, *compute.pool));
     }
-    return TrainOutcome{.step = prepared.job.steps};
+    TrainOutcome outcome;
+    outcome.step = prepared.job.steps;
+    return outcome;
   }
-  Result<std::unique_ptr<worker::Testimony>> Testify(const PreparedJob& prepared, const std::string& run_path, const SigningKey& key,
-                                                     const worker::Compute& compute, std::size_t) override {
+  Result<std::unique_ptr<worker::Testimony>> Testify(const PreparedJob& prepared, const std::string& run_path,
+                                                     const SigningKey& key, const worker::Compute& compute,
+                                                     std::size_t) override {
     ASSAY_ASSIGN(auto provider, CheatingProvider::Open(cheat_, {.job = prepared.job, .out = run_path, .at = at_}, key,
                                                        *compute.backend, *compute.pool));
     return std::make_unique<CheatingTestimony>(std::move(provider));

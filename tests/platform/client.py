@@ -29,6 +29,8 @@ kind = "constant"
 lr = 0.02
 [commit]
 every = 3
+[snapshot]
+every = 6
 """
 
 
@@ -87,12 +89,14 @@ def bookkeeping(platform, job):
     check(status == 1 or status == 0, f"the same key elsewhere: {status} {error}")
 
 
-def sealed(platform, job):
+def sealed(platform):
+    job = platform.path / "secret.toml"
+    job.write_text(JOB.replace("hidden = [16]", "hidden = [19]"))
     status, said, error = platform.client("submit", job, "--sealed-to", "all", "--replicas", 2, "--wait")
     check(status == 0 and said["verdict"] in ("verified", "refereed"), f"a sealed order: {status} {said} {error}")
     fetch(platform, said["id"], platform.path / "sealed")
     blobs = (platform.path / "store").rglob("*")
-    check(not any(b"hidden = [" in path.read_bytes() for path in blobs if path.is_file()), "the coordinator has the sealed job in plain text")
+    check(not any(b"hidden = [19]" in path.read_bytes() for path in blobs if path.is_file()), "the coordinator has the sealed job in plain text")
     return said["id"]
 
 
@@ -151,7 +155,7 @@ def main():
         subprocess.run(["cp", "-r", "examples/arrays", platform.path / "arrays"], check=True)
         first = [platform.worker("one"), platform.worker("two")]
         two_honest = verified(platform, job)
-        sealed(platform, job)
+        sealed(platform)
         bookkeeping(platform, job)
         first[1].terminate()
         first[1].wait(timeout=30)

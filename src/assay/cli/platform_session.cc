@@ -134,7 +134,9 @@ Result<int> Concluded(client::Checked<int> outcome, const std::string& id, bool 
   const std::string& reason = outcome.error().message;
   std::fflush(stdout);
   fmt::print(stderr, "assay: {}: {}\n", Painted("refused", Tone::kBad, stderr), reason);
-  if (json) fmt::print("{}\n", Dump({{"id", id}, {"verdict", nullptr}, {"refused", reason}}));
+  if (json)
+    fmt::print("{}\n",
+               Dump({{"id", id.empty() ? OrderedJson(nullptr) : OrderedJson(id)}, {"verdict", nullptr}, {"refused", reason}}));
   return kExitRefuted;
 }
 

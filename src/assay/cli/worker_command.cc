@@ -61,10 +61,11 @@ Result<worker::Hardware> HardwareOf(const WorkerTerms& terms, const worker::Work
 // Tells the worker when the process is to end.
 class Watcher {
  public:
-  explicit Watcher(worker::Worker& worker) : thread_([this, &worker] {
-    while (!over_ && guard_.signal() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    if (guard_.signal() != 0) worker.Stop();
-  }) {}
+  explicit Watcher(worker::Worker& worker)
+      : thread_([this, &worker] {
+          while (!over_ && guard_.signal() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+          if (guard_.signal() != 0) worker.Stop();
+        }) {}
   ~Watcher() {
     over_ = true;
     thread_.join();
@@ -81,12 +82,15 @@ class Watcher {
 }  // namespace
 
 void AddWorkerOptions(Subcommand& sub, WorkerTerms& terms) {
-  sub.Option("--work", terms.work, "The worker's folder: its keys, and the orders that it works on; created if it does not exist").Type("DIR");
+  sub.Option("--work", terms.work,
+             "The worker's folder: its keys, and the orders that it works on; created if it does not exist")
+      .Type("DIR");
   sub.Option("--key", terms.key, "Signing key (assay keygen). Default: DIR/key, made at first use").Type("FILE");
   sub.Option("--server", terms.server, "The coordinator's address. Default: $ASSAY_SERVER").Type("URL");
   sub.Option("--token", terms.token, "Token of a provider's or an auditor's account. Default: $ASSAY_TOKEN").Type("TOKEN");
   sub.Option("--ca", terms.ca_file, "PEM certificates to trust instead of the system's").Type("FILE");
-  sub.Option("--memory", terms.memory, "What an order may take of the memory, such as 8GiB. Default: what is free").Type("SIZE");
+  sub.Option("--memory", terms.memory, "What an order may take of the memory, such as 8GiB. Default: what is free")
+      .Type("SIZE");
   sub.Option("--disk", terms.disk, "What an order may take of the disk, such as 100GiB. Default: what is free").Type("SIZE");
   sub.Flag("--once", terms.once, "End when the order of the first lease is decided");
   sub.Flag("--quiet", terms.quiet, "Errors only");

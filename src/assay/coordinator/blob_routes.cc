@@ -56,9 +56,15 @@ class BlobUpload final : public Upload {
     }
     const auto there = office_.blobs.Begun(hash_, account_);
     if (!there) return tl::unexpected(BlobFailure(there.error()));
-    if (*there < size_) return JsonAnswer(202, {{"offset", *there}});
-    if (const Status finished = office_.blobs.Finish(hash_, account_); !finished)
-      return tl::unexpected(BlobFailure(finished.error()));
+    if (*there < size_) {
+      ASSAY_ASSIGN(const bool has, OrFail(office_.rights.MaySee(account_, hash_)));
+      return has ? JsonAnswer(201, {{"offset", size_}}) : JsonAnswer(202, {{"offset", *there}});
+    }
+    if (const Status finished = office_.blobs.Finish(hash_, account_); !finished) {
+      // Two workers of an account may bring the same bytes at the same time, and one of them finishes the upload for both.
+      ASSAY_ASSIGN(const bool has, OrFail(office_.rights.MaySee(account_, hash_)));
+      if (!has) return tl::unexpected(BlobFailure(finished.error()));
+    }
     ASSAY_TRY(OrFail(office_.rights.Finish(account_, hash_, static_cast<std::int64_t>(size_))));
     return JsonAnswer(201, {{"offset", size_}});
   }

@@ -77,8 +77,8 @@ TEST_F(TrainerTest, ShowsTheLogWhileTrainingAndKeepsToIt) {
   ASSERT_EQ(shown.size(), 1U);
   EXPECT_EQ(shown[0].size, 2U);  // the start and step 2
   std::filesystem::remove_all(root_ + "/watched/snapshots");
-  const auto again = TrainIn("watched", {.wants_log = [] { return true; },
-                                         .on_log = [&](const RunLog& log) { shown.push_back(log.checkpoint()); }});
+  const auto again = TrainIn(
+      "watched", {.wants_log = [] { return true; }, .on_log = [&](const RunLog& log) { shown.push_back(log.checkpoint()); }});
   ASSERT_TRUE(again) << again.error().message;
   const auto whole = TrainIn("unwatched", {});
   ASSERT_TRUE(whole);

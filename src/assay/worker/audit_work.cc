@@ -68,14 +68,16 @@ Outcome<life::Report> LeaseWork::Examine(const life::Order& order, const RunUnde
   if (!nonce) return here(nonce.error());
   AuditReport report;
   const auto copied = FetchFiles(porter(), run.files, !order.sealed.empty(), folder.audited_path(), folder.sealed_path());
-  if (!copied && (copied.error().halted || copied.error().why == life::Ending::kGivenBack)) return tl::unexpected(copied.error());
+  if (!copied && (copied.error().halted || copied.error().why == life::Ending::kGivenBack))
+    return tl::unexpected(copied.error());
   if (!copied) {
     report = Damaged(copied.error().words);
   } else {
     const AuditOptions options{.sample_percent = static_cast<double>(order.policy.audit), .nonce = *nonce};
-    const AuditHooks hooks{.on_start = [&](std::int64_t steps) { reporter.SetPhase("audit", steps, ThroughputOf(prepared->job)); },
-                           .on_step = [&](std::int64_t done, std::int64_t, float loss) { reporter.Step(done, loss); },
-                           .should_stop = [&] { return halt_.stopped(); }};
+    const AuditHooks hooks{
+        .on_start = [&](std::int64_t steps) { reporter.SetPhase("audit", steps, ThroughputOf(prepared->job)); },
+        .on_step = [&](std::int64_t done, std::int64_t, float loss) { reporter.Step(done, loss); },
+        .should_stop = [&] { return halt_.stopped(); }};
     auto audited = AuditCopy(folder.audited_path(), run.receipt, order, *prepared, options, compute, hooks);
     if (!audited) return here(audited.error());
     report = *std::move(audited);
@@ -104,7 +106,8 @@ Outcome<WorkEnd> LeaseWork::PostReport(const LeaseFolder& folder, const std::str
   return report->finding == life::Finding::kRefuted ? WorkEnd::kRefuted : WorkEnd::kReported;
 }
 
-Outcome<WorkEnd> LeaseWork::AuditRun(const life::Order& order, const RunUnderAudit& run, LeaseFolder& folder, Reporter& reporter) {
+Outcome<WorkEnd> LeaseWork::AuditRun(const life::Order& order, const RunUnderAudit& run, LeaseFolder& folder,
+                                     Reporter& reporter) {
   const auto kept = folder.ReadReport();
   if (!kept) return tl::unexpected(SetbackOf(kept.error()));
   if (*kept) return PostReport(folder, **kept);

@@ -33,6 +33,18 @@ Result<std::vector<std::string>> FilesOf(const std::string& run_path) {
   return names;
 }
 
+// Workers of one account that trained the same job send the same blobs at the same time, and one may be refused for what the other has just finished. Sent once more,
+// such a blob turns out to be there.
+Call<void> UploadOf(const Porter& porter, const life::OrderFile& file, const std::string& path) {
+  constexpr int kAttempts = 3;
+  Call<void> sent;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    sent = Patiently<void>(porter.halt, [&] { return porter.link.Upload(file, path); });
+    if (sent || sent.error().kind != CallError::Kind::kRefused) break;
+  }
+  return sent;
+}
+
 struct Sendable {
   life::OrderFile file;
   std::string path;
@@ -81,7 +93,7 @@ Outcome<Delivery> MakeDelivery(const Porter& porter, const life::Order& order, c
   for (const std::string& name : *names) {
     const auto sendable = MakeSendable(name, folder, recipients);
     if (!sendable) return here(sendable.error());
-    const auto sent = Patiently<void>(porter.halt, [&] { return porter.link.Upload(sendable->file, sendable->path); });
+    const auto sent = UploadOf(porter, sendable->file, sendable->path);
     if (!sent) return tl::unexpected(SetbackOf(sent.error(), porter.halt));
     delivery->files.push_back(sendable->file);
   }

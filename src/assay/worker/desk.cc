@@ -12,7 +12,10 @@ constexpr std::size_t kMaxHolding = 256;
 }  // namespace
 
 WorkRequest Desk::Request(const std::vector<std::string>& held) {
-  WorkRequest request{.wait_ms = !asked_before_ ? 0 : refuted_ && !working_ ? kChallengeMs : kPollMs, .fresh = !(once_ && first_) || refuted_};
+  WorkRequest request{.wait_ms = !asked_before_          ? 0
+                                 : refuted_ && !working_ ? kChallengeMs
+                                                         : kPollMs,
+                      .fresh = !(once_ && first_) || refuted_};
   std::set<std::string> wanted;  // in any case
   if (working_) wanted.insert(working_->order);
   if (once_ && first_) wanted.insert(*first_);

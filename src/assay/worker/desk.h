@@ -33,12 +33,12 @@ class Desk {
 
   struct Steps {
     std::optional<GivenLease> begin{};
-    std::optional<LeaseName> stop{};     // the work under way: its lease is over
-    std::vector<LeaseName> drop{};       // leases that have ended without a result
-    std::vector<Question> questions{};   // to be answered
-    std::vector<std::string> forget{};   // orders whose files may go
-    bool abandon_unfinished = false;     // whatever is unfinished on disk is nobody's any more, but for what is begun here
-    bool end = false;                    // nothing is left to do
+    std::optional<LeaseName> stop{};    // the work under way: its lease is over
+    std::vector<LeaseName> drop{};      // leases that have ended without a result
+    std::vector<Question> questions{};  // to be answered
+    std::vector<std::string> forget{};  // orders whose files may go
+    bool abandon_unfinished = false;    // whatever is unfinished on disk is nobody's any more, but for what is begun here
+    bool end = false;                   // nothing is left to do
     bool nothing_new() const { return !begin && !stop && questions.empty() && forget.empty() && !end; }
   };
   Steps Take(const WorkReply& reply);
@@ -51,8 +51,8 @@ class Desk {
  private:
   const bool once_;
   bool asked_before_ = false;
-  bool refuted_ = false;      // an audit; its challenge is expected
-  std::size_t offset_ = 0;    // where the next part of a long list begins
+  bool refuted_ = false;    // an audit; its challenge is expected
+  std::size_t offset_ = 0;  // where the next part of a long list begins
   std::optional<LeaseName> working_{};
   std::optional<std::string> first_{};  // the order of the first lease
   std::set<std::string> asked_{};       // questions that are being answered

@@ -197,7 +197,8 @@ class FakeCoordinator {
         if (Said(name.order, event)) return {};
         if (auto open = Open(name); !open) return open;
         for (const life::OrderFile& file : delivery.files) {
-          if (!home_.blobs_.contains(file.sha256)) return tl::unexpected(CallError{CallError::Kind::kRefused, "no blob of " + file.name});
+          if (!home_.blobs_.contains(file.sha256))
+            return tl::unexpected(CallError{CallError::Kind::kRefused, "no blob of " + file.name});
         }
         if (auto done = Checked(home_.Apply(name.order, event)); !done) return done;
         home_.run_files.try_emplace(name.order, delivery.files);
@@ -250,7 +251,9 @@ class FakeCoordinator {
     }
 
    private:
-    static tl::unexpected<CallError> Ended() { return tl::unexpected(CallError{CallError::Kind::kEnded, "the lease has ended"}); }
+    static tl::unexpected<CallError> Ended() {
+      return tl::unexpected(CallError{CallError::Kind::kEnded, "the lease has ended"});
+    }
     template <class T, class Do>
     Call<T> Reached(const Do& act) {
       const std::lock_guard lock(home_.mutex_);

@@ -14,9 +14,9 @@
 namespace assay::worker {
 namespace {
 
-constexpr std::int64_t kWidth = 512;              // of the matrices
+constexpr std::int64_t kWidth = 512;                     // of the matrices
 constexpr std::int64_t kHashed = std::int64_t{8} << 20;  // bytes
-constexpr double kLongEnough = 0.05;              // seconds for each measurement
+constexpr double kLongEnough = 0.05;                     // seconds for each measurement
 constexpr double kGiga = 1e9;
 
 // The best of several calls, and at least two of them: the first warms up.

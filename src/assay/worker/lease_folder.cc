@@ -31,10 +31,11 @@ std::optional<LeaseFolder> LeaseFolder::Find(const Workplace& place, const Lease
   const auto text = ReadFile(JoinPath(path, kState), kMaxFile);
   if (!text) return std::nullopt;
   const life::Json json = life::ParseObject({reinterpret_cast<const char*>(text->data()), text->size()});
-  GivenLease lease{.name = name,
-                   .role = life::TextOf(json, "role") == life::Name(life::Role::kAudit) ? life::Role::kAudit : life::Role::kTrain,
-                   .of = life::CountOf(json, "of"),
-                   .nonce = life::TextOf(json, "nonce")};
+  GivenLease lease{
+      .name = name,
+      .role = life::TextOf(json, "role") == life::Name(life::Role::kAudit) ? life::Role::kAudit : life::Role::kTrain,
+      .of = life::CountOf(json, "of"),
+      .nonce = life::TextOf(json, "nonce")};
   if (lease.of < 0) return std::nullopt;
   return LeaseFolder(path, std::move(lease), std::max<std::int64_t>(0, life::CountOf(json, "used_ms")));
 }

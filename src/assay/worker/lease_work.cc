@@ -43,8 +43,8 @@ WorkEnd LeaseWork::Run(const GivenLease& lease) {
       end = Work(*folder, reporter);
     } catch (const std::bad_alloc& error) {
       const bool in_words = dynamic_cast<const OutOfMemory*>(&error) != nullptr;
-      end = tl::unexpected(
-          Setback{.why = life::Ending::kGivenBack, .words = in_words ? error.what() : "memory: there is too little of it here"});
+      end = tl::unexpected(Setback{.why = life::Ending::kGivenBack,
+                                   .words = in_words ? error.what() : "memory: there is too little of it here"});
     }
   }
   return end ? *end : Conclude(*folder, end.error());
@@ -68,7 +68,8 @@ WorkEnd LeaseWork::Conclude(const LeaseFolder& folder, const Setback& setback) {
     // Where it cannot be told, the lease runs out by itself. An interruption that was meant for the work may be left over.
     for (int attempt = 0; attempt < 3; ++attempt) {
       const auto given = link_.GiveBack(name, why, words);
-      if (given || (given.error().kind != CallError::Kind::kInterrupted && given.error().kind != CallError::Kind::kLater)) break;
+      if (given || (given.error().kind != CallError::Kind::kInterrupted && given.error().kind != CallError::Kind::kLater))
+        break;
     }
   }
   if (const Status gone = site_.place.Forget(name); !gone) Say(name, gone.error().message);
@@ -94,8 +95,8 @@ Outcome<WorkEnd> LeaseWork::Work(LeaseFolder& folder, Reporter& reporter) {
   return AuditRun(*order, *papers->run, folder, reporter);
 }
 
-Outcome<void> LeaseWork::FetchInputs(const life::Order& order, const std::vector<life::OrderFile>& more, const LeaseFolder& folder,
-                                     Reporter& reporter) {
+Outcome<void> LeaseWork::FetchInputs(const life::Order& order, const std::vector<life::OrderFile>& more,
+                                     const LeaseFolder& folder, Reporter& reporter) {
   const bool sealed = !order.sealed.empty();
   const Room room = RoomFor(order.limits, site_.offered_memory, site_.offered_disk);
   Needs needs{.disk = BytesOf(order.files) + BytesOf(more)};

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "assay/worker/craft.h"
 #include "assay/life/report.h"
+#include "assay/worker/craft.h"
 #include "assay/worker/desk.h"
 #include "assay/worker/order_inputs.h"
 #include "assay/worker/reporter.h"
@@ -44,10 +44,11 @@ class LeaseWork {
   Outcome<void> FetchInputs(const life::Order& order, const std::vector<life::OrderFile>& more, const LeaseFolder& folder,
                             Reporter& reporter);
   Outcome<PreparedJob> PrepareJob(const life::Order& order, const LeaseFolder& folder, Compute& compute);
-  Outcome<TrainOutcome> Train(const PreparedJob& prepared, const LeaseFolder& folder, const Compute& compute, Reporter& reporter,
-                              Commitments& commitments);
+  Outcome<TrainOutcome> Train(const PreparedJob& prepared, const LeaseFolder& folder, const Compute& compute,
+                              Reporter& reporter, Commitments& commitments);
   Outcome<void> SettleCommitments(const LeaseFolder& folder, Reporter& reporter, Commitments& commitments);
-  Outcome<life::Report> Examine(const life::Order& order, const RunUnderAudit& run, const LeaseFolder& folder, Reporter& reporter);
+  Outcome<life::Report> Examine(const life::Order& order, const RunUnderAudit& run, const LeaseFolder& folder,
+                                Reporter& reporter);
   Outcome<WorkEnd> PostReport(const LeaseFolder& folder, const std::string& envelope);
   WorkEnd Conclude(const LeaseFolder& folder, const Setback& setback);
   void Say(const LeaseName& lease, const std::string& words) const;

@@ -9,9 +9,9 @@ namespace assay::worker {
 namespace {
 
 constexpr std::int64_t kMsPerSecond = 1000;
-constexpr std::int64_t kEntryBytes = 256;       // of the log and its tiles, at most
-constexpr std::int64_t kEventBytes = 512;       // of a step's events
-constexpr std::int64_t kSpareDisk = 16 << 20;   // headers, and what else is small
+constexpr std::int64_t kEntryBytes = 256;      // of the log and its tiles, at most
+constexpr std::int64_t kEventBytes = 512;      // of a step's events
+constexpr std::int64_t kSpareDisk = 16 << 20;  // headers, and what else is small
 constexpr std::int64_t kEnough = std::int64_t{1} << 60;
 
 std::int64_t Least(std::int64_t a, std::int64_t b) { return a == 0 ? b : b == 0 ? a : std::min(a, b); }
@@ -67,11 +67,14 @@ Status CheckRoom(const Needs& needs, const Room& room, const Left& left, std::in
   if (room.memory > 0 && needs.memory > room.memory) {
     return Err("memory: the work takes {}, and may take {}", Amount(needs.memory), Amount(room.memory));
   }
-  if (needs.memory > left.memory) return Err("memory: the work takes {}, and {} are free here", Amount(needs.memory), Amount(left.memory));
+  if (needs.memory > left.memory)
+    return Err("memory: the work takes {}, and {} are free here", Amount(needs.memory), Amount(left.memory));
   if (room.disk > 0 && needs.disk > room.disk - used_disk) {
-    return Err("disk: the work takes {} more, and may take {}", Amount(needs.disk), Amount(std::max<std::int64_t>(0, room.disk - used_disk)));
+    return Err("disk: the work takes {} more, and may take {}", Amount(needs.disk),
+               Amount(std::max<std::int64_t>(0, room.disk - used_disk)));
   }
-  if (needs.disk > left.disk) return Err("disk: the work takes {} more, and {} are free here", Amount(needs.disk), Amount(left.disk));
+  if (needs.disk > left.disk)
+    return Err("disk: the work takes {} more, and {} are free here", Amount(needs.disk), Amount(left.disk));
   return {};
 }
 

@@ -58,7 +58,8 @@ Result<std::vector<Digest>> ParseProof(const Json& object) {
 
 Result<LeaseName> ParseLeaseName(const Json& object) {
   LeaseName name{.order = life::TextOf(object, "order"), .lease = life::CountOf(object, "lease")};
-  if (!life::IsOrderId(name.order) || name.lease < 1) return Err("reply: expected the id of an order and the number of a lease");
+  if (!life::IsOrderId(name.order) || name.lease < 1)
+    return Err("reply: expected the id of an order and the number of a lease");
   return name;
 }
 
@@ -72,13 +73,16 @@ Result<GivenLease> ParseLease(const Json& object) {
   lease.role = role == life::Name(life::Role::kAudit) ? life::Role::kAudit : life::Role::kTrain;
   lease.of = std::max<std::int64_t>(0, life::CountOf(object, "of"));
   lease.ends_in_ms = std::max<std::int64_t>(0, life::CountOf(object, "ends_in_ms"));
-  if (lease.role == life::Role::kAudit && !Digest::FromHex(lease.nonce)) return Err("reply: an audit's nonce is not 64 hex digits");
+  if (lease.role == life::Role::kAudit && !Digest::FromHex(lease.nonce))
+    return Err("reply: an audit's nonce is not 64 hex digits");
   return lease;
 }
 
 Result<Question> ParseQuestion(const Json& object) {
-  Question question{.id = life::TextOf(object, "id"), .order = life::TextOf(object, "order"), .kind = life::TextOf(object, "kind")};
-  if (!IsQuestionId(question.id) || !life::IsOrderId(question.order)) return Err("reply: expected the ids of a question and its order");
+  Question question{
+      .id = life::TextOf(object, "id"), .order = life::TextOf(object, "order"), .kind = life::TextOf(object, "kind")};
+  if (!IsQuestionId(question.id) || !life::IsOrderId(question.order))
+    return Err("reply: expected the ids of a question and its order");
   ASSAY_ASSIGN(question.body, FromBase64(life::TextOf(object, "body")));
   return question;
 }

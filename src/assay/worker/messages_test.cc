@@ -30,20 +30,26 @@ TEST(Messages, LeasesAreRead) {
 TEST(Messages, WhatCouldLeadElsewhereIsRefused) {
   for (const std::string& bad :
        {std::string("[]"), std::string("{}"), Reply("3"), Reply(Lease("../../../../../../../../etc/cron", "train")),
-        Reply(Lease(kOrder, "run")), Reply(Lease(kOrder, "audit", "12")), Reply("null", R"([{"id":"a/b","order":")" + kOrder + R"(","kind":"job","body":""}])"),
+        Reply(Lease(kOrder, "run")), Reply(Lease(kOrder, "audit", "12")),
+        Reply("null", R"([{"id":"a/b","order":")" + kOrder + R"(","kind":"job","body":""}])"),
         Reply("null", R"([{"id":"a","order":"x","kind":"job","body":""}])"),
         Reply("null", R"([{"id":"a","order":")" + kOrder + R"(","kind":"job","body":"!"}])"),
         std::string(R"({"lease":null,"questions":[],"cancelled":[],"decided":[".."]})")}) {
     EXPECT_FALSE(ParseWorkReply(bad)) << bad;
   }
-  for (const char* name : {"", "/a", "a/", "a//b", "a/../b", ".", "..", "a b", "a\\b", "a\"b", "a/./b", "\x7f"}) EXPECT_FALSE(IsFileName(name)) << name;
-  for (const char* name : {"a", "data/x.txt", "..a", "snapshots/step-0000000004.safetensors"}) EXPECT_TRUE(IsFileName(name)) << name;
+  for (const char* name : {"", "/a", "a/", "a//b", "a/../b", ".", "..", "a b", "a\\b", "a\"b", "a/./b", "\x7f"})
+    EXPECT_FALSE(IsFileName(name)) << name;
+  for (const char* name : {"a", "data/x.txt", "..a", "snapshots/step-0000000004.safetensors"})
+    EXPECT_TRUE(IsFileName(name)) << name;
   EXPECT_FALSE(ParsePapers(R"({"order":"x","run":{"receipt":"r","files":[{"name":"../x","sha256":")" + std::string(64, '0') +
                            R"(","bytes":1}]}})"));
 }
 
 TEST(Messages, WhatIsKeptIsReadAgain) {
-  const Delivery delivery{.receipt = "line\n", .proof = {HashBytes({})}, .model = 7, .files = {{.name = "a/b", .sha256 = HashBytes({}), .bytes = 9}}};
+  const Delivery delivery{.receipt = "line\n",
+                          .proof = {HashBytes({})},
+                          .model = 7,
+                          .files = {{.name = "a/b", .sha256 = HashBytes({}), .bytes = 9}}};
   EXPECT_EQ(ParseDelivery(ToJson(delivery)).value(), delivery);
   const Commitment commitment{.note = "note\n", .proof = {HashBytes({}), HashBytes({})}};
   EXPECT_EQ(ParseCommitment(ToJson(commitment)).value(), commitment);

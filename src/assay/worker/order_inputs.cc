@@ -27,14 +27,16 @@ Outcome<void> Download(const Porter& porter, const life::OrderFile& file, const 
   return {};
 }
 
-Outcome<void> FetchSealed(const Porter& porter, const life::OrderFile& file, const std::string& path, const std::string& scratch) {
+Outcome<void> FetchSealed(const Porter& porter, const life::OrderFile& file, const std::string& path,
+                          const std::string& scratch) {
   if (IsPlainFile(path)) return {};  // written whole, after it was opened
   const auto sealed = PathInside(scratch, file.name);
   if (!sealed) return tl::unexpected(SetbackOf(sealed.error()));
   if (!IsThere(file, *sealed)) {
     if (auto done = Download(porter, file, *sealed); !done) return done;
   }
-  if (const Status opened = UnsealFile(*sealed, porter.identities, path); !opened) return tl::unexpected(SetbackOf(opened.error()));
+  if (const Status opened = UnsealFile(*sealed, porter.identities, path); !opened)
+    return tl::unexpected(SetbackOf(opened.error()));
   (void)RemoveFile(*sealed);
   return {};
 }
@@ -68,7 +70,8 @@ Setback SetbackOf(const CallError& error, Halt& halt) {
 
 std::string WithoutPaths(std::string words, const std::string& folder) {
   const std::string prefix = folder + "/";
-  for (std::size_t at = words.find(prefix); at != std::string::npos; at = words.find(prefix, at)) words.erase(at, prefix.size());
+  for (std::size_t at = words.find(prefix); at != std::string::npos; at = words.find(prefix, at))
+    words.erase(at, prefix.size());
   return words;
 }
 
@@ -76,12 +79,13 @@ Result<life::Order> CheckOrder(const std::string& envelope, const LeaseName& lea
   ASSAY_ASSIGN(life::Order order, life::OpenOrder(envelope, "order"));
   if (order.id != lease.order) return Err("order: is {}, the lease is of {}", order.id, lease.order);
   ASSAY_ASSIGN(const VerifyKey meant, VerifyKey::Parse(order.coordinator));
-  if (meant.point() != coordinator.point()) return Err("order: is for the coordinator {}, not for {}", meant.id(), coordinator.id());
+  if (meant.point() != coordinator.point())
+    return Err("order: is for the coordinator {}, not for {}", meant.id(), coordinator.id());
   return order;
 }
 
-Outcome<void> FetchFiles(const Porter& porter, const std::vector<life::OrderFile>& files, bool sealed, const std::string& folder,
-                         const std::string& scratch) {
+Outcome<void> FetchFiles(const Porter& porter, const std::vector<life::OrderFile>& files, bool sealed,
+                         const std::string& folder, const std::string& scratch) {
   if (sealed && porter.identities.empty()) {
     return tl::unexpected(Setback{.why = life::Ending::kGivenBack, .words = "this build cannot open sealed files"});
   }

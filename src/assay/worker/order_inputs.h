@@ -40,8 +40,8 @@ struct Porter {
 
 // Leaves the files in `folder` under their names, opened where `sealed`; `scratch` is for those that are being opened. What is there and right is not fetched
 // again.
-Outcome<void> FetchFiles(const Porter& porter, const std::vector<life::OrderFile>& files, bool sealed, const std::string& folder,
-                         const std::string& scratch);
+Outcome<void> FetchFiles(const Porter& porter, const std::vector<life::OrderFile>& files, bool sealed,
+                         const std::string& folder, const std::string& scratch);
 
 // The job of the order, once all of its files are in `folder`. An error: it is another job, or names what did not come with it.
 Result<PreparedJob> PrepareOrder(const life::Order& order, const std::string& folder, ThreadPool& pool);

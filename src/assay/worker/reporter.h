@@ -21,10 +21,10 @@
 namespace assay::worker {
 
 struct ReporterTerms {
-  std::int64_t lease_ms = 60'000;   // how long a lease lasts without a sign of life
-  std::int64_t tell_ms = 1'000;     // between batches of telemetry
-  std::int64_t commit_ms = 5'000;   // between commitments, at least
-  bool quiet = false;               // gives no sign of life, as a worker that has died
+  std::int64_t lease_ms = 60'000;  // how long a lease lasts without a sign of life
+  std::int64_t tell_ms = 1'000;    // between batches of telemetry
+  std::int64_t commit_ms = 5'000;  // between commitments, at least
+  bool quiet = false;              // gives no sign of life, as a worker that has died
 };
 
 class Reporter {

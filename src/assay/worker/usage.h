@@ -7,11 +7,11 @@
 
 namespace assay::worker {
 
-std::int64_t ResidentBytes();        // of this process
-double CpuSeconds();                 // of this process, all threads
-std::int64_t AvailableMemory();      // that the machine, or the process's group, has left
+std::int64_t ResidentBytes();    // of this process
+double CpuSeconds();             // of this process, all threads
+std::int64_t AvailableMemory();  // that the machine, or the process's group, has left
 std::int64_t FreeDisk(const std::string& path);
 std::int64_t FolderBytes(const std::string& path);  // of the files below it, which may come and go meanwhile
-std::int64_t Cores();                // that this process may use
+std::int64_t Cores();                               // that this process may use
 
 }  // namespace assay::worker

@@ -88,7 +88,8 @@ void Witness::Loop() {
     if (site_.craft.answers()) {
       const Answer answer = AnswerTo(question);
       const auto sent = Patiently<void>(halt_, [&] { return link_.Answer(question.id, answer); });
-      if (!sent && !halt_.stopped() && site_.say) site_.say(fmt::format("order {:.8}: an answer: {}", question.order, sent.error().why));
+      if (!sent && !halt_.stopped() && site_.say)
+        site_.say(fmt::format("order {:.8}: an answer: {}", question.order, sent.error().why));
     }
     answered_(question.id);
   }
@@ -152,7 +153,8 @@ Result<std::shared_ptr<Witness::Stand>> Witness::Open(const std::string& order) 
   for (const LeaseName& name : leases) {
     if (name.order != order) continue;
     const auto folder = LeaseFolder::Find(site_.place, name);
-    if (!folder || folder->lease().role != life::Role::kTrain || !Exists(JoinPath(folder->run_path(), "receipt.json"))) continue;
+    if (!folder || folder->lease().role != life::Role::kTrain || !Exists(JoinPath(folder->run_path(), "receipt.json")))
+      continue;
     auto stand = std::make_shared<Stand>();
     ASSAY_ASSIGN(const Bytes envelope, ReadFile(folder->order_path(), kMaxOrderFile));
     ASSAY_ASSIGN(stand->order, CheckOrder({envelope.begin(), envelope.end()}, name, site_.coordinator));
@@ -166,7 +168,8 @@ Result<std::shared_ptr<Witness::Stand>> Witness::Open(const std::string& order) 
     dispute::RunAccount& account = stand->testimony->account();
     ASSAY_ASSIGN(const dispute::Budget bout, account.Bill());
     ASSAY_ASSIGN(dispute::Docket docket,
-                 dispute::DocketOf(account, {.pinned = {referee.point()}, .bout = bout, .open_to_all = dispute::Times(kReopened, bout)}));
+                 dispute::DocketOf(
+                     account, {.pinned = {referee.point()}, .bout = bout, .open_to_all = dispute::Times(kReopened, bout)}));
     stand->answerer = std::make_unique<dispute::Answerer>(account, stand->testimony->key(), std::move(docket));
     return stand;
   }

@@ -97,8 +97,8 @@ class Worker::Session {
       ASSAY_ASSIGN(const auto delivery, folder->ReadDelivery());
       ASSAY_ASSIGN(const auto report, folder->ReadReport());
       if (!delivery && !report) continue;
-      const auto sent = Patiently<void>(
-          leaving_, [&] { return delivery ? work_->Deliver(name, *delivery) : work_->Report(name, *report); });
+      const auto sent =
+          Patiently<void>(leaving_, [&] { return delivery ? work_->Deliver(name, *delivery) : work_->Report(name, *report); });
       if (sent) {
         ASSAY_TRY(folder->SetDone());
       } else if (sent.error().kind == CallError::Kind::kEnded) {
@@ -115,7 +115,10 @@ class Worker::Session {
       const std::lock_guard lock(mutex_);
       steps = desk_.Take(reply);
       if (steps.stop && halt_) {
-        halt_->Stop(reply.cancelled.empty() ? Halt::Reason::kEnded : Halt::Reason::kCancelled, "the coordinator says so");
+        const bool decided = std::ranges::find(reply.decided, steps.stop->order) != reply.decided.end();
+        const bool cancelled = std::ranges::find(reply.cancelled, *steps.stop) != reply.cancelled.end();
+        halt_->Stop(cancelled ? Halt::Reason::kCancelled : Halt::Reason::kEnded,
+                    decided ? "its order is decided" : "another lease was given");
       }
     }
     for (const LeaseName& lease : steps.drop) DropUnfinished(lease);
@@ -209,7 +212,12 @@ class Worker::Session {
 
 Worker::Worker(const Workplace& place, const SigningKey& key, std::optional<Identity> identity, LinkFactory links,
                ComputeFactory compute, Craft& craft, WorkerOptions options)
-    : place_(place), key_(key), links_(std::move(links)), compute_(std::move(compute)), craft_(craft), options_(std::move(options)) {
+    : place_(place),
+      key_(key),
+      links_(std::move(links)),
+      compute_(std::move(compute)),
+      craft_(craft),
+      options_(std::move(options)) {
   if (identity) identities_.push_back(*std::move(identity));
 }
 

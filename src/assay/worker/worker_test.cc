@@ -80,8 +80,8 @@ Result<Compute> MakeTestCompute(const Job&) {
 class SlowCraft : public Craft {
  public:
   explicit SlowCraft(int ms = 0) : ms_(ms) {}
-  Result<TrainOutcome> Train(const PreparedJob& prepared, const std::string& run_path, const SigningKey& key, const Compute& compute,
-                             const TrainHooks& hooks) override {
+  Result<TrainOutcome> Train(const PreparedJob& prepared, const std::string& run_path, const SigningKey& key,
+                             const Compute& compute, const TrainHooks& hooks) override {
     TrainHooks slow = hooks;
     slow.on_step = [&](const StepReport& report) {
       hooks.on_step(report);
@@ -164,7 +164,8 @@ TEST_F(WorkerTest, TwoHonestWorkersAgreeAndEndOnce) {
   EXPECT_TRUE(one.place().Orders()->empty()) << "what was decided is kept";
   EXPECT_GE(home_.commits, 2);
   const auto told = [&](std::int64_t step) {
-    return std::ranges::any_of(home_.samples, [&](const Sample& sample) { return sample.phase == "train" && sample.step == step; });
+    return std::ranges::any_of(home_.samples,
+                               [&](const Sample& sample) { return sample.phase == "train" && sample.step == step; });
   };
   EXPECT_TRUE(told(1) && told(9));
 }
@@ -281,8 +282,8 @@ TEST_F(WorkerTest, OpensSealedOrdersAndSealsWhatComesOfThem) {
   {
     // The same folder, with its identity.
     Status ran;
-    Worker worker(other.place(), other.key(), other.place().OpenIdentity().value(), home_.LinksFor(other.key()), MakeTestCompute,
-                  craft, {});
+    Worker worker(other.place(), other.key(), other.place().OpenIdentity().value(), home_.LinksFor(other.key()),
+                  MakeTestCompute, craft, {});
     running = std::thread([&] { ran = worker.Run(); });
     ASSERT_TRUE(home_.WaitFor([&] { return home_.HasRun(order.id); }));
     // Answers are for the client alone.
@@ -342,7 +343,8 @@ TEST_F(WorkerTest, ABadCopyIsDamaged) {
   EXPECT_EQ(home_.Finding(order.id, 2), life::Finding::kDamaged);
   const auto reports = home_.Events<life::Audited>(order.id);
   ASSERT_EQ(reports.size(), 1U);
-  EXPECT_EQ(life::OpenReport(reports[0].report, two.key().verify_key(), "report")->words.find(scratch_.path()), std::string::npos)
+  EXPECT_EQ(life::OpenReport(reports[0].report, two.key().verify_key(), "report")->words.find(scratch_.path()),
+            std::string::npos)
       << "strangers learn where things lie here";
 }
 

@@ -85,8 +85,8 @@ Status Workplace::Pin(const std::string& coordinator) const {
   while (text.ends_with('\n')) text.pop_back();
   ASSAY_ASSIGN(const VerifyKey before, VerifyKey::Parse(text));
   if (before.point() == key.point()) return {};
-  return Err("{}: the coordinator's key was {} and is {}; its referee would be another: delete this file where that is meant", path,
-             before.ToString(), key.ToString());
+  return Err("{}: the coordinator's key was {} and is {}; its referee would be another: delete this file where that is meant",
+             path, before.ToString(), key.ToString());
 }
 
 std::string Workplace::OrderPath(const std::string& order) const { return JoinPath(JoinPath(path_, "orders"), order); }

@@ -127,9 +127,9 @@ __global__ void PixelRows(Geometry g, std::int64_t residue_h, std::int64_t resid
 
 // Scratch that holds operands as T: those that are floats in memory already need none of it.
 template <class T>
-class Operands {
+class OperandScratch {
  public:
-  explicit Operands(Context& context) : stream_(context.stream()) {}
+  explicit OperandScratch(Context& context) : stream_(context.stream()) {}
 
   // What follows is called twice, first without memory to count.
   void Place(void* memory) { cut_ = Cutter(memory); }
@@ -221,7 +221,7 @@ class Operands {
 // Calls body(operands, run) to count the scratch it takes, then to run.
 template <class T, class Body>
 void WithScratch(Context& context, const Body& body) {
-  Operands<T> operands(context);
+  OperandScratch<T> operands(context);
   body(operands, false);
   void* memory = context.Scratch(operands.bytes());
   operands.Place(memory);
@@ -232,7 +232,7 @@ template <class T>
 void Forward(const KernelArgs& args, const Sink& sink, Context& context) {
   const Geometry g = ops::GeometryOfConv2d(args.attrs(), args.in_type(0).shape, args.in_type(1).shape);
   const std::int64_t depth = g.kh * g.kw * g.group_c();
-  WithScratch<T>(context, [&](Operands<T>& operands, bool run) {
+  WithScratch<T>(context, [&](OperandScratch<T>& operands, bool run) {
     const bool norms = sink.bounded() && g.groups == 1;
     const double *norms_a = nullptr, *norms_b = nullptr;
     const T* weights = operands.WholeWithNorms({args.In<float>(1), 1, g.o, depth, true}, norms, &norms_b, run);
@@ -264,7 +264,7 @@ template <class T>
 void GradX(const KernelArgs& args, const Sink& sink, Context& context) {
   const Geometry g = ops::GeometryOfConv2dGradX(args.attrs(), args.in_type(0).shape, args.in_type(1).shape);
   const bool plain = IsPlain(g);
-  WithScratch<T>(context, [&](Operands<T>& operands, bool run) {
+  WithScratch<T>(context, [&](OperandScratch<T>& operands, bool run) {
     const double* norms_a = nullptr;
     const T* image = nullptr;
     if (plain) {
@@ -307,7 +307,7 @@ template <class T>
 void GradW(const KernelArgs& args, const Sink& sink, Context& context) {
   const Geometry g = ops::GeometryOfConv2dGradW(args.attrs(), args.in_type(0).shape, args.in_type(1).shape);
   const std::int64_t window = g.kh * g.kw * g.group_c();
-  WithScratch<T>(context, [&](Operands<T>& operands, bool run) {
+  WithScratch<T>(context, [&](OperandScratch<T>& operands, bool run) {
     const bool norms = sink.bounded() && g.groups == 1;
     const double *norms_a = nullptr, *norms_b = nullptr;
     const std::int64_t pixels = g.n * g.oh * g.ow;
