@@ -1,5 +1,8 @@
 #include "assay/coordinator/answer.h"
 
+#include <cerrno>
+#include <system_error>
+
 namespace assay::coordinator {
 
 tl::unexpected<Failure> Later(int retry_after_s, std::string error, std::string detail) {
@@ -7,7 +10,13 @@ tl::unexpected<Failure> Later(int retry_after_s, std::string error, std::string 
       .status = 503, .code = "later", .error = std::move(error), .retry_after_s = retry_after_s, .detail = std::move(detail)});
 }
 
+bool IsFull(const Error& error) {
+  return error.system && (error.message.find("disk is full") != std::string::npos ||
+                          error.message.find(std::generic_category().message(ENOSPC)) != std::string::npos);
+}
+
 Failure FailureOf(const Error& error) {
+  if (IsFull(error)) return Later(1, "the coordinator's disk is full; send the request again", error.message).value();
   if (error.system || error.unknown_outcome) {
     return Later(1, "the coordinator's machine or database failed; send the request again", error.message).value();
   }

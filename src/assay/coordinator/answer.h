@@ -48,6 +48,8 @@ tl::unexpected<Failure> Later(int retry_after_s, std::string error, std::string 
 
 // An error of the layers below: 503 where the machine or the database failed, or nobody knows whether it was done; otherwise 422, in its words.
 Failure FailureOf(const Error& error);
+// Whether an error says that there is no room left on a disk.
+bool IsFull(const Error& error);
 template <class T>
 Outcome<T> OrFail(Result<T> result) {
   if (!result) return tl::unexpected(FailureOf(result.error()));

@@ -1,7 +1,5 @@
 #include <fcntl.h>
 
-#include <cerrno>
-#include <system_error>
 #include <utility>
 
 #include "assay/coordinator/office.h"
@@ -21,13 +19,8 @@ Failure NoBlob(const Digest& hash) {
   return {.status = 404, .code = "not_found", .error = fmt::format("there is no blob {}", hash.hex())};
 }
 
-bool IsFull(const Error& error) {
-  return error.message.find("disk is full") != std::string::npos ||
-         error.message.find(std::generic_category().message(ENOSPC)) != std::string::npos;
-}
-
 Failure BlobFailure(const Error& error) {
-  if (error.system && IsFull(error))
+  if (IsFull(error))
     return {.status = 507, .code = "full", .error = "the coordinator's disk is full", .detail = error.message};
   return FailureOf(error);
 }

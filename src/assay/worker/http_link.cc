@@ -24,8 +24,8 @@ CallError ToCallError(const ApiError& error, bool interrupted) {
   CallError call{.kind = Kind::kRefused, .why = error.message};
   if (interrupted) {
     call.kind = Kind::kInterrupted;
-  } else if (error.later) {
-    call.kind = Kind::kLater;
+  } else if (error.later || error.code == "full") {
+    call.kind = Kind::kLater;  // a disk without room is its operator's to see to, and what is finished can wait
   } else if (error.system) {
     call.kind = Kind::kHere;
   } else if (error.status == kStatusConflict && error.code == "ended") {
