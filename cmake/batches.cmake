@@ -6,8 +6,10 @@
 
 option(ASSAY_BATCHES "Compile files in batches" ${ASSAY_PCH})
 set(ASSAY_BATCH_SIZE 8)
-# gcc takes what is included for a header, in which a type that holds one of its file's own would be a mistake.
+# gcc takes what is included for a header, in which a type that holds one of its file's own would be a mistake. That a name hides one of a neighbour's is said
+# and not fatal: builds that compile file by file, where it is an error, see whether it hides one of its own file's.
 set(ASSAY_BATCH_HEAD "#if defined(__GNUC__) && !defined(__clang__)\n#pragma GCC diagnostic ignored \"-Wsubobject-linkage\"\n#endif\n")
+string(APPEND ASSAY_BATCH_HEAD "#pragma GCC diagnostic warning \"-Wshadow\"\n")
 
 # Layers that are compiled file by file: backend_cpu and merkle have code for single instruction sets, and a test puts its own compress.cc in the place of
 # rounding's. Where time is spent, what is inlined must not depend on a file's neighbours.
