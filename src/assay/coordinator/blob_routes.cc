@@ -20,8 +20,7 @@ Failure NoBlob(const Digest& hash) {
 }
 
 Failure BlobFailure(const Error& error) {
-  if (IsFull(error))
-    return {.status = 507, .code = "full", .error = "the coordinator's disk is full", .detail = error.message};
+  if (IsFull(error)) return {.status = 507, .code = "full", .error = "the coordinator's disk is full", .detail = error.message};
   return FailureOf(error);
 }
 

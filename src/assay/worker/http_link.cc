@@ -16,8 +16,7 @@ using platform::ApiResult;
 
 constexpr int kCallMs = 30'000;      // for an answer that takes no waiting
 constexpr int kTransferMs = 10'000;  // during which nothing moves before the caller is asked whether to go on
-constexpr std::int64_t kStatusBadRequest = 400, kStatusUnauthorized = 401, kStatusForbidden = 403, kStatusNotFound = 404,
-                       kStatusConflict = 409;
+constexpr std::int64_t kStatusUnauthorized = 401, kStatusForbidden = 403, kStatusNotFound = 404, kStatusConflict = 409;
 
 CallError ToCallError(const ApiError& error, bool interrupted) {
   using Kind = CallError::Kind;
