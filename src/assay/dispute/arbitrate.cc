@@ -215,6 +215,7 @@ class Line {
     const bool never = error != nullptr && error->is_final();
     if (never != hopeless_) site_.hopeful += never ? -1 : 1;
     hopeless_ = never;
+    if (never && error->kind == PeerError::Kind::kFailed) return Hope::kUnable;
     return !never ? Hope::kLater : site_.hopeful == 0 ? Hope::kNobody : Hope::kFewer;
   }
   // A provider that was restarted has forgotten the dispute: it is opened again.
