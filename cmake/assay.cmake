@@ -37,7 +37,7 @@ endif()
 # Layers in which no time is spent, and tests, are compiled with less effort, which shortens builds by about a fifth there.
 add_library(assay_light INTERFACE)
 target_compile_options(assay_light INTERFACE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
-set(ASSAY_LIGHT_LAYERS graph ops model job net run train audit dispute life service cli)
+set(ASSAY_LIGHT_LAYERS store graph ops model job net run train audit dispute life platform coordinator service worker client cli)
 
 # A good part of what a file costs to compile is the same few headers. Without a compiler cache, which does not go well with it, they are compiled
 # once; targets that are compiled in the same way share them.
@@ -77,7 +77,11 @@ function(assay_share_test_headers folder)
     get_target_property(type ${target} TYPE)
     get_target_property(libraries ${target} LINK_LIBRARIES)
     get_target_property(options ${target} COMPILE_OPTIONS)
-    if(NOT type STREQUAL "EXECUTABLE" OR options)  # with options of its own it is compiled in another way
+    if(NOT type MATCHES "^(EXECUTABLE|STATIC_LIBRARY)$" OR NOT libraries)
+      continue()
+    endif()
+    assay_batch(${target})
+    if(options)  # with options of its own it is compiled in another way
       continue()
     endif()
     target_link_libraries(${target} PRIVATE assay_light)
@@ -91,6 +95,8 @@ function(assay_share_test_headers folder)
     assay_share_test_headers(${below})
   endforeach()
 endfunction()
+
+include(${CMAKE_CURRENT_LIST_DIR}/batches.cmake)
 
 assay_headers(assay_layer_headers HEADERS ${ASSAY_COMMON_HEADERS})
 assay_headers(assay_light_headers HEADERS ${ASSAY_LIGHT_HEADERS} LIBRARIES assay_light)
@@ -109,6 +115,9 @@ function(assay_layer name)
       assay_share_headers(assay_${name} assay_light_headers)
     else()
       assay_share_headers(assay_${name} assay_layer_headers)
+    endif()
+    if(NOT name IN_LIST ASSAY_FILE_BY_FILE)
+      cmake_language(EVAL CODE "cmake_language(DEFER CALL assay_batch assay_${name})")  # once the folder has set the options of single files
     endif()
   else()
     add_library(assay_${name} INTERFACE)

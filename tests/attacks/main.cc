@@ -2,10 +2,13 @@
 //
 //   cheat --list
 //   cheat NAME JOB --out DIR [--steps N] [--at STEP] [--key FILE] [--threads N]
+//   cheat NAME --worker --work DIR [--at STEP] [options of `assay worker`]    is a worker of the platform that cheats
 //   cheat NAME JOB --out DIR ... --provide HOST:PORT    answers for the run that it left there before, as `assay provide` does, and lies where it lied
 //
 // Exit status: 0 the run is there, 2 bad input or usage.
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include <CLI/CLI.hpp>
 
@@ -14,6 +17,7 @@
 #include "assay/service/provider_http.h"
 #include "cheat.h"
 #include "conduct.h"
+#include "worker_craft.h"
 
 namespace assay::attacks {
 namespace {
@@ -50,6 +54,8 @@ void PrintList() {
   };
   for (const Cheat& cheat : Cheats()) print(cheat, "");
   for (const Cheat& cheat : RoundedCheats()) print(cheat, "of rounded jobs: ");
+  fmt::print("With --worker also:\n");
+  for (const WorkerCheat& cheat : WorkerCheats()) fmt::print("  {:<22} {}\n", cheat.name, cheat.what);
 }
 
 Result<int> Provide(const Options& options, const Cheat& cheat, const CheatRequest& request, const SigningKey& key,
@@ -79,6 +85,9 @@ Result<int> Run(const Options& options) {
 }
 
 int Main(int argc, char** argv) {
+  if (std::any_of(argv, argv + argc, [](const char* argument) { return std::string_view(argument) == "--worker"; })) {
+    return WorkerMain(argc, argv);
+  }
   CLI::App app{"Trains a job dishonestly, so that `assay audit` has something to find.", "cheat"};
   cli::Subcommand arguments(&app);
   Options options;
@@ -89,7 +98,7 @@ int Main(int argc, char** argv) {
   arguments.Option("--out", options.out, "Run directory; must not hold a run").Type("DIR");
   arguments.Option("--provide", options.provide, "Answer a referee about the run in --out instead of training it")
       .Type("HOST:PORT");
-  arguments.Option("--steps", options.steps, "Train so many steps instead of the job's number")
+  arguments.Option("--steps", options.steps, "Steps to train, instead of the job's number")
       .Range(std::int64_t{1}, kMaxSteps)
       .Type("N");
   arguments.Option("--at", options.at, "The step, counted from 1, where the cheat begins; default: the middle of the job")

@@ -13,51 +13,12 @@
 #include "assay/base/file.h"
 #include "assay/dispute/proceedings.h"
 #include "jobs_for_test.h"
-#include "kept_evidence.h"
-#include "play.h"
 #include "support/array_bytes.h"
 #include "support/scratch.h"
+#include "tried.h"
 
 namespace assay::dispute {
 namespace {
-
-const SigningKey& HonestKey() {
-  static const SigningKey key("honest", {1});
-  return key;
-}
-const SigningKey& LiarKey() {
-  static const SigningKey key("liar", {2});
-  return key;
-}
-
-Claim ClaimOf(const Account& account) {
-  auto claim = OpenClaim(account.receipt(), "receipt");
-  EXPECT_TRUE(claim) << claim.error().message;
-  return *claim;
-}
-
-// Plays a trial; its evidence, signed by both, must lead to the same finding again.
-Played Tried(MemoryRun& a, const SigningKey& key_a, MemoryRun& b, const SigningKey& key_b) {
-  Witness witnesses[] = {{.job = &a.job(), .program = &a.program(), .receipt = &a.receipt(), .key = &key_a},
-                         {.job = &b.job(), .program = &b.program(), .receipt = &b.receipt(), .key = &key_b}};
-  const auto say = [](MemoryRun& run, Witness& witness) {
-    return [&](const Question& question) {
-      Result<Bytes> body = run.Answer(question);
-      if (body) witness.said.emplace_back(question, *body);
-      return body;
-    };
-  };
-  Played played = Play(a.terms(), ClaimOf(a), ClaimOf(b), say(a, witnesses[0]), say(b, witnesses[1]));
-  const auto fits = [](const auto& said) { return said.second.size() < kMaxBodyBytes; };  // others are dropped unread
-  const Finding* finding = played.finding();
-  if (finding != nullptr && std::ranges::all_of(witnesses[0].said, fits) && std::ranges::all_of(witnesses[1].said, fits)) {
-    const Evidence evidence = EvidenceOfTrial(witnesses[0], witnesses[1], *finding);
-    const Result<Judgement> judgement = Judge(evidence);
-    EXPECT_TRUE(judgement && judgement->convicts) << (judgement ? finding->reason : judgement.error().message);
-    KeepEvidence(evidence);
-  }
-  return played;
-}
 
 // The liar is tried on both sides of the table; what is found must be the same.
 Finding Convicts(MemoryRun& honest, MemoryRun& liar) {

@@ -260,6 +260,7 @@ Result<std::shared_ptr<const HashTree>> MemoryRun::Tree(const TreeName& tree) {
   auto found = trees_.find(key);
   if (found == trees_.end()) {
     ASSAY_ASSIGN(std::vector<Bytes> leaves, LeavesOf(tree));
+    if (lies_.leaves) lies_.leaves(tree, leaves);
     std::vector<Digest> hashes;
     for (const Bytes& leaf : leaves) hashes.push_back(LeafHash(leaf));
     auto made = std::make_shared<const HashTree>(std::move(hashes));

@@ -35,6 +35,8 @@ struct Lies {
   std::function<void(LogEntry& entry)> entry{};
   std::function<void(std::vector<Bytes>& weights)> weights{};  // what is delivered, in the order of the terms' weights
   std::function<void(Receipt& receipt)> receipt{};
+  // The leaves of a tree that is asked about. What commits to it is up to the other lies.
+  std::function<void(const TreeName& tree, std::vector<Bytes>& leaves)> leaves{};
   // Any answer, before it is given.
   std::function<void(const Question& question, Result<Bytes>& body)> answer{};
 };

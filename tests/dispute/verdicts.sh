@@ -39,11 +39,12 @@ disputes "a stranger" 3 undecided --provider "$liar" --provider "$honest" --refe
 has '"reason":"1 was not heard \(.*only referees that are named here'
 has '"decided_by":"the provider of 1 [^"]*stranger.key.pub\), or names nobody and leaves 3 bouts for strangers'
 has '"hear":"1".*"assay provide RUN --listen HOST:PORT --referee [^"]*stranger.key.pub"'
+has "\"assay dispute --job $id --provider $liar --provider $honest --referee-key "
 has '"absent":\[\{"label":"1".*only referees that are named here'
 has_not '"convicted":\[\{'
 has_not 'in time'
 judges "a stranger" 3 "$work/e0"
-grep -Eq '^refused a dispute of referee [A-Za-z0-9+/]{12}: only referees that are named here' "$work/honest.err" || fail "the provider says nothing: $(cat "$work/honest.err")"
+grep -Eq '^refused a dispute by referee [A-Za-z0-9+/]{12}: only referees that are named here' "$work/honest.err" || fail "the provider says nothing: $(cat "$work/honest.err")"
 # Convictions among the others stand, and so does what they show.
 serve second "$cheat" flipped-labels "$work/job.toml" --out "$work/second" --at 5 --key "$work/second.key" --provide 127.0.0.1:0
 disputes "two liars and one who was not heard" 3 undecided --provider "$liar" --provider "$url" --provider "$honest" --referee-key "$work/stranger.key" --evidence "$work/e0b"

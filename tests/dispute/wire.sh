@@ -93,7 +93,7 @@ has '"reason":"2 was not heard'
 ends "too little is left for three receipts" 3 undecided --provider "$liar" --provider "$second" --provider "$closed"
 has 'a dispute of 3 parties may take 5 bouts; left for referees that are not named here: 4'
 ends "enough is left for two" 0 1 --provider "$liar" --provider "$closed"
-grep -q '^opened a dispute of referee .*, who is not named here: 3 bouts set aside, 1 left$' "$work/closed.err" || fail "$(cat "$work/closed.err")"
+grep -q '^opened a dispute by referee .*, who is not named here: 3 bouts set aside, 1 left$' "$work/closed.err" || fail "$(cat "$work/closed.err")"
 ends "nothing is left" 3 undecided --provider "$liar" --provider "$closed"
 ASSAY_KEY=$work/early.key "$cheat" stopped-early "$work/job.toml" --out "$work/early" --at 7 >"$work/out" || fail "cheat"
 ASSAY_KEY=$work/early.key serve early "$cheat" stopped-early "$work/job.toml" --out "$work/early" --at 7 --provide 127.0.0.1:0

@@ -33,6 +33,17 @@ for signal in INT TERM HUP; do
   "$assay" fsck "$out" >"$work/fsck" && grep -q ': whole: ' "$work/fsck" || fail "continuing after SIG$signal: $(cat "$work/fsck")"
 done
 
+# Whoever begins it under nohup means it to outlive the terminal: SIGHUP changes nothing.
+nohup "$assay" train $job --out "$work/nohup" --steps $steps >"$work/out" 2>"$work/stderr" </dev/null &
+pid=$!
+for wait in $(seq 1 200); do
+  [ -n "$(ls "$work/nohup/events" 2>/dev/null)" ] && break
+  sleep 0.02
+done
+kill -HUP $pid || fail "the training was over before the terminal was closed"
+wait $pid || fail "SIGHUP under nohup: exit status $?; $(cat "$work/stderr")"
+cmp "$work/whole/receipt.json" "$work/nohup/receipt.json" || fail "a training under nohup gave another receipt"
+
 # A finished run is recognised: same result, nothing trained.
 json=$(train "$work/INT" $job --steps $steps)
 [ "$(echo "$json" | field resumed_from)" -eq $steps ] || fail "a finished run was trained again: $json"

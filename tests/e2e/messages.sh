@@ -21,6 +21,7 @@ refused_alike() {
 # Numbers.
 refused_alike '--steps: wants an integer, got 5\.0' "$assay" train $job --out "$work/run" --steps 5.0
 refused_alike '--steps: expected 1 \.\. 4294967295, got 0' "$assay" train $job --out "$work/run" --steps 0
+refused_alike '--steps: expected 1 \.\. 4294967295, got 99999999999999999999' "$assay" train $job --out "$work/run" --steps 99999999999999999999
 refused_alike '--steps: wants an integer, got many' "$assay" train $job --out "$work/run" --steps many
 refused_alike '--threads: expected 1 \.\. 1024, got -3' "$assay" train $job --out "$work/run" --threads -3
 refuses '--temperature: wants a number, got nan' "$assay" sample "$work" --temperature nan
@@ -112,7 +113,7 @@ done
 cp -r "$work/text" "$work/twin"
 "$assay" dispute "$work/text" "$work/twin" --json --quiet >"$work/out" 2>"$work/err"
 [ $? -eq 3 ] && grep -q '"verdict":"undecided","reason":"[^"]*data' "$work/out" || fail "dispute with other data: $(cat "$work/out" "$work/err")"
-refused_alike 'the data is not the data that the run committed to' "$assay" train examples/gpt2-tiny.toml --steps 2 --data "$work/text.txt" --out "$work/text"
+refused_alike 'holds a run of another job .*, and of other data; assay diff shows how they differ' "$assay" train examples/gpt2-tiny.toml --steps 2 --data "$work/text.txt" --out "$work/text"
 
 refused_alike "--job: there is no file '1234', and it is not the 64 hex digits" "$assay" audit "$work/run" --job 1234
 refused_alike "--job: there is no file '1234', and it is not the 64 hex digits" "$assay" judge tests/golden/dispute.evidence --job 1234
@@ -131,7 +132,23 @@ refused_alike '--data: belongs to --job FILE' "$assay" judge tests/golden/disput
 refused_alike '--patience: belongs to --follow URL' "$assay" train $job --out "$work/run" --patience 3
 refused_alike '--ca: belongs to --follow URL' "$assay" train $job --out "$work/run" --follow "$work/text" --ca "$ASSAY_KEY"
 refused_alike '--tensors: belongs to a job or a run' "$assay" show "$work/run/receipt.json" --tensors
+refused_alike '--follow: is for jobs of precision fp64-rounded' "$assay" train $job --out "$work/run" --follow "$work/text"
+refused_alike '--follow: is for jobs of precision fp64-rounded' "$assay" train $job --out "$work/run" --follow http://127.0.0.1:1
+refused_alike "run: has no rounding logs: its job's precision is not fp64-rounded" "$assay" roundings "$work/run"
 refused_alike '--simd: is for jobs of precision fp32' "$assay" train examples/gpt2-tiny-rounded.toml --out "$work/rounded" --simd ref
+
+# A log with an entry for every third step and the last.
+sed -e 's/^every = 1$/every = 3\n[snapshot]\nevery = 3/' $job >"$work/thirds.toml"
+train "$work/thirds" "$work/thirds.toml" --steps 8 >/dev/null || fail "$(cat "$work/stderr")"
+refused_alike 'the log has no entry for step 4; the nearest are for steps 3 and 6' "$assay" log "$work/thirds" --prove 4
+refused_alike 'the log has no entry for step 9; the nearest is for step 8' "$assay" log "$work/thirds" --prove 9
+"$assay" log "$work/thirds" --prove 6 | grep -q '^entry  *2 of 4, step 6$' || fail "log --prove 6"
+"$assay" log "$work/thirds" --json | grep -Eq '"entries":\[\{"step":0,[^}]*"loss":null,.*\{"step":3,[^}]*"loss":[0-9.]+,' || fail "log --json: $("$assay" log "$work/thirds" --json)"
+
+# A run without its receipt.
+rm "$work/thirds/receipt.json"
+"$assay" audit "$work/thirds" --quiet >"$work/out" 2>&1
+[ $? -eq 3 ] && grep -q 'its training is not finished (assay resume continues it)' "$work/out" || fail "audit of an unfinished run: $(cat "$work/out")"
 
 # Numbers in JSON are numbers.
 "$assay" show $job --json >"$work/out" || fail "show --json"

@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "assay/base/thread_pool.h"
-#include "assay/numerics/truth_for_test.h"
+#include "support/truth.h"
 
 namespace assay::testkit {
 

@@ -5,12 +5,14 @@
 #include "assay/coordinator/schema.h"
 #include "assay/merkle/proof.h"
 #include "assay/merkle/tree.h"
+#include "assay/seal/announcement.h"
 #include "support/life_parties.h"
 
 namespace assay::testkit {
 namespace {
 
 constexpr std::int64_t kLeaseMs = 60'000;
+constexpr int kLateWorkers = 12;  // honest ones that come when the storm is over
 
 SigningKey KeyOfWorker(int number) { return KeyOf("worker" + std::to_string(number)); }
 
@@ -100,14 +102,29 @@ World::World(std::uint64_t seed) : dice_(seed) {
                       .job = DigestOf("job"),
                       .files = {{.name = "job.toml", .sha256 = DigestOf("toml"), .bytes = 4}},
                       .policy = policy};
-    clients_.push_back({.order = order.id, .envelope = life::SignOrder(order, key), .gives_up = dice_.Percent(5)});
+    const bool sealed = dice_.Percent(25);
+    if (sealed) {
+      // To some of the workers that are there, and to all that come later, so that there are enough in the end.
+      for (int worker = 0; worker < workers + kLateWorkers; ++worker) {
+        if (worker >= workers || dice_.Percent(50))
+          order.sealed.push_back(RecipientOf("worker" + std::to_string(worker)).ToString());
+      }
+      order.reply = RecipientOf("client" + std::to_string(i)).ToString();
+    }
+    clients_.push_back(
+        {.order = order.id, .envelope = life::SignOrder(order, key), .gives_up = dice_.Percent(5), .sealed = sealed});
     Note(AnyBook().AddAccount("client" + std::to_string(i)));
   }
-  for (const Worker& worker : workers_) {
-    Note(AnyBook().AddAccount("provider" + std::to_string(worker.number)));
-    Note(AnyBook().AddWorker("provider" + std::to_string(worker.number), WorkerKey(worker.number)));
-  }
+  for (const Worker& worker : workers_) AddWorker(worker.number);
   calm_ = false;
+}
+
+void World::AddWorker(int number) {
+  const std::string name = std::to_string(number);
+  const Announcement announced{.recipient = RecipientOf("worker" + name), .made = 1};
+  Note(AnyBook().AddAccount("provider" + name));
+  Note(AnyBook().AddWorker("provider" + name, WorkerKey(number),
+                           {.hardware = "{}", .announcement = SignAnnouncement(announced, KeyOfWorker(number))}));
 }
 
 World::~World() = default;
@@ -262,20 +279,12 @@ void World::ActAs(Client& client) {
   }
   if (client.leaves.size() == head->size && TreeRoot(client.leaves) != head->root)
     Complain("the head is not that of the entries");
+  if (client.sealed && dice_.Percent(50)) JudgeOwn(client);
 }
 
-void World::ActAsReferee() {
-  const std::string holder = "process" + std::to_string(dice_.Below(2));
-  const auto taken = AnyBook().TakeDispute(holder);
-  if (!taken) return Note(tl::unexpected(taken.error()));
-  if (!*taken) return;
-  if (!calm_ && dice_.Percent(20)) return;  // killed before it was over
-  // What a dispute finds: whoever differs from an honest party is convicted; among liars alone all but one are.
-  const auto chapter = AnyBook().Read((*taken)->order, 0, 1 << 20);
-  if (!chapter) return;
-  life::Life seen;
-  for (const std::string& text : chapter->entries) Note(seen.Apply(*life::ParseEntry(text, "entry")));
-  life::Judged judged{.among = (*taken)->among, .evidence = DigestOf("evidence").hex(), .decided = true};
+// Whoever differs from an honest party is convicted; among liars alone all but one are.
+life::Judged World::Decide(const life::Life& seen, const std::vector<life::LeaseNumber>& among) {
+  life::Judged judged{.among = among, .evidence = DigestOf("evidence").hex(), .decided = true};
   const Worker* best = nullptr;
   for (const life::LeaseNumber number : judged.among) {
     const Worker* worker = Find(seen.Find(number)->worker);
@@ -289,7 +298,40 @@ void World::ActAsReferee() {
   if (judged.convicted.empty()) judged.evidence = "";
   if (!calm_ && dice_.Percent(5)) judged.decided = false;
   ++tally_.disputes;
-  Note(AnyBook().Judge(holder, (*taken)->order, judged));
+  return judged;
+}
+
+void World::ActAsReferee() {
+  const std::string holder = "process" + std::to_string(dice_.Below(2));
+  const auto taken = AnyBook().TakeDispute(holder);
+  if (!taken) return Note(tl::unexpected(taken.error()));
+  if (!*taken) return;
+  const std::string& order = (*taken)->order;
+  if (std::any_of(clients_.begin(), clients_.end(),
+                  [&](const Client& client) { return client.order == order && client.sealed; }))
+    Complain("a coordinator is given the dispute of a sealed order");
+  if (!calm_ && dice_.Percent(20)) return;  // killed before it was over
+  if (dice_.Percent(30)) {
+    const auto held = AnyBook().HoldDispute(holder, order);
+    if (held && !*held && calm_) Complain("a dispute is lost by who holds it");
+  }
+  if (dice_.Percent(10)) return Note(AnyBook().DropDispute(holder, order));
+  const auto chapter = AnyBook().Read(order, 0, 1 << 20);
+  if (!chapter) return;
+  life::Life seen;
+  for (const std::string& text : chapter->entries) Note(seen.Apply(*life::ParseEntry(text, "entry")));
+  Note(AnyBook().Judge(holder, order, Decide(seen, (*taken)->among)));
+}
+
+// The client of a sealed order, by what it has read of its life; what it says may come twice, or too late.
+void World::JudgeOwn(Client& client) {
+  const auto among = life::WantedBy(client.life).dispute;
+  if (among.empty()) return;
+  const life::Judged judged = Decide(client.life, among);
+  const auto account = "client" + std::to_string(&client - clients_.data());
+  if (AnyBook().JudgeSealed("client9", client.order, judged)) Complain("somebody else judges a sealed order");
+  Note(AnyBook().JudgeSealed(account, client.order, judged));
+  if (dice_.Percent(20)) Note(AnyBook().JudgeSealed(account, client.order, judged));
 }
 
 void World::Act() {
@@ -320,11 +362,10 @@ std::string World::Play(Tally& tally) {
   for (int i = 0; i < stormy && wrong_.empty(); ++i) Act();
   calm_ = true;
   // Enough honest workers for whatever is still wanted.
-  for (int i = 0; i < 12 && wrong_.empty(); ++i) {
+  for (int i = 0; i < kLateWorkers && wrong_.empty(); ++i) {
     const int number = static_cast<int>(workers_.size());
     workers_.push_back({.number = number});
-    Note(AnyBook().AddAccount("provider" + std::to_string(number)));
-    Note(AnyBook().AddWorker("provider" + std::to_string(number), WorkerKey(number)));
+    AddWorker(number);
   }
   const auto open = [&] {
     return std::any_of(clients_.begin(), clients_.end(), [](const Client& client) { return !client.life.decision(); });
@@ -356,6 +397,10 @@ void World::CheckEnd(Tally& tally) {
         honest_run = true;
       if (lease.role == life::Role::kTrain && lease.challenges == 0) ++given;
       if (lease.state == life::Lease::State::kOpen) Complain("a lease is open after the decision");
+      const auto& sealed = client.life.order().sealed;
+      const std::string recipient = RecipientOf("worker" + std::to_string(worker->number)).ToString();
+      if (!sealed.empty() && std::find(sealed.begin(), sealed.end(), recipient) == sealed.end())
+        Complain("a sealed order is leased to a worker that cannot open it");
     }
     if (given > client.life.order().policy.attempts) Complain("more leases than attempts");
     if (decided.lease != 0 && honest_run && ClaimOf(*Find(client.life.Find(decided.lease)->worker)) != 0)

@@ -57,6 +57,7 @@ class World {
   struct Client {
     std::string order, envelope;
     bool submitted = false, gives_up = false;
+    bool sealed = false;  // it is its own referee
     life::Life life{};
     std::vector<Digest> leaves{};
   };
@@ -71,6 +72,10 @@ class World {
   void Finish(Worker& worker);
   void ActAs(Client& client);
   void ActAsReferee();
+  void JudgeOwn(Client& client);
+  // What a dispute among these leases finds.
+  life::Judged Decide(const life::Life& seen, const std::vector<life::LeaseNumber>& among);
+  void AddWorker(int number);
   void Complain(std::string what);
   void CheckEnd(Tally& tally);
   void Note(const Status& status);

@@ -98,6 +98,7 @@ class FaultyBlobs final : public store::Blobs {
   Result<std::unique_ptr<store::BlobReader>> OpenForReading(const Digest& hash) override {
     return inner_->OpenForReading(hash);
   }
+  Result<std::uint64_t> Begun(const Digest& hash, std::string_view owner) override { return inner_->Begun(hash, owner); }
   Result<std::uint64_t> Begin(const Digest& hash, std::string_view owner, std::uint64_t size) override {
     return inner_->Begin(hash, owner, size);
   }

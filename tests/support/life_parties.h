@@ -2,10 +2,12 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "assay/life/order.h"
 #include "assay/life/report.h"
 #include "assay/run/receipt.h"
+#include "assay/seal/keys.h"
 
 namespace assay::testkit {
 
@@ -13,16 +15,23 @@ inline Digest DigestOf(const std::string& text) { return HashBytes(AsBytes(text)
 inline SigningKey KeyOf(const std::string& name) { return {name, DigestOf("key of " + name).bytes}; }
 inline std::string WorkerKey(int worker) { return KeyOf("worker" + std::to_string(worker)).verify_key().ToString(); }
 
-inline std::string OrderOf(const life::Policy& policy, const std::string& client = "client") {
+// A recipient that nobody has the identity of.
+inline Recipient RecipientOf(const std::string& name) { return Recipient(DigestOf("recipient of " + name).bytes); }
+
+// `sealed`: to the workers of these numbers.
+inline std::string OrderOf(const life::Policy& policy, const std::string& client = "client",
+                           const std::vector<int>& sealed = {}) {
   const SigningKey key = KeyOf(client);
-  const life::Order order{.id = DigestOf("order").hex().substr(0, 32),
-                          .client = key.verify_key().ToString(),
-                          .coordinator = KeyOf("coordinator").verify_key().ToString(),
-                          .job = DigestOf("job"),
-                          .files = {{.name = "data/text.txt", .sha256 = DigestOf("data"), .bytes = 4},
-                                    {.name = "job.toml", .sha256 = DigestOf("toml"), .bytes = 4}},
-                          .policy = policy,
-                          .made = 1'700'000'000};
+  life::Order order{.id = DigestOf("order").hex().substr(0, 32),
+                    .client = key.verify_key().ToString(),
+                    .coordinator = KeyOf("coordinator").verify_key().ToString(),
+                    .job = DigestOf("job"),
+                    .files = {{.name = "data/text.txt", .sha256 = DigestOf("data"), .bytes = 4},
+                              {.name = "job.toml", .sha256 = DigestOf("toml"), .bytes = 4}},
+                    .policy = policy,
+                    .made = 1'700'000'000};
+  for (const int worker : sealed) order.sealed.push_back(RecipientOf("worker" + std::to_string(worker)).ToString());
+  if (!sealed.empty()) order.reply = RecipientOf(client).ToString();
   return life::SignOrder(order, key);
 }
 

@@ -117,7 +117,7 @@ Result<RunFaults> FindFaults(const RunDirectory& run, ThreadPool& pool) {
   faults.of_snapshot = std::ranges::any_of(
       report.findings, [](const Finding& finding) { return finding.refutes && finding.file.starts_with("snapshots/"); });
   if (!faults.lie && !faults.damage && !faults.claims) {
-    return Err("{}: has no receipt: its training is not finished (assay train continues it)", run.path());
+    return Err("{}: has no receipt: its training is not finished (assay resume continues it)", run.path());
   }
   return faults;
 }

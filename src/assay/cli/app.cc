@@ -85,7 +85,15 @@ int Main(int argc, char** argv) {
   AddFsck(app, command);
   AddRoundings(app, command);
   AddCalibrate(app, command);
+  AddServe(app, command);
+  AddAdmin(app, command);
+  AddSubmit(app, command);
+  AddJobs(app, command);
+  AddWatch(app, command);
+  AddFetch(app, command);
+  AddCancel(app, command);
   AddKeygen(app, command);
+  AddWorker(app, command);
   AddVersion(app, command);
   if (const auto status = app.Parse(argc, argv)) return *status;
   return command();

@@ -20,8 +20,8 @@ namespace assay::cli {
 namespace {
 
 // Validators stay out of the help text, where the option's own words say what it means. What `complain` returns is the error; empty: none.
-void Check(CLI::Option* option, std::function<std::string(const std::string&)> complain) {
-  option->check(CLI::Validator([complain](std::string& text) { return complain(text); }, ""));
+void Check(CLI::Option* option, std::function<std::string(const std::string&)> complain, const std::string& name = "") {
+  option->check(CLI::Validator([complain](std::string& text) { return complain(text); }, "", name));
 }
 
 // The words of an option, in lines that fit beside its name on 120 columns.
@@ -60,20 +60,20 @@ bool IsDigits(std::string_view text) {
 }
 
 template <class T>
-void CheckInteger(CLI::Option* option) {
-  Check(option, [](const std::string& text) {
-    if (IntegerOf<T>(text)) return std::string();
-    if (IsDigits(text)) {
-      return fmt::format("expected {} .. {}, got {}", std::numeric_limits<T>::min(), std::numeric_limits<T>::max(),
-                         OneLine(text));
-    }
-    return fmt::format("wants an integer, got {}", text.empty() ? "nothing" : OneLine(text));
-  });
+std::string IntegerComplaint(const std::string& text, T low, T high) {
+  const auto value = IntegerOf<T>(text);
+  if (value && *value >= low && *value <= high) return {};
+  if (IsDigits(text)) return fmt::format("expected {} .. {}, got {}", low, high, OneLine(text));
+  return fmt::format("wants an integer, got {}", text.empty() ? "nothing" : OneLine(text));
 }
+
+constexpr const char* kTypesRange = "the range of the variable's type";
 
 template <class T>
 Option IntegerOption(CLI::Option* option) {
-  CheckInteger<T>(option);
+  using Limits = std::numeric_limits<T>;
+  const auto complain = [](const std::string& text) { return IntegerComplaint<T>(text, Limits::min(), Limits::max()); };
+  Check(option, complain, kTypesRange);
   return Option(option);
 }
 
@@ -187,11 +187,8 @@ Option& Option::ShowDefault() {
 }
 
 Option& Option::Range(std::int64_t low, std::int64_t high) {
-  Check(option_, [low, high](const std::string& text) {
-    const auto value = IntegerOf<std::int64_t>(text);
-    if (value && *value >= low && *value <= high) return std::string();
-    return fmt::format("expected {} .. {}, got {}", low, high, OneLine(text));
-  });
+  option_->get_validator(kTypesRange)->active(false);  // which would name limits that this option does not have
+  Check(option_, [low, high](const std::string& text) { return IntegerComplaint(text, low, high); });
   return *this;
 }
 

@@ -183,11 +183,13 @@ void PrintText(const AuditCommand& command, const AuditOptions& options, const A
   if (report.refutation && report.refutation->node) PrintWhere(*report.refutation);
   fmt::print("steps       {} replayed in {}\n", report.steps_checked, Duration(seconds));
   if (report.roundings && options.ignore_roundings) {
-    fmt::print("roundings   {} elements rounded here; the run's rounding log was left alone\n", report.roundings->elements);
+    fmt::print("roundings   {} elements rounded here; the run's rounding log was left alone\n",
+               Grouped(static_cast<std::int64_t>(report.roundings->elements)));
   } else if (report.roundings && report.steps_checked > 0) {
     const auto& r = *report.roundings;
-    fmt::print("roundings   {} close calls among {} in the log, {} decided otherwise here; {} bytes a step\n", r.decisions,
-               r.elements, r.corrections, r.log_bytes / static_cast<std::uint64_t>(report.steps_checked));
+    fmt::print("roundings   {} close calls among {} in the log, {} decided otherwise here; {} bytes a step\n",
+               Grouped(static_cast<std::int64_t>(r.decisions)), Grouped(static_cast<std::int64_t>(r.elements)), r.corrections,
+               r.log_bytes / static_cast<std::uint64_t>(report.steps_checked));
   }
   if (options.sample_percent && report.segments > 0) {
     fmt::print("sample      {} of {} segments, nonce {}\n", report.drawn.size(), report.segments, Hex(options.nonce));

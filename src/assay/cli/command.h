@@ -38,7 +38,15 @@ void AddLog(Arguments& app, Command& command);
 void AddFsck(Arguments& app, Command& command);
 void AddRoundings(Arguments& app, Command& command);
 void AddCalibrate(Arguments& app, Command& command);
+void AddServe(Arguments& app, Command& command);
+void AddAdmin(Arguments& app, Command& command);
+void AddSubmit(Arguments& app, Command& command);
+void AddJobs(Arguments& app, Command& command);
+void AddWatch(Arguments& app, Command& command);
+void AddFetch(Arguments& app, Command& command);
+void AddCancel(Arguments& app, Command& command);
 void AddKeygen(Arguments& app, Command& command);
+void AddWorker(Arguments& app, Command& command);
 void AddVersion(Arguments& app, Command& command);
 
 // Makes a command of a function that returns Result<int> (the exit status) and its options. An error is reported in the form that the options ask for.

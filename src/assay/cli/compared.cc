@@ -118,8 +118,8 @@ std::vector<Difference> DifferencesOf(const Compared& a, const Compared& b) {
   return sorted;
 }
 
-Progress CompareLogs(const RunLog& a, const RunLog& b) {
-  Progress progress;
+Agreement CompareLogs(const RunLog& a, const RunLog& b) {
+  Agreement agreement;
   std::size_t i = 0, j = 0;
   // Runs of different commit intervals have entries for some steps in common.
   while (i < a.entries().size() && j < b.entries().size()) {
@@ -131,14 +131,14 @@ Progress CompareLogs(const RunLog& a, const RunLog& b) {
     const bool same_interval = i == j;
     if (x.state_root != y.state_root || x.loss_bits != y.loss_bits ||
         (same_interval && (x.batch_root != y.batch_root || x.rounding_root != y.rounding_root))) {
-      progress.differs_at = x.step;
-      progress.what = WhatDiffers(x, y);
-      return progress;
+      agreement.differs_at = x.step;
+      agreement.what = WhatDiffers(x, y);
+      return agreement;
     }
-    progress.agree_until = x.step;
+    agreement.agree_until = x.step;
     ++i, ++j;
   }
-  return progress;
+  return agreement;
 }
 
 }  // namespace assay::cli

@@ -38,13 +38,13 @@ struct Difference {
 std::vector<Difference> DifferencesOf(const Compared& a, const Compared& b);
 
 // How far two runs of one trajectory say the same.
-struct Progress {
+struct Agreement {
   std::optional<std::int64_t>
       agree_until{};  // the step of the last entry that both have alike; none: they differ from the start
   std::optional<std::int64_t>
       differs_at{};  // the step of the first entry in which they differ; none: one run is as far as the other, or only shorter
   std::string what{};  // "states", "losses", "batches" or "rounding logs": what differs there
 };
-Progress CompareLogs(const RunLog& a, const RunLog& b);
+Agreement CompareLogs(const RunLog& a, const RunLog& b);
 
 }  // namespace assay::cli

@@ -17,11 +17,11 @@ struct DiffOptions {
 bool SameWeights(const Compared& a, const Compared& b) { return !a.delivered || !b.delivered || *a.delivered == *b.delivered; }
 
 // What two runs say of each other; nothing of jobs, or of runs of different jobs.
-std::string LogLine(const Compared& a, const Compared& b, const Progress& progress) {
-  if (progress.differs_at && !progress.agree_until) return "they differ from the start";
-  if (progress.differs_at) {
-    return fmt::format("they agree up to step {} and differ in their {} at the entry of step {}", *progress.agree_until,
-                       progress.what, *progress.differs_at);
+std::string LogLine(const Compared& a, const Compared& b, const Agreement& agreement) {
+  if (agreement.differs_at && !agreement.agree_until) return "they differ from the start";
+  if (agreement.differs_at) {
+    return fmt::format("they agree up to step {} and differ in their {} at the entry of step {}", *agreement.agree_until,
+                       agreement.what, *agreement.differs_at);
   }
   const std::int64_t of_a = a.log->entries().empty() ? 0 : a.log->entries().back().step;
   const std::int64_t of_b = b.log->entries().empty() ? 0 : b.log->entries().back().step;
@@ -67,9 +67,9 @@ Result<int> RunDiff(const DiffOptions& options) {
                                [](const Difference& d) { return d.identifies && !d.a.empty() && !d.b.empty(); })) {
     same_job = false;
   }
-  std::optional<Progress> progress;
-  if (a.log && b.log && a.log->trajectory() == b.log->trajectory()) progress = CompareLogs(*a.log, *b.log);
-  const bool same_runs = !progress || (!progress->differs_at && (!same_job.value_or(false) || SameWeights(a, b)));
+  std::optional<Agreement> agreement;
+  if (a.log && b.log && a.log->trajectory() == b.log->trajectory()) agreement = CompareLogs(*a.log, *b.log);
+  const bool same_runs = !agreement || (!agreement->differs_at && (!same_job.value_or(false) || SameWeights(a, b)));
   // What does not change the job's id is listed, and changes no bit of the result: it does not decide.
   const bool alike = same_job.value_or(true) && same_runs;
   const int status = !alike ? kExitRefuted : same_job ? kExitOk : kExitUndecided;
@@ -87,8 +87,8 @@ Result<int> RunDiff(const DiffOptions& options) {
                               {"a", SideJson(a)},
                               {"b", SideJson(b)},
                               {"settings", settings},
-                              {"agree_until", progress ? ToJson(progress->agree_until) : OrderedJson(nullptr)},
-                              {"differ_at", progress ? ToJson(progress->differs_at) : OrderedJson(nullptr)},
+                              {"agree_until", agreement ? ToJson(agreement->agree_until) : OrderedJson(nullptr)},
+                              {"differ_at", agreement ? ToJson(agreement->differs_at) : OrderedJson(nullptr)},
                               {"notes", notes}};
     fmt::print("{}\n", Dump(json));
     return status;
@@ -111,8 +111,8 @@ Result<int> RunDiff(const DiffOptions& options) {
   } else {
     fmt::print("{:<12} {}\n", "job", differences.empty() ? "the same, as far as can be told here" : "cannot be told here");
   }
-  if (progress) fmt::print("{:<12} {}\n", "runs", LogLine(a, b, *progress));
-  if (a.log && b.log && !progress) fmt::print("{:<12} not compared: they are of different jobs\n", "runs");
+  if (agreement) fmt::print("{:<12} {}\n", "runs", LogLine(a, b, *agreement));
+  if (a.log && b.log && !agreement) fmt::print("{:<12} not compared: they are of different jobs\n", "runs");
   if (!a.signer.empty() && !b.signer.empty() && a.signer != b.signer)
     fmt::print("{:<12} {} and {}\n", "signers", a.signer, b.signer);
   return status;

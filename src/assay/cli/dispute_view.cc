@@ -30,6 +30,7 @@ std::vector<std::string> LabelsOf(const dispute::Arbitration& result) {
 
 NextContext ContextOf(const DisputeOptions& options, const dispute::Arbitration& result, const SigningKey* referee) {
   NextContext context{.job = JobFileOf(options),
+                      .job_id = result.job.hex(),
                       .pair = result.evidence.pair,
                       .referee_key = options.referee_key,
                       .key_file = options.referee_key.empty() ? ExistingSignerPath() : options.referee_key,

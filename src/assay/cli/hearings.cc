@@ -52,7 +52,7 @@ std::vector<std::size_t> Opponents(const dispute::Record& record) {
 
 std::string DisputeCommand(const std::vector<std::string>& urls, const std::string& key, const std::string& evidence,
                            const NextContext& context) {
-  std::string command = fmt::format("assay dispute --job {}", context.job.empty() ? "JOB.toml" : ShellQuoted(context.job));
+  std::string command = fmt::format("assay dispute --job {}", context.job.empty() ? context.job_id : ShellQuoted(context.job));
   for (const std::string& url : urls) command += fmt::format(" --provider {}", ShellQuoted(url));
   if (!key.empty()) command += fmt::format(" --referee-key {}", ShellQuoted(key));
   return command + fmt::format(" --evidence {}.evidence", evidence);

@@ -1,5 +1,5 @@
+#include <algorithm>
 #include <bit>
-#include <optional>
 
 #include "assay/cli/command.h"
 #include "assay/cli/json.h"
@@ -19,26 +19,29 @@ struct LogOptions {
   bool json = false;
 };
 
-std::optional<std::size_t> IndexOfStep(const RunLog& log, std::int64_t step) {
-  for (std::size_t i = 0; i < log.entries().size(); ++i) {
-    if (log.entries()[i].step == step) return i;
-  }
-  return std::nullopt;
+// The steps of entries ascend.
+Result<std::size_t> IndexOfStep(const RunDirectory& run, const RunLog& log, std::int64_t step) {
+  const auto& entries = log.entries();
+  const auto after = std::ranges::lower_bound(entries, step, {}, &LogEntry::step);
+  if (after != entries.end() && after->step == step) return static_cast<std::size_t>(after - entries.begin());
+  if (after == entries.begin()) return Err("{}: the log has no entries", run.log_path());
+  const std::string next = after == entries.end() ? "" : fmt::format(" and {}", after->step);
+  return Err("{}: the log has no entry for step {}; the nearest {} for step{} {}{}", run.log_path(), step,
+             next.empty() ? "is" : "are", next.empty() ? "" : "s", std::prev(after)->step, next);
 }
 
 // Everything that somebody needs who has the signer's public key and nothing else.
 Result<int> Prove(const LogOptions& options, const RunDirectory& run, const RunLog& log) {
-  const std::optional<std::size_t> index = IndexOfStep(log, options.prove);
-  if (!index) return Err("{}: the log has no entry for step {}", run.log_path(), options.prove);
+  ASSAY_ASSIGN(const std::size_t index, IndexOfStep(run, log, options.prove));
   const std::string note_path = JoinPath(run.log_path(), "checkpoint");
   ASSAY_ASSIGN(const Bytes note, ReadFile(note_path, kMaxNoteBytes));
-  const EntryProof proof = ProveEntry(log, *index, std::string(note.begin(), note.end()), run.signer());
+  const EntryProof proof = ProveEntry(log, index, std::string(note.begin(), note.end()), run.signer());
   if (options.json) {
     fmt::print("{}\n", ToJson(proof));
     return kExitOk;
   }
-  const LogEntry& entry = log.entries()[*index];
-  fmt::print("{:<12} {} of {}, step {}\n", "entry", *index, log.checkpoint().size, entry.step);
+  const LogEntry& entry = log.entries()[index];
+  fmt::print("{:<12} {} of {}, step {}\n", "entry", index, log.checkpoint().size, entry.step);
   fmt::print("{:<12} {}\n{:<12} {}\n", "state root", entry.state_root.hex(), "leaf", HashOf(entry).hex());
   for (const Digest& hash : proof.hashes) fmt::print("{:<12} {}\n", "proof", hash.hex());
   fmt::print("{:<12} {}\n\n{}", "root", log.checkpoint().root.hex(), proof.checkpoint);
@@ -53,7 +56,7 @@ Result<int> List(const LogOptions& options, const RunDirectory& run, const RunLo
     entries.push_back({{"step", entry.step},
                        {"state_root", entry.state_root.hex()},
                        {"batch_root", entry.batch_root.hex()},
-                       {"loss", loss},
+                       {"loss", entry.step == 0 ? OrderedJson(nullptr) : OrderedJson(loss)},
                        {"loss_bits", fmt::format("{:08x}", entry.loss_bits)},
                        {"hash", HashOf(entry).hex()}});
     rows.push_back({Grouped(entry.step), entry.step == 0 ? "" : fmt::format("{:.6f}", loss),

@@ -26,6 +26,7 @@ struct NextStep {
 
 struct NextContext {
   std::string job;                       // the job's file; empty: not known
+  std::string job_id{};                  // 64 hex digits
   bool pair = false;                     // two run directories
   std::string referee_key{};             // the file of the referee's key, where one was named
   std::string key_file{};                // the one that was used; empty: the key was made for this dispute

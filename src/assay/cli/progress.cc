@@ -19,13 +19,13 @@ constexpr double kLineInterval_s = 5;
 constexpr double kSmoothing = 0.1;  // weight of the latest step's time
 constexpr std::size_t kBarCells = 24;
 
+}  // namespace
+
 std::size_t TerminalWidth(std::FILE* stream) {
   winsize size{};
   if (::ioctl(::fileno(stream), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
   return size.ws_col;
 }
-
-}  // namespace
 
 ProgressMode ProgressModeFor(std::FILE* stream, bool quiet) {
   if (quiet) return ProgressMode::kQuiet;

@@ -18,6 +18,9 @@ enum class ProgressMode { kQuiet, kLines, kBar };
 // A bar when `stream` is a terminal that can redraw lines.
 ProgressMode ProgressModeFor(std::FILE* stream, bool quiet);
 
+// Columns of a terminal; 80 where it does not say.
+std::size_t TerminalWidth(std::FILE* stream);
+
 class Progress {
  public:
   Progress(std::FILE* stream, ProgressMode mode, std::int64_t steps, Throughput throughput)

@@ -1,6 +1,7 @@
 #include "assay/audit/claims.h"
 #include "assay/cli/command.h"
 #include "assay/cli/damaged_run.h"
+#include "assay/cli/listen_address.h"
 #include "assay/cli/signer.h"
 #include "assay/service/provider_http.h"
 #include "assay/train/memory_fit.h"
@@ -24,13 +25,6 @@ struct ProvideOptions {
 int RefuseDamaged(const std::string& path, const std::string& why) {
   fmt::print(stderr, "assay: {}: is damaged, and cannot be answered for: {}; `assay fsck` says more\n", path, why);
   return kExitDamaged;
-}
-
-// A port alone is one of this machine that only it can reach.
-std::string ListenAddress(const std::string& text) {
-  const std::string port = text.starts_with(':') ? text.substr(1) : text;
-  const bool only_port = !port.empty() && port.find_first_not_of("0123456789") == std::string::npos;
-  return only_port ? "127.0.0.1:" + port : text;
 }
 
 Result<int> RunProvide(const ProvideOptions& options) {

@@ -10,6 +10,7 @@
 #include "assay/rounding/decision_log.h"
 #include "assay/run/directory.h"
 #include "assay/run/rounding_logs.h"
+#include "assay/train/job_paths.h"
 
 namespace assay::cli {
 namespace {
@@ -56,6 +57,10 @@ Result<int> RunRoundings(const RoundingsOptions& options) {
   ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(options.run));
   ASSAY_ASSIGN(const Bytes encoded, ReadFile(JoinPath(run.path(), "program.bin"), kMaxProgramBytes));
   ASSAY_ASSIGN(const Program program, DecodeProgram(Ops(), encoded));
+  ASSAY_ASSIGN(const Job job, LoadRunJob(run, ""));
+  if (job.precision != Precision::kFp64Rounded) {
+    return Err("{}: has no rounding logs: its job's precision is not fp64-rounded", run.path());
+  }
   ASSAY_ASSIGN(RoundingLogs logs, RoundingLogs::Open(run.rounding_path()));
   ASSAY_ASSIGN(const Bytes bytes, logs.Read(options.step));
   ASSAY_ASSIGN(const rounding::DecisionLog log,

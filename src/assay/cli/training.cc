@@ -21,6 +21,9 @@ namespace {
 double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 Result<FollowedRun> OpenFollowed(const TrainOptions& options, const PreparedJob& prepared) {
+  if (prepared.job.precision != Precision::kFp64Rounded) {
+    return Err("--follow: is for jobs of precision fp64-rounded; others have no rounding log to follow");
+  }
   if (service::IsUrl(options.follow)) {
     return service::OpenRemoteRun(options.follow, prepared,
                                   {.ca_file = options.ca_file, .patience_s = double{options.patience_s}});

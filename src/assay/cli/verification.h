@@ -22,7 +22,7 @@ struct Against {
 };
 
 struct Verification {
-  std::string kind;                    // "receipt", "checkpoint", "proof", "model", "snapshot", "evidence"
+  std::string kind;                    // "receipt", "checkpoint", "proof", "model", "snapshot", "evidence", "delivery"
   std::optional<bool> valid;           // none: there is nothing at hand to check it by
   bool decides = true;                 // of valid evidence: it convicts somebody, or all who take part agree
   bool damaged = false;                // of what is not valid: a bad copy, of which nobody can say whose it is
@@ -44,6 +44,10 @@ Verification VerifyModel(const Safetensors& file, const Against& against, Thread
 Verification VerifySnapshot(const Safetensors& file, const Against& against, ThreadPool& pool);
 // An error: it is no valid evidence.
 Result<Verification> VerifyEvidence(ByteSpan bytes, const std::string& path, const Against& against);
+
+// A folder that `assay fetch` left. `against.signer` is the coordinator.
+bool IsDelivery(const std::string& path);
+Result<Verification> VerifyDelivery(const std::string& folder, const Against& against, ThreadPool& pool);
 
 // Finds out what kind of file it is first. An error: of none of these kinds, not valid evidence, or it cannot be read.
 Result<Verification> VerifyFile(const std::string& path, const Against& against, ThreadPool& pool);

@@ -34,7 +34,8 @@ Result<Against> AgainstOf(const VerifyOptions& options) {
 Result<int> RunVerify(const VerifyOptions& options) {
   ASSAY_ASSIGN(const Against against, AgainstOf(options));
   ThreadPool pool(std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
-  ASSAY_ASSIGN(Verification verification, VerifyFile(options.file, against, pool));
+  ASSAY_ASSIGN(Verification verification, IsDelivery(options.file) ? VerifyDelivery(options.file, against, pool)
+                                                                   : VerifyFile(options.file, against, pool));
   if (against.signer && against.receipt && against.receipt->signer.point() != against.signer->point()) {
     verification = Contradicted(verification.kind, fmt::format("{}: is signed by {}, not by {}", options.receipt,
                                                                against.receipt->signer.ToString(), against.signer->ToString()));
@@ -53,7 +54,8 @@ Result<int> RunVerify(const VerifyOptions& options) {
 
 void AddVerify(Arguments& app, Command& command) {
   auto options = std::make_shared<VerifyOptions>();
-  Subcommand sub = app.Add("verify", "Check one file offline: a receipt, checkpoint, proof, model, snapshot or evidence");
+  Subcommand sub =
+      app.Add("verify", "Check one file offline: a receipt, checkpoint, proof, model, snapshot, evidence, or what fetch left");
   sub.Footer(
       "Needs neither the run nor its data. Says what kind of file it is, whether its signatures, hashes and proofs hold,\n"
       "what it shows and what it does not.\n"
@@ -64,6 +66,7 @@ void AddVerify(Arguments& app, Command& command) {
       "\n"
       "Examples: assay verify receipt.json --signer provider.pub\n"
       "          assay verify model.safetensors --receipt receipt.json --signer provider.pub\n"
+      "          assay verify FOLDER --signer coordinator.pub    # a model that assay fetch left, with life and evidence\n"
       "          assay log runs/mlp --prove 20 --json > proof.json && assay verify proof.json --signer provider.pub");
   sub.Option("file", options->file, "The file").Required().Type("FILE");
   sub.Option("--receipt", options->receipt, "The receipt that a model, snapshot, checkpoint or proof must belong to")

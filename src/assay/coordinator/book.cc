@@ -1,5 +1,7 @@
 #include "assay/coordinator/book.h"
 
+#include "assay/coordinator/blob_rights.h"
+
 namespace assay::coordinator {
 namespace {
 
@@ -26,24 +28,11 @@ Status Book::AddAccount(const std::string& account) {
   });
 }
 
-Status Book::AddWorker(const std::string& account, const std::string& vkey) {
-  ASSAY_ASSIGN(const std::string point, PointOf(vkey));
-  return database_.Write([&](Transaction& t) -> Status {
-    ASSAY_TRY(
-        t.Run("INSERT INTO workers (point, vkey, account, made, seen, hardware, recipient, clean, evidence) "
-              "VALUES ($1, $2, $3, $4, $4, '', '', 0, '') ON CONFLICT (point) DO NOTHING",
-              {point, vkey, account, Now()}));
-    ASSAY_ASSIGN(const Rows rows, t.Run("SELECT account FROM workers WHERE point = $1", {point}));
-    ASSAY_ASSIGN(const std::string owner, rows[0].Text(0));
-    return owner == account ? Status() : Err("the key {} is registered to another account", vkey);
-  });
-}
-
 Result<std::string> Book::Submit(const std::string& account, const std::string& envelope) {
   ASSAY_ASSIGN(const life::Order order, life::OpenOrder(envelope, "order"));
   if (order.coordinator != chronicle_.key().verify_key().ToString())
     return Err("order: is meant for another coordinator, {}", order.coordinator);
-  return database_.Write([&](Transaction& t) -> Result<std::string> {
+  return Change(order.id, [&](Transaction& t) -> Result<std::string> {
     ASSAY_ASSIGN(const Rows rows,
                  t.Run("SELECT o.account, e.text FROM orders o JOIN entries e ON e.order_id = o.id AND e.n = 0 WHERE o.id = $1",
                        {order.id}));
@@ -61,7 +50,7 @@ Result<std::string> Book::Submit(const std::string& account, const std::string& 
 }
 
 Status Book::Cancel(const std::string& order, const std::string& by) {
-  return database_.Write([&](Transaction& t) -> Status {
+  return Change(order, [&](Transaction& t) -> Status {
     ASSAY_ASSIGN(const auto written, chronicle_.Read(t, order));
     if (written->life.cancelled()) return {};
     if (written->life.decision())
@@ -101,39 +90,54 @@ Result<std::string> Book::AccountOf(const std::string& order) {
   });
 }
 
-Result<std::optional<GivenLease>> Book::Next(const std::string& vkey) {
-  ASSAY_ASSIGN(const std::string point, PointOf(vkey));
-  return database_.Write([&](Transaction& t) -> Result<std::optional<GivenLease>> {
-    ASSAY_ASSIGN(const Rows workers, t.Run("SELECT account, evidence FROM workers WHERE point = $1", {point}));
-    if (workers.empty()) return Err("the key {} is not registered", vkey);
-    ASSAY_ASSIGN(const std::string account, workers[0].Text(0));
-    ASSAY_ASSIGN(const std::string evidence, workers[0].Text(1));
-    if (!evidence.empty()) return Err("the key {} is convicted by evidence {} and gets no work", vkey, evidence);
-    ASSAY_ASSIGN(
-        const Rows held,
-        t.Run("SELECT order_id, number FROM leases WHERE worker = $1 AND open = 1 ORDER BY order_id LIMIT 1", {point}));
-    if (held.empty()) return GiveNew(t, vkey, point, account);
-    GivenLease given{.ends_in_ms = options_.lease_ms};
-    ASSAY_ASSIGN(given.order, held[0].Text(0));
-    ASSAY_ASSIGN(given.lease, held[0].Integer(1));
-    ASSAY_ASSIGN(const auto written, chronicle_.Read(t, given.order));
-    const life::Lease& lease = *written->life.Find(given.lease);
-    given.role = lease.role;
-    given.of = lease.role == life::Role::kAudit ? lease.of : lease.challenges;
-    given.nonce = lease.nonce;
-    ASSAY_TRY(t.Run("UPDATE leases SET beat = beat + 1 WHERE order_id = $1 AND number = $2", {given.order, given.lease}));
-    return std::optional<GivenLease>(given);
-  });
+Result<std::shared_ptr<const Written>> Book::Look(const std::string& order) {
+  return database_.Read([&](Transaction& t) { return chronicle_.Read(t, order); });
 }
 
-Result<std::optional<GivenLease>> Book::GiveNew(Transaction& t, const std::string& vkey, const std::string& point,
-                                                const std::string& account) {
-  // Oldest first; runs of one order go to different accounts. A challenge is for this worker alone.
-  ASSAY_ASSIGN(const Rows rows, t.Run("SELECT w.order_id, w.kind, w.target FROM wants w WHERE (w.kind = 'challenge' AND "
-                                      "w.worker = $1) OR ((w.kind = 'run' OR w.kind = 'audit') "
-                                      "AND NOT EXISTS (SELECT 1 FROM leases l WHERE l.order_id = w.order_id AND (l.worker = $1 "
-                                      "OR l.account = $2))) ORDER BY w.seq LIMIT 1",
-                                      {point, account}));
+Result<std::optional<GivenLease>> Book::Next(const std::string& vkey) {
+  bool is_new = false;
+  auto next = database_.Write([&](Transaction& t) -> Result<std::optional<GivenLease>> {
+    is_new = false;
+    ASSAY_ASSIGN(const Candidate worker, CandidateOf(t, vkey));
+    ASSAY_ASSIGN(std::optional<GivenLease> given, FindHeld(t, worker.point));
+    if (given) {
+      ASSAY_TRY(t.Run("UPDATE leases SET beat = beat + 1 WHERE order_id = $1 AND number = $2", {given->order, given->lease}));
+      return given;
+    }
+    ASSAY_ASSIGN(given, GiveNew(t, worker));
+    is_new = given.has_value();
+    return given;
+  });
+  if (next && *next && is_new) Tell((*next)->order);
+  return next;
+}
+
+Result<std::optional<GivenLease>> Book::FindHeld(Transaction& t, const std::string& point) {
+  ASSAY_ASSIGN(const Rows held,
+               t.Run("SELECT order_id, number FROM leases WHERE worker = $1 AND open = 1 ORDER BY order_id LIMIT 1", {point}));
+  if (held.empty()) return std::optional<GivenLease>();
+  GivenLease given{.ends_in_ms = options_.lease_ms};
+  ASSAY_ASSIGN(given.order, held[0].Text(0));
+  ASSAY_ASSIGN(given.lease, held[0].Integer(1));
+  ASSAY_ASSIGN(const auto written, chronicle_.Read(t, given.order));
+  const life::Lease& lease = *written->life.Find(given.lease);
+  given.role = lease.role;
+  given.of = lease.role == life::Role::kAudit ? lease.of : lease.challenges;
+  given.nonce = lease.nonce;
+  return std::optional<GivenLease>(given);
+}
+
+Result<std::optional<GivenLease>> Book::GiveNew(Transaction& t, const Candidate& worker) {
+  // Oldest first; runs of one order go to different keys. A challenge is for this worker alone. Who could not open a sealed order is not given it.
+  ASSAY_ASSIGN(
+      const Rows rows,
+      t.Run("SELECT w.order_id, w.kind, w.target FROM wants w WHERE ((w.kind = 'challenge' AND w.worker = $1) OR "
+            "((w.kind = 'audit' OR (w.kind = 'run' AND $4 <> 'auditor')) AND NOT EXISTS (SELECT 1 FROM leases l WHERE "
+            "l.order_id = w.order_id AND (l.worker = $1 OR ($5 = 1 AND l.account = $2))))) AND (NOT EXISTS (SELECT 1 FROM "
+            "sealed_to s "
+            "WHERE s.order_id = w.order_id) OR EXISTS (SELECT 1 FROM sealed_to s WHERE s.order_id = w.order_id AND "
+            "s.recipient = $3)) ORDER BY w.seq LIMIT 1",
+            {worker.point, worker.account, worker.recipient, worker.role, std::int64_t{options_.distinct_accounts ? 1 : 0}}));
   if (rows.empty()) return std::optional<GivenLease>();
   GivenLease given{.ends_in_ms = options_.lease_ms};
   ASSAY_ASSIGN(given.order, rows[0].Text(0));
@@ -147,9 +151,17 @@ Result<std::optional<GivenLease>> Book::GiveNew(Transaction& t, const std::strin
   given.lease = before->life.next_lease();
   ASSAY_TRY(chronicle_.Append(
       t, given.order,
-      life::Leased{.lease = given.lease, .role = given.role, .worker = vkey, .of = given.of, .nonce = given.nonce}, Now()));
+      life::Leased{.lease = given.lease, .role = given.role, .worker = worker.vkey, .of = given.of, .nonce = given.nonce},
+      Now()));
   ASSAY_TRY(t.Run("INSERT INTO leases (order_id, number, worker, account, open, beat) VALUES ($1, $2, $3, $4, 1, 0)",
-                  {given.order, given.lease, point, account}));
+                  {given.order, given.lease, worker.point, worker.account}));
+  for (const life::OrderFile& file : before->life.order().files)
+    ASSAY_TRY(BlobRights::Grant(t, worker.account, file.sha256, file.bytes, Now()));
+  if (given.role == life::Role::kAudit) {
+    ASSAY_ASSIGN(const BroughtRun audited, FindRun(t, *before, given.of));
+    for (const life::OrderFile& file : audited.files)
+      ASSAY_TRY(BlobRights::Grant(t, worker.account, file.sha256, file.bytes, Now()));
+  }
   return std::optional<GivenLease>(given);
 }
 
@@ -163,9 +175,21 @@ Status Book::Renew(const std::string& vkey, const std::string& order, LeaseNumbe
   });
 }
 
-Status Book::UnderLease(const std::string& vkey, const std::string& order, LeaseNumber lease, life::Event event) {
-  ASSAY_ASSIGN(const std::string point, PointOf(vkey));
+Status Book::RenewAll(const std::vector<Beat>& beats) {
+  if (beats.empty()) return {};
   return database_.Write([&](Transaction& t) -> Status {
+    for (const Beat& beat : beats) {
+      ASSAY_TRY(t.Run("UPDATE leases SET beat = beat + 1 WHERE order_id = $1 AND number = $2 AND worker = $3 AND open = 1",
+                      {beat.order, beat.lease, beat.point}));
+    }
+    return {};
+  });
+}
+
+Status Book::UnderLease(const std::string& vkey, const std::string& order, LeaseNumber lease, life::Event event,
+                        const std::vector<life::OrderFile>& files) {
+  ASSAY_ASSIGN(const std::string point, PointOf(vkey));
+  return Change(order, [&](Transaction& t) -> Status {
     ASSAY_ASSIGN(const Rows rows,
                  t.Run("SELECT open FROM leases WHERE order_id = $1 AND number = $2 AND worker = $3", {order, lease, point}));
     if (rows.empty()) return Err("lease {} of order {} is another worker's, or there is none", lease, order);
@@ -178,6 +202,13 @@ Status Book::UnderLease(const std::string& vkey, const std::string& order, Lease
       ASSAY_ASSIGN(const bool said, chronicle_.Said(t, order, event));
       if (said) return {};
     }
+    for (const life::OrderFile& file : files) {
+      ASSAY_TRY(t.Run("INSERT INTO run_files (order_id, lease, name, sha256, bytes) VALUES ($1, $2, $3, $4, $5)",
+                      {order, lease, file.name, file.sha256.hex(), file.bytes}));
+      ASSAY_ASSIGN(const Rows owner, t.Run("SELECT account FROM orders WHERE id = $1", {order}));
+      ASSAY_ASSIGN(const std::string client, owner[0].Text(0));
+      ASSAY_TRY(BlobRights::Grant(t, client, file.sha256, file.bytes, Now()));
+    }
     return Happen(t, order, event);  // a copy: the transaction may be tried again
   });
 }
@@ -187,9 +218,10 @@ Status Book::Commit(const std::string& vkey, const std::string& order, life::Com
   return UnderLease(vkey, order, lease, std::move(committed));
 }
 
-Status Book::Receive(const std::string& vkey, const std::string& order, life::Received received) {
+Status Book::Receive(const std::string& vkey, const std::string& order, life::Received received,
+                     const std::vector<life::OrderFile>& files) {
   const LeaseNumber lease = received.lease;
-  return UnderLease(vkey, order, lease, std::move(received));
+  return UnderLease(vkey, order, lease, std::move(received), files);
 }
 
 Status Book::Report(const std::string& vkey, const std::string& order, life::Audited audited) {
@@ -245,6 +277,10 @@ Status Book::Settle(Transaction& t, const std::string& order, std::shared_ptr<co
 }
 
 Status Book::OnDecision(Transaction& t, const Written& written) {
+  if (options_.announce_verdicts) {
+    ASSAY_TRY(t.Run("INSERT INTO verdicts_due (order_id, holder, beat) VALUES ($1, '', 0) ON CONFLICT (order_id) DO NOTHING",
+                    {written.life.order().id}));
+  }
   // A record grows by jobs that were checked and held, and by nothing else.
   for (const life::Lease* run : written.life.Runs(life::Lease::State::kHeld)) {
     if (run->waived) continue;
@@ -254,45 +290,6 @@ Status Book::OnDecision(Transaction& t, const Written& written) {
     ASSAY_TRY(t.Run("UPDATE workers SET clean = clean + 1 WHERE point = $1", {point}));
   }
   return {};
-}
-
-Result<std::optional<OpenDispute>> Book::TakeDispute(const std::string& holder) {
-  return database_.Write([&](Transaction& t) -> Result<std::optional<OpenDispute>> {
-    ASSAY_ASSIGN(const Rows rows, t.Run("SELECT order_id, holder, beat FROM wants WHERE kind = 'dispute' ORDER BY seq"));
-    for (const store::Row& row : rows) {
-      OpenDispute dispute;
-      ASSAY_ASSIGN(dispute.order, row.Text(0));
-      ASSAY_ASSIGN(const std::string other, row.Text(1));
-      ASSAY_ASSIGN(const std::int64_t beat, row.Integer(2));
-      const bool free = other.empty() || other == holder ||
-                        disputes_.Still(dispute.order + other, beat, options_.clock->SteadyMs(), options_.lease_ms);
-      if (!free) continue;
-      ASSAY_TRY(t.Run("UPDATE wants SET holder = $2, beat = beat + 1 WHERE order_id = $1 AND kind = 'dispute'",
-                      {dispute.order, holder}));
-      ASSAY_ASSIGN(const auto written, chronicle_.Read(t, dispute.order));
-      dispute.among = life::WantedBy(written->life).dispute;
-      return std::optional<OpenDispute>(dispute);
-    }
-    return std::optional<OpenDispute>();
-  });
-}
-
-Status Book::Judge(const std::string& holder, const std::string& order, life::Judged judged) {
-  return database_.Write([&](Transaction& t) -> Status {
-    ASSAY_ASSIGN(const bool said, chronicle_.Said(t, order, judged));
-    if (said) return {};
-    ASSAY_ASSIGN(const Rows rows,
-                 t.Run("SELECT 1 FROM wants WHERE order_id = $1 AND kind = 'dispute' AND holder = $2", {order, holder}));
-    if (rows.empty()) return Err("order {}: the dispute is another's by now", order);
-    ASSAY_ASSIGN(const auto before, chronicle_.Read(t, order));
-    for (const LeaseNumber number : judged.convicted) {
-      const life::Lease* lease = before->life.Find(number);
-      if (lease == nullptr) return Err("order {}: there is no lease {}", order, number);
-      ASSAY_ASSIGN(const std::string point, PointOf(lease->worker));
-      ASSAY_TRY(t.Run("UPDATE workers SET evidence = $2 WHERE point = $1 AND evidence = ''", {point, judged.evidence}));
-    }
-    return Happen(t, order, judged);  // a copy, as above
-  });
 }
 
 Status Book::Sweep() {
@@ -316,7 +313,7 @@ Status Book::Sweep() {
   const std::int64_t now = options_.clock->SteadyMs();
   for (const Open& lease : open) {
     if (!leases_.Still(fmt::format("{}/{}", lease.order, lease.lease), lease.beat, now, options_.lease_ms)) continue;
-    ASSAY_TRY(database_.Write([&](Transaction& t) -> Status {
+    ASSAY_TRY(Change(lease.order, [&](Transaction& t) -> Status {
       ASSAY_ASSIGN(const Rows rows, t.Run("SELECT 1 FROM leases WHERE order_id = $1 AND number = $2 AND open = 1 AND beat = $3",
                                           {lease.order, lease.lease, lease.beat}));
       if (rows.empty()) return {};

@@ -68,6 +68,10 @@ Result<std::shared_ptr<const Written>> Chronicle::Begin(store::Transaction& t, c
       t.Run("INSERT INTO orders (id, seq, account, job, made, size, head, verdict) "
             "VALUES ($1, (SELECT COALESCE(MAX(seq), 0) + 1 FROM orders), $2, $3, $4, 0, '', '')",
             {order.id, account, order.job.hex(), now_ms}));
+  for (const std::string& recipient : order.sealed) {
+    ASSAY_TRY(t.Run("INSERT INTO sealed_to (order_id, recipient) VALUES ($1, $2) ON CONFLICT (order_id, recipient) DO NOTHING",
+                    {order.id, recipient}));
+  }
   auto written = std::make_shared<Written>();
   ASSAY_TRY(Write(t, order.id, {.n = 0, .at = now_ms / 1000, .event = life::Submitted{.order = envelope}}, *written));
   return std::shared_ptr<const Written>(std::move(written));
@@ -128,11 +132,17 @@ Result<Chapter> Chronicle::ReadFrom(store::Transaction& t, const std::string& or
 
 Status Chronicle::WriteWants(store::Transaction& t, const std::string& order, const life::Life& life) {
   const life::Wanted wanted = life::WantedBy(life);
-  ASSAY_TRY(t.Run("DELETE FROM wants WHERE order_id = $1", {order}));
+  // A dispute that goes on stays with whoever has it.
+  if (wanted.dispute.empty()) {
+    ASSAY_TRY(t.Run("DELETE FROM wants WHERE order_id = $1", {order}));
+  } else {
+    ASSAY_TRY(t.Run("DELETE FROM wants WHERE order_id = $1 AND kind <> 'dispute'", {order}));
+  }
   const auto add = [&](const std::string& kind, std::int64_t target, const std::string& worker) -> Status {
     ASSAY_TRY(
         t.Run("INSERT INTO wants (order_id, kind, target, worker, seq, holder, beat) "
-              "VALUES ($1, $2, $3, $4, (SELECT seq FROM orders WHERE id = $1), '', 0)",
+              "VALUES ($1, $2, $3, $4, (SELECT seq FROM orders WHERE id = $1), '', 0) ON CONFLICT (order_id, kind, target) DO "
+              "NOTHING",
               {order, kind, target, worker}));
     return {};
   };

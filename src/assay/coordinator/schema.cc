@@ -71,6 +71,65 @@ CREATE TABLE wants (
 );
 CREATE INDEX wants_by_kind ON wants(kind, seq);
 )sql"},
+    {2, "quotas, and who may see which blob", R"sql(
+CREATE TABLE quotas (
+  account TEXT PRIMARY KEY REFERENCES accounts(id),
+  orders BIGINT NOT NULL,
+  blob_bytes BIGINT NOT NULL
+);
+CREATE TABLE blob_rights (
+  account TEXT NOT NULL REFERENCES accounts(id),
+  hash TEXT NOT NULL,
+  bytes BIGINT NOT NULL,
+  owned BIGINT NOT NULL,
+  whole BIGINT NOT NULL,
+  made BIGINT NOT NULL,
+  PRIMARY KEY (account, hash)
+);
+CREATE INDEX blob_rights_unfinished ON blob_rights(whole, made);
+CREATE INDEX orders_open ON orders(verdict, seq);
+CREATE TABLE settings (
+  name TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+);
+)sql"},
+    {3, "sealed orders, files of runs, questions of disputes, verdicts to announce", R"sql(
+ALTER TABLE workers ADD COLUMN announcement TEXT NOT NULL DEFAULT '';
+ALTER TABLE workers ADD COLUMN role TEXT NOT NULL DEFAULT 'provider';
+CREATE TABLE sealed_to (
+  order_id TEXT NOT NULL REFERENCES orders(id),
+  recipient TEXT NOT NULL,
+  PRIMARY KEY (order_id, recipient)
+);
+CREATE TABLE run_files (
+  order_id TEXT NOT NULL REFERENCES orders(id),
+  lease BIGINT NOT NULL,
+  name TEXT NOT NULL,
+  sha256 TEXT NOT NULL,
+  bytes BIGINT NOT NULL,
+  PRIMARY KEY (order_id, lease, name)
+);
+CREATE INDEX run_files_by_hash ON run_files(sha256);
+CREATE TABLE questions (
+  id TEXT PRIMARY KEY,
+  order_id TEXT NOT NULL REFERENCES orders(id),
+  lease BIGINT NOT NULL,
+  worker TEXT NOT NULL REFERENCES workers(point),
+  asker TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  body BYTEA NOT NULL,
+  open BIGINT NOT NULL,
+  error TEXT NOT NULL,
+  answer BYTEA NOT NULL
+);
+CREATE INDEX questions_open ON questions(open, worker);
+CREATE INDEX questions_by_order ON questions(order_id);
+CREATE TABLE verdicts_due (
+  order_id TEXT PRIMARY KEY REFERENCES orders(id),
+  holder TEXT NOT NULL,
+  beat BIGINT NOT NULL
+);
+)sql"},
 };
 
 }  // namespace

@@ -83,7 +83,8 @@ Result<std::shared_ptr<const LabelledArrays>> LabelledArrays::Make(OutsideArray 
     return Err("{}: inputs {} have shape {}, expected [{}, ...], one sample for each label", what, inputs.array.name,
                ToString(shape), labels.array.shape[0]);
   }
-  if (shape.elements() == 0) return Err("{}: inputs {} have shape {}, expected some", what, inputs.array.name, ToString(shape));
+  if (shape.elements() == 0)
+    return Err("{}: inputs {} have shape {}, expected at least one element", what, inputs.array.name, ToString(shape));
   out->sample_ = Shape(shape.dims().subspan(1));
   ASSAY_TRY(out->TakeInputs(std::move(inputs), what));
   ASSAY_TRY(out->TakeLabels(labels, what));

@@ -184,14 +184,14 @@ TEST(Arrays, RefusesWhatCannotBeTrainedOn) {
   EXPECT_EQ(ErrorOf(Config(files.Write(good, Npy("|u1", "(10, 1)", Bytes(10, 0))))),
             "labels y have shape [10, 1], expected [N], one for each sample");
   EXPECT_EQ(ErrorOf(Config(files.Write(Npy("|u1", "(0, 3)", {}), Npy("|u1", "(0,)", {})))),
-            "inputs x have shape [0, 3], expected some");
+            "inputs x have shape [0, 3], expected at least one element");
   ByteWriter negative;
   for (int i = 0; i < 10; ++i) negative.I64(i == 4 ? -1 : 0);
   EXPECT_EQ(ErrorOf(Config(files.Write(good, Npy("<i8", "(10,)", negative.bytes())))),
             "y: label -1 of sample 4, expected 0 .. 1048575");
   DataConfig all = Config(files.Write(good));
   all.validation = 0.01f;
-  EXPECT_EQ(ErrorOf(all), "10 samples cannot be split with data.validation = 0.01");
+  EXPECT_EQ(ErrorOf(all), "expected enough samples to split with data.validation = 0.01, got 10");
 }
 
 // Bytes that a proof has shown to be the data's are still anybody's: what opening refuses, decoding refuses.

@@ -28,7 +28,7 @@ std::int64_t KeptBack(std::int64_t n, float fraction) {
 Result<std::int64_t> TrainingShare(std::int64_t n, const DataConfig& config, std::string_view items) {
   const std::int64_t kept = KeptBack(n, config.validation), train = n - kept;
   if (train >= 1 && (config.validation == 0 || kept >= 1)) return train;
-  return Err("{}: {} {} cannot be split with data.validation = {}", config.path, n, items, config.validation);
+  return Err("{}: expected enough {} to split with data.validation = {}, got {}", config.path, items, config.validation, n);
 }
 
 Result<std::string> ReadText(const std::string& path) {
@@ -117,7 +117,7 @@ Result<Data> OpenGenerated(const DataConfig& config) {
   const std::int64_t kept = KeptBack(config.samples, config.validation);
   train.end = config.samples - kept;
   if (train.end < 1 || (config.validation > 0 && kept < 1)) {
-    return Err("data.samples: {} samples cannot be split with data.validation = {}", config.samples, config.validation);
+    return Err("data.samples: expected enough to split with data.validation = {}, got {}", config.validation, config.samples);
   }
   Data data;
   data.shape.classes = train.classes;

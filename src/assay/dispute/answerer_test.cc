@@ -7,8 +7,8 @@
 #include <random>
 #include <thread>
 
-#include "assay/dispute/run_for_test.h"
 #include "assay/merkle/tree.h"
+#include "support/finished_run.h"
 
 namespace assay::dispute {
 namespace {

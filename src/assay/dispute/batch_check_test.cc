@@ -7,9 +7,9 @@
 #include <functional>
 
 #include "assay/data/root.h"
-#include "assay/dispute/run_for_test.h"
 #include "assay/run/commit_schedule.h"
 #include "support/array_bytes.h"
+#include "support/finished_run.h"
 
 namespace assay::dispute {
 namespace {

@@ -269,8 +269,10 @@ Step<void> Proceedings::ExamineStates(std::int64_t index, const LogEntry& previo
       const std::uint64_t before[] = {at.leaf - 1};
       ASSAY_ASSIGN(const std::vector<Bytes> agreed, OpenAgreed(tree, before, roots[0]));
       const Result<StepRecord> record = DecodeStepRecord(agreed.front());
-      if (!record) {
-        Finding finding{.cause = Cause::kHistory, .reason = "both agree on a record of a step that is none"};
+      if (!record || record->step != disputed.step - 1) {
+        Finding finding{
+            .cause = Cause::kHistory,
+            .reason = fmt::format("both agree on something about step {} that is no record of it", disputed.step - 1)};
         return tl::unexpected(Convict(true, true, std::move(finding)));
       }
       disputed.before = record->state_root;

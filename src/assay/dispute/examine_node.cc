@@ -235,8 +235,8 @@ bool Proceedings::TakesRate(std::size_t node) const {
 Halt Proceedings::AfterAgreedNodes(const DisputedStep& step, Halt halt) const {
   auto* finding = std::get_if<Finding>(halt.next.get());
   if (finding == nullptr || finding->cause != Cause::kUnproven) return halt;
-  finding->reason = fmt::format("step {}: agrees on every node, whose updates the job gives lr {}, and {}", step.step,
-                                RateOf(step), finding->reason);
+  finding->reason =
+      fmt::format("step {}: agrees on every node, run with the job's lr {}, and {}", step.step, RateOf(step), finding->reason);
   return halt;
 }
 

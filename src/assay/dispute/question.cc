@@ -142,8 +142,10 @@ std::string DescribeTree(const TreeName& tree) {
     case TreeKind::kBatches: return fmt::format("the batch roots of entry {}", tree.at);
     case TreeKind::kStates: return fmt::format("the states up to entry {}", tree.at);
     case TreeKind::kTrace: return fmt::format("the trace of step {}", tree.at);
-    case TreeKind::kState: return fmt::format("the state after {} steps", tree.at);
-    case TreeKind::kStateTensor: return fmt::format("tensor {} of the state after {} steps", tree.index, tree.at);
+    case TreeKind::kState: return tree.at == 0 ? "the starting state" : fmt::format("the state after step {}", tree.at);
+    case TreeKind::kStateTensor:
+      return fmt::format("tensor {} of the {}", tree.index,
+                         tree.at == 0 ? "starting state" : fmt::format("state after step {}", tree.at));
     case TreeKind::kBatch: return fmt::format("the batch of step {}", tree.at);
     case TreeKind::kBatchField: return fmt::format("field {} of the batch of step {}", tree.index, tree.at);
     case TreeKind::kInput: return fmt::format("input {} of node {} of step {}", tree.index, tree.node, tree.at);

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "assay/dispute/run_for_test.h"
 #include "assay/merkle/tree.h"
 #include "assay/run/receipt.h"
+#include "support/finished_run.h"
 
 namespace assay::dispute {
 namespace {

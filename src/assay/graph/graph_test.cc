@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "assay/graph/mini_ops_for_test.h"
+#include "support/mini_ops.h"
 
 namespace assay {
 namespace {

@@ -257,5 +257,23 @@ TEST(Order, OnlyItsOwnFormAndSignature) {
   EXPECT_FALSE(OpenOrder(OrderOf({.replicas = 17}), "order"));
 }
 
+TEST(Order, SealedToRecipientsWithAReply) {
+  const SigningKey key = KeyOf("client");
+  const auto good = OpenOrder(OrderOf({.replicas = 2}, "client", {1, 2}), "order");
+  ASSERT_TRUE(good) << good.error().message;
+  EXPECT_EQ(good->sealed.size(), 2u);
+  EXPECT_EQ(good->reply, testkit::RecipientOf("client").ToString());
+  const auto opened = [&](const auto& change) {
+    Order order = *good;
+    change(order);
+    return OpenOrder(SignOrder(order, key), "order").has_value();
+  };
+  EXPECT_TRUE(opened([](Order&) {}));
+  EXPECT_FALSE(opened([](Order& order) { order.reply.clear(); })) << "nowhere to seal results to";
+  EXPECT_FALSE(opened([](Order& order) { order.sealed.clear(); })) << "a reply to nothing";
+  EXPECT_FALSE(opened([](Order& order) { order.sealed[0] = "age1nobody"; }));
+  EXPECT_FALSE(opened([](Order& order) { order.reply = "age1nobody"; }));
+}
+
 }  // namespace
 }  // namespace assay::life

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "assay/base/base64.h"
+#include "assay/base/quote.h"
 #include "assay/life/fields.h"
+#include "assay/seal/keys.h"
 #include "assay/sign/dsse.h"
 
 namespace assay::life {
@@ -12,19 +14,6 @@ namespace {
 constexpr std::string_view kPayloadType = "application/vnd.assay.order+json";
 constexpr std::size_t kMaxFiles = 1024;
 constexpr std::size_t kMaxRecipients = 64;
-
-bool IsName(std::string_view name) {
-  if (name.empty() || name.size() > 200) return false;
-  const auto fits = [](unsigned char c) { return c > ' ' && c < 0x7f && c != '\\' && c != '"'; };
-  if (!std::all_of(name.begin(), name.end(), fits)) return false;
-  while (true) {
-    const std::size_t slash = name.find('/');
-    const std::string_view part = name.substr(0, slash);
-    if (part.empty() || part == "." || part == "..") return false;
-    if (slash == std::string_view::npos) return true;
-    name.remove_prefix(slash + 1);
-  }
-}
 
 std::string ToPayload(const Order& order) {
   Json files = Json::array();
@@ -43,6 +32,7 @@ std::string ToPayload(const Order& order) {
                   {"policy", policy},
                   {"limits", limits},
                   {"sealed", order.sealed},
+                  {"reply", order.reply},
                   {"made", order.made}});
 }
 
@@ -52,7 +42,7 @@ Status CheckFiles(const Order& order, std::string_view what) {
   bool job = false;
   const std::string* before = nullptr;
   for (const OrderFile& file : order.files) {
-    if (!IsName(file.name) || file.bytes < 0) return Err("{}: a file's name or size is not one", what);
+    if (!IsFileName(file.name) || file.bytes < 0) return Err("{}: a file's name or size is not one", what);
     if (before != nullptr && *before >= file.name) return Err("{}: its files are not in ascending order of their names", what);
     before = &file.name;
     job = job || file.name == kJobFile;
@@ -60,11 +50,40 @@ Status CheckFiles(const Order& order, std::string_view what) {
   return job ? Status() : Err("{}: has no {}", what, kJobFile);
 }
 
+// Who cannot be sealed to would never be given a lease, and a sealed order without a reply could give its client nothing.
+Status CheckSealing(const Order& order, std::string_view what) {
+  if (order.sealed.size() > kMaxRecipients)
+    return Err("{}: has {} recipients, at most {} are allowed", what, order.sealed.size(), kMaxRecipients);
+  for (const std::string& recipient : order.sealed) {
+    if (!Recipient::Parse(recipient)) return Err("{}: sealed: {} is no recipient (age1…)", what, Quote(recipient));
+  }
+  if (order.sealed.empty() != order.reply.empty())
+    return Err("{}: {}", what,
+               order.reply.empty() ? "is sealed, and has no recipient for its results (reply)"
+                                   : "is not sealed, and has a recipient for sealed results (reply)");
+  if (!order.reply.empty() && !Recipient::Parse(order.reply))
+    return Err("{}: reply: {} is no recipient (age1…)", what, Quote(order.reply));
+  return {};
+}
+
 }  // namespace
 
 bool IsOrderId(std::string_view text) {
   const auto digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
   return text.size() == 32 && std::all_of(text.begin(), text.end(), digit);
+}
+
+bool IsFileName(std::string_view name) {
+  if (name.empty() || name.size() > 200) return false;
+  const auto fits = [](unsigned char c) { return c > ' ' && c < 0x7f && c != '\\' && c != '"'; };
+  if (!std::all_of(name.begin(), name.end(), fits)) return false;
+  while (true) {
+    const std::size_t slash = name.find('/');
+    const std::string_view part = name.substr(0, slash);
+    if (part.empty() || part == "." || part == "..") return false;
+    if (slash == std::string_view::npos) return true;
+    name.remove_prefix(slash + 1);
+  }
 }
 
 Status CheckPolicy(const Policy& policy) {
@@ -108,6 +127,7 @@ Result<Order> OpenOrder(std::string_view envelope, std::string_view what) {
                  .attempts = CountOf(policy, "attempts")},
       .limits = {.memory = CountOf(limits, "memory"), .disk = CountOf(limits, "disk"), .seconds = CountOf(limits, "seconds")},
       .sealed = TextsOf(in, "sealed"),
+      .reply = TextOf(in, "reply"),
       .made = CountOf(in, "made")};
   if (const auto files = in.find("files"); files != in.end() && files->is_array()) {
     for (const Json& file : *files)
@@ -118,8 +138,7 @@ Result<Order> OpenOrder(std::string_view envelope, std::string_view what) {
   if (!VerifyKey::Parse(order.coordinator)) return Err("{}: names no coordinator's key", what);
   const bool counts = order.limits.memory >= 0 && order.limits.disk >= 0 && order.limits.seconds >= 0 && order.made >= 0;
   if (!counts) return Err("{}: a limit or a time is negative", what);
-  if (order.sealed.size() > kMaxRecipients)
-    return Err("{}: has {} recipients, at most {} are allowed", what, order.sealed.size(), kMaxRecipients);
+  ASSAY_TRY(CheckSealing(order, what));
   if (const Status good = CheckPolicy(order.policy); !good) return Err("{}: policy: {}", what, good.error().message);
   ASSAY_TRY(CheckFiles(order, what));
   return order;

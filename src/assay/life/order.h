@@ -44,6 +44,7 @@ struct Order {
   Policy policy{};
   LeaseLimits limits{};
   std::vector<std::string> sealed{};  // age recipients; empty: not sealed
+  std::string reply{};                // age recipient that results are sealed to; empty where the order is not sealed
   std::int64_t made = 0;              // seconds since 1970, by the client's clock
   friend bool operator==(const Order&, const Order&) = default;
 };
@@ -52,6 +53,8 @@ inline constexpr std::size_t kMaxOrderBytes = 256 << 10;
 inline constexpr std::string_view kJobFile = "job.toml";
 
 bool IsOrderId(std::string_view text);
+// A name that a file of an order or of a run may have: a relative path that leads nowhere else.
+bool IsFileName(std::string_view name);
 // One line that says what is wrong with a policy.
 Status CheckPolicy(const Policy& policy);
 

@@ -303,6 +303,16 @@ TEST(Body, ServersThatStallAreLeft) {
   EXPECT_LT(steady_clock::now() - start, milliseconds(kTimeoutMs / 2));
 }
 
+// A connection that ends before the server has said 100 is not waited on.
+TEST(Body, UploadsThatAreCutBeforeTheyBegin) {
+  const RawServer server([](const RawSocket& peer) { peer.Receive("\r\n\r\n"); });
+  const auto client = *HttpClient::Create(server.url());
+  const auto start = steady_clock::now();
+  ASSERT_FALSE(client->Upload({.method = "PUT", .path = "/"}, Pattern(10), kTimeoutMs));
+  EXPECT_TRUE(client->later());
+  EXPECT_LT(steady_clock::now() - start, milliseconds(kTimeoutMs / 2));
+}
+
 TEST(Body, HeadersThatMayNotBeSent) {
   const auto client = *HttpClient::Create("http://127.0.0.1:1");
   for (const auto& [name, value] :

@@ -116,11 +116,13 @@ class Exchange {
   std::uint64_t limit_ = 0;  // of the answer's body
   bool keep_alive_ = false;
   bool body_sent_ = true;
+  bool no_answer_ = false;  // the connection ended before the server said anything
 };
 
 inline asio::awaitable<Result<HttpResponse>> Exchange::Run() {
   const error_code write_error = co_await SendRequest();
   if (!source_status_) co_return tl::unexpected(std::move(source_status_).error());
+  if (no_answer_) co_return tl::unexpected(Fail("no answer", write_error));
   // A server that refuses a request may answer, and close, before it has read all of it: the answer counts.
   Expire(call_.header_deadline);
   const error_code error = co_await ReadHeader(link_, *parser_, options_.max_header_bytes);
@@ -172,6 +174,7 @@ inline asio::awaitable<error_code> Exchange::SendRequest() {
 inline asio::awaitable<error_code> Exchange::SendSource() {
   body_sent_ = false;
   error_code error = co_await ReadHeader(link_, *parser_, options_.max_header_bytes);
+  no_answer_ = error.failed();  // and none will come: reading on would wait for the timeout
   if (error || parser_->get().result_int() != 100) co_return error;
   Renew();
   Bytes piece;

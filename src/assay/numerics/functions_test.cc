@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "assay/base/philox.h"
-#include "assay/numerics/truth_for_test.h"
+#include "support/truth.h"
 
 namespace assay::numerics {
 namespace {

@@ -39,10 +39,10 @@ float NearestByHand(int bits, double y) {
 }
 
 std::vector<double> Probes(int bits, std::mt19937_64& random) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr double kBeyond = std::numeric_limits<double>::infinity();
   std::vector<double> probes = {
-      0.0,        -0.0,     kInfinity, -kInfinity,     std::nan(""),   -std::nan(""),         0x1p-1074, 0x1p-149, 0x1p-150,
-      0x1.8p-149, 0x1p-126, 0x1p127,   0x1.fffffep127, 0x1.ffffffp127, 0x1.fffffefffffffp127, 0x1p128,   0x1p200,  0x1p1023};
+      0.0,        -0.0,     kBeyond, -kBeyond,       std::nan(""),   -std::nan(""),         0x1p-1074, 0x1p-149, 0x1p-150,
+      0x1.8p-149, 0x1p-126, 0x1p127, 0x1.fffffep127, 0x1.ffffffp127, 0x1.fffffefffffffp127, 0x1p128,   0x1p200,  0x1p1023};
   const Grid grid(bits);
   for (int i = 0; i < 4000; ++i) {
     const auto pattern = static_cast<std::uint32_t>(random()) & 0x7fffffffu & ~((1u << (32 - bits)) - 1);
@@ -50,7 +50,7 @@ std::vector<double> Probes(int bits, std::mt19937_64& random) {
     const double at = double{std::bit_cast<float>(i % 4 == 0 ? pattern & 0x00ffffffu & ~((1u << (32 - bits)) - 1) : pattern)};
     const double gap = grid.Spacing(at);
     for (const double y : {at, at + gap / 2, at + gap / 4, std::nextafter(at + gap / 2, 0),
-                           std::nextafter(at + gap / 2, kInfinity), at - gap / 4}) {
+                           std::nextafter(at + gap / 2, kBeyond), at - gap / 4}) {
       probes.push_back(y);
       probes.push_back(-y);
     }

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "assay/numerics/optimizers.h"
-#include "assay/numerics/truth_for_test.h"
+#include "support/truth.h"
 
 namespace assay::numerics {
 namespace {

@@ -94,16 +94,18 @@ Result<RunDirectory> RunDirectory::OpenForTraining(const std::string& path, cons
   if (!IsRun(path)) ASSAY_TRY(CheckFree(path));
   RunDirectory run(path, HeaderOf(content, signer));
   ASSAY_ASSIGN(run.lock_, FileLock::TryAcquire(JoinPath(path, kLockFile)));
-  if (!run.lock_) return Err("{}: another process is training in this directory or checks it", path);
+  if (!run.lock_) return Err("{}: another process is training in this directory or checking it", path);
   ASSAY_TRY(CheckPlainTree(path));
   std::optional<RunHeader> before;
   if (IsRun(path)) {
     ASSAY_ASSIGN(before, ReadId(path));
     if (before->identity.trajectory != content.identity.trajectory) {
       const bool other_data = before->identity.data != content.identity.data;
-      return Err("{}: holds a run of another job ({:.12}), not of this one ({:.12}){}; choose another --out directory", path,
-                 before->identity.job.hex(), content.identity.job.hex(),
-                 other_data ? ": the data is not the data that the run committed to" : "");
+      return Err(
+          "{}: holds a run of another job ({:.12}), not of this one ({:.12}){}; assay diff shows how they differ; choose "
+          "another "
+          "--out directory",
+          path, before->identity.job.hex(), content.identity.job.hex(), other_data ? ", and of other data" : "");
     }
     if (before->signer != signer) {
       return Err("{}: is signed by {}, not by {}; continue it with that key (--key) or choose another --out directory", path,

@@ -212,7 +212,7 @@ TEST_F(RunDirectoryTest, OneProcessAtATime) {
   ASSERT_TRUE(first);
   const auto second = Open();
   ASSERT_FALSE(second);
-  EXPECT_EQ(second.error().message, path_ + ": another process is training in this directory or checks it");
+  EXPECT_EQ(second.error().message, path_ + ": another process is training in this directory or checking it");
 }
 
 TEST_F(RunDirectoryTest, AnInterruptedCreationIsCompletedAndTemporariesGo) {

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "assay/merkle/sha256.h"
-#include "assay/seal/trial.h"
 #include "assay/sign/dsse.h"
+#include "support/seal_trial.h"
 
 namespace assay::seal {
 namespace {

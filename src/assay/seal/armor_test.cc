@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "assay/base/base64.h"
-#include "assay/seal/trial.h"
+#include "support/seal_trial.h"
 
 namespace assay::seal {
 namespace {

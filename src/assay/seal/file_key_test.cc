@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "assay/seal/trial.h"
+#include "support/seal_trial.h"
 
 namespace assay::seal {
 namespace {

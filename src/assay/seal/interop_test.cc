@@ -8,7 +8,7 @@
 
 #include "assay/base/file.h"
 #include "assay/base/quote.h"
-#include "assay/seal/trial.h"
+#include "support/seal_trial.h"
 
 namespace assay::seal {
 namespace {

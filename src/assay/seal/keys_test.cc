@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "assay/base/file.h"
-#include "assay/seal/trial.h"
+#include "support/seal_trial.h"
 
 namespace assay::seal {
 namespace {

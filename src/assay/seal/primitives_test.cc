@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "assay/seal/trial.h"
+#include "support/seal_trial.h"
 
 namespace assay::seal {
 namespace {

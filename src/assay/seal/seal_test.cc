@@ -9,7 +9,7 @@
 
 #include "assay/base/file.h"
 #include "assay/merkle/sha256.h"
-#include "assay/seal/trial.h"
+#include "support/seal_trial.h"
 
 namespace assay::seal {
 namespace {

@@ -6,7 +6,7 @@
 #include <mutex>
 
 #include "assay/dispute/answer.h"
-#include "assay/dispute/run_for_test.h"
+#include "support/finished_run.h"
 
 namespace assay::service {
 namespace {

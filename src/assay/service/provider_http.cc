@@ -45,12 +45,12 @@ std::string ShortName(const dispute::KeyPoint& key) {
 void Log(const dispute::OpeningNote& note) {
   const std::string referee = ShortName(note.referee);
   if (!note.refused.empty()) {
-    fmt::print(stderr, "refused a dispute of referee {}: {}\n", referee, note.refused);
+    fmt::print(stderr, "refused a dispute by referee {}: {}\n", referee, note.refused);
   } else if (note.pinned) {
-    fmt::print(stderr, "opened a dispute of referee {}, who is named here: {} bout{}\n", referee, note.bouts,
+    fmt::print(stderr, "opened a dispute by referee {}, who is named here: {} bout{}\n", referee, note.bouts,
                note.bouts == 1 ? "" : "s");
   } else {
-    fmt::print(stderr, "opened a dispute of referee {}, who is not named here: {} bout{} set aside, {} left\n", referee,
+    fmt::print(stderr, "opened a dispute by referee {}, who is not named here: {} bout{} set aside, {} left\n", referee,
                note.bouts, note.bouts == 1 ? "" : "s", note.bouts_left);
   }
 }

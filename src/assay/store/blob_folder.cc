@@ -87,6 +87,11 @@ Result<bool> BlobFolder::IsWhole(const Digest& hash, std::uint64_t* size) const 
   return true;
 }
 
+Result<bool> BlobFolder::IsSpared(const Digest& hash, std::uint64_t* size) const {
+  if (options_.each_sends) return false;
+  return IsWhole(hash, size);
+}
+
 Result<bool> BlobFolder::Has(const Digest& hash) {
   std::uint64_t size = 0;
   return IsWhole(hash, &size);
@@ -130,14 +135,20 @@ Status BlobFolder::CheckRoom(std::string_view owner, std::uint64_t total, std::u
   return {};
 }
 
+Result<std::uint64_t> BlobFolder::Begun(const Digest& hash, std::string_view owner) {
+  struct stat info{};
+  const std::string path = PartialPath(hash, owner);
+  if (::stat(path.c_str(), &info) == 0) return static_cast<std::uint64_t>(info.st_size);
+  if (errno == ENOENT) return 0;
+  return Failed(path, "look at it");
+}
+
 Result<std::uint64_t> BlobFolder::Begin(const Digest& hash, std::string_view owner, std::uint64_t size) {
   std::uint64_t whole_size = 0;
-  ASSAY_ASSIGN(const bool whole, IsWhole(hash, &whole_size));
+  ASSAY_ASSIGN(const bool whole, IsSpared(hash, &whole_size));
   if (whole && whole_size != size) return Err("blob {}: has {} bytes, not {}", hash.hex(), whole_size, size);
   if (whole) return size;
-  std::uint64_t there = 0;
-  struct stat info{};
-  if (::stat(PartialPath(hash, owner).c_str(), &info) == 0) there = static_cast<std::uint64_t>(info.st_size);
+  ASSAY_ASSIGN(const std::uint64_t there, Begun(hash, owner));
   if (there > size) return Err("blob {}: {} bytes were sent already, more than {}", hash.hex(), there, size);
   ASSAY_TRY(CheckRoom(owner, size, size - there));
   return there;
@@ -148,15 +159,16 @@ Result<std::uint64_t> BlobFolder::Append(const Digest& hash, std::string_view ow
     return Err("blob {}: offset {} is beyond the {} bytes that are allowed", hash.hex(), offset, options_.max_blob_bytes);
   const std::string path = PartialPath(hash, owner);
   std::uint64_t whole_size = 0;
-  ASSAY_ASSIGN(bool whole, IsWhole(hash, &whole_size));
+  ASSAY_ASSIGN(bool whole, IsSpared(hash, &whole_size));
   if (whole) return whole_size;
   ASSAY_ASSIGN(auto opened, PartialFile::Open(path, offset == 0 ? PartialFile::Mode::kCreate : PartialFile::Mode::kExisting));
   if (!opened) {
-    ASSAY_ASSIGN(whole, IsWhole(hash, &whole_size));  // whoever held the file may have finished it
+    ASSAY_ASSIGN(whole, IsSpared(hash, &whole_size));  // whoever held the file may have finished it
     if (whole) return whole_size;
   }
   const std::uint64_t there = opened ? opened->size() : 0;
-  if (offset > there) return Err("blob {}: {} bytes are there, the next cannot begin at {}", hash.hex(), there, offset);
+  if (!opened || offset > there)
+    return Err("blob {}: {} bytes are there, the next cannot begin at {}", hash.hex(), there, offset);
   const std::uint64_t known = std::min<std::uint64_t>(there - offset, bytes.size());
   if (Status same = opened->Compare(offset, bytes.first(known)); !same) {
     return tl::unexpected(Error{fmt::format("blob {}: {}", hash.hex(), same.error().message), same.error().system});
@@ -229,11 +241,12 @@ Status BlobFolder::Finish(const Digest& hash, std::string_view owner) {
   ASSAY_ASSIGN(auto file, PartialFile::Open(path, PartialFile::Mode::kExisting));
   // After waiting for the file, since whoever held it may have finished it.
   ASSAY_ASSIGN(const bool whole, Has(hash));
-  if (whole) {
+  const auto drop = [&]() -> Status {
     Forget(path);
     if (file) ASSAY_TRY(file->Remove());
     return SyncWhole(hash);
-  }
+  };
+  if (whole && !options_.each_sends) return drop();
   if (!file) return Err("blob {}: there is no upload to finish", hash.hex());
   ASSAY_ASSIGN(const Digest digest, DigestOf(path, *file));
   if (digest != hash) {
@@ -241,6 +254,7 @@ Status BlobFolder::Finish(const Digest& hash, std::string_view owner) {
     ASSAY_TRY(file->Remove());
     return Err("blob {}: the {} bytes that were sent have the hash {}", hash.hex(), file->size(), digest.hex());
   }
+  if (whole) return drop();
   ASSAY_TRY(file->SetModified(options_.clock->WallMs()));
   if (Status synced = file->Sync(); !synced) {
     // What the system failed to write it takes for written from then on: a second sync would say nothing.

@@ -21,6 +21,7 @@ class BlobFolder final : public Blobs {
   Result<bool> Has(const Digest& hash) override;
   Result<std::uint64_t> Size(const Digest& hash) override;
   Result<std::unique_ptr<BlobReader>> OpenForReading(const Digest& hash) override;
+  Result<std::uint64_t> Begun(const Digest& hash, std::string_view owner) override;
   Result<std::uint64_t> Begin(const Digest& hash, std::string_view owner, std::uint64_t size) override;
   Result<std::uint64_t> Append(const Digest& hash, std::string_view owner, std::uint64_t offset, ByteSpan bytes) override;
   Status Finish(const Digest& hash, std::string_view owner) override;
@@ -43,6 +44,8 @@ class BlobFolder final : public Blobs {
   std::string WholePath(const Digest& hash) const;
   std::string PartialPath(const Digest& hash, std::string_view owner) const;
   Result<bool> IsWhole(const Digest& hash, std::uint64_t* size) const;
+  // The same, where that spares an upload.
+  Result<bool> IsSpared(const Digest& hash, std::uint64_t* size) const;
   Status SyncWhole(const Digest& hash) const;
   Status CheckRoom(std::string_view owner, std::uint64_t total, std::uint64_t growth) const;
   std::shared_ptr<Hashed> HashedOf(const std::string& path, const PartialFile& file);

@@ -47,6 +47,9 @@ struct BlobOptions {
                                 << 30;  // of the file system, left free: the database needs room to say that none is left
   // Whether `owner` may have an upload of `bytes` in all; asked before each growth. Absent: yes.
   std::function<Status(std::string_view owner, std::uint64_t bytes)> quota{};
+  // Every owner sends all bytes itself, also of a blob that is there already, and is told nothing about it: where a right to a blob comes from having uploaded it,
+  // its hash alone must not give one.
+  bool each_sends = false;
   // Bytes that are free in the folder's file system; absent: what the system says.
   std::function<Result<std::uint64_t>()> free_bytes{};
   std::shared_ptr<Clock> clock = SystemClock();
@@ -67,6 +70,8 @@ class Blobs {
   virtual Result<std::uint64_t> Size(const Digest& hash) = 0;  // an error when it is absent
   virtual Result<std::unique_ptr<BlobReader>> OpenForReading(const Digest& hash) = 0;
 
+  // How many bytes are there of an upload that is not whole; 0 where there is none.
+  virtual Result<std::uint64_t> Begun(const Digest& hash, std::string_view owner) = 0;
   // The number of bytes that are there of an upload of `size` bytes, whether it is begun or continued; `size` when the blob is there already.
   // An error when so many bytes have no place.
   virtual Result<std::uint64_t> Begin(const Digest& hash, std::string_view owner, std::uint64_t size) = 0;

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,17 +25,23 @@ constexpr int kOpeningWaitMs = 10'000;
 
 // Makes the file, readable to its owner alone, which SQLite's own files beside it then are too; and says what the system says where that
 // cannot be done, since SQLite says the same of every failure to open.
+//
+// A file that is there is looked at and not opened: closing any descriptor of it would end the locks of all sessions of this process, and another process,
+// which then takes itself for the last, would remove the write-ahead log from under them.
 Status MakeFile(const std::string& path) {
-  const int created = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (created < 0 && errno == EEXIST) {
-    const int there = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
-    if (there < 0)
-      return tl::unexpected(Error{fmt::format("{}: cannot open: {}", path, std::generic_category().message(errno)), true});
-    ::close(there);
+  const auto failed = [&](std::string_view what, int number) {
+    return tl::unexpected(Error{fmt::format("{}: cannot {}: {}", path, what, std::generic_category().message(number)), true});
+  };
+  struct stat there{};
+  if (::stat(path.c_str(), &there) == 0) {
+    if (S_ISDIR(there.st_mode)) return failed("open", EISDIR);
+    if (!S_ISREG(there.st_mode)) return failed("open", EINVAL);
+    if (::faccessat(AT_FDCWD, path.c_str(), R_OK | W_OK, AT_EACCESS) != 0) return failed("open", errno);
     return {};
   }
-  if (created < 0)
-    return tl::unexpected(Error{fmt::format("{}: cannot create: {}", path, std::generic_category().message(errno)), true});
+  const int created = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (created < 0 && errno == EEXIST) return {};  // by somebody else, since it was looked for
+  if (created < 0) return failed("create", errno);
   ::close(created);
   const std::size_t slash = path.find_last_of('/');
   return SyncDirectory(slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash));

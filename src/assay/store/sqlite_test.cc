@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -43,6 +44,47 @@ TEST(Sqlite, WhatCannotBeOpenedIsOneClearLine) {
     ::chmod((scratch / "text").c_str(), 0400);
     EXPECT_EQ(message(scratch / "text"), scratch / "text" + ": cannot open: Permission denied");
   }
+}
+
+// As a child process sees it, which opens the database, counts rows and closes it.
+int RowsElsewhere(const std::string& path) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::int64_t rows = 100;
+    {
+      const auto database = Database::Open(path);
+      if (database) {
+        const auto counted = (*database)->Read([](Transaction& t) -> Result<std::int64_t> {
+          ASSAY_ASSIGN(const Rows found, t.Run("SELECT COUNT(*) FROM x"));
+          return found[0].Integer(0);
+        });
+        rows = counted.value_or(101);
+      }
+    }
+    ::_exit(static_cast<int>(rows));
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WEXITSTATUS(status);
+}
+
+// The log of writes is one for all processes: who comes and goes must not take it away from who stays.
+TEST(Sqlite, ProcessesThatComeAndGoLeaveTheOthersTheirLog) {
+  const testkit::Scratch scratch;
+  const std::string path = scratch / "rows.db";
+  const auto database = std::move(*Database::Open(path, {.connections = 4}));
+  ASSERT_TRUE(database->Write([](Transaction& t) { return t.RunScript("CREATE TABLE x (a BIGINT)"); }));
+  const auto insert = [&] {
+    return database->Write([](Transaction& t) { return t.RunScript("INSERT INTO x (a) VALUES (1)"); });
+  };
+  // A transaction within another: the process has two sessions.
+  ASSERT_TRUE(database->Read([&](Transaction& t) -> Status {
+    ASSAY_TRY(t.Run("SELECT COUNT(*) FROM x"));
+    return insert();
+  }));
+  EXPECT_EQ(RowsElsewhere(path), 1);
+  ASSERT_TRUE(insert());
+  EXPECT_EQ(RowsElsewhere(path), 2);
 }
 
 TEST(Sqlite, AFullDiskIsOneClearLine) {

@@ -227,6 +227,7 @@ class Session {
     ASSAY_TRY(CheckDecisions(outcome));
     ASSAY_TRY(committer_.Step(info_.step, state_, outcome));
     NoteParting();
+    ASSAY_TRY(ShowLog());
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     info_.loss = outcome.loss;
     info_.validation_loss.reset();
@@ -245,6 +246,14 @@ class Session {
     return {};
   }
 
+  // What was shown to others is on disk before, so that a run that is killed and taken up again comes to the same entries.
+  Status ShowLog() {
+    if (!hooks_.wants_log || committer_.log().entries().back().step != info_.step || !hooks_.wants_log()) return {};
+    ASSAY_TRY(committer_.WriteLog(run_.log_path(), LogOrigin(run_.signer(), prepared_.identity.job), key_));
+    if (hooks_.on_log) hooks_.on_log(committer_.log());
+    return {};
+  }
+
   Status EvaluateNow() {
     if (prepared_.data.validation == nullptr) return {};
     const Evaluation evaluation =
@@ -256,8 +265,10 @@ class Session {
     return events_->Write(info_.step, scalars);
   }
 
+  Clock::time_point Now() const { return hooks_.now ? hooks_.now() : Clock::now(); }
+
   bool IsTimeToSave() const {
-    return job_.snapshot.minutes > 0 && Clock::now() - saved_at_ >= std::chrono::minutes(job_.snapshot.minutes);
+    return job_.snapshot.minutes > 0 && Now() - saved_at_ >= std::chrono::minutes(job_.snapshot.minutes);
   }
 
   Status Save() {
@@ -270,7 +281,7 @@ class Session {
     info_.signature = key_.Sign(SignedMessage(info_));
     ASSAY_TRY(WriteSnapshot(run_.SnapshotPath(info_.step), prepared_.program.state, HostState(state_).get(), info_));
     saved_ = true;
-    saved_at_ = Clock::now();
+    saved_at_ = Now();
     return run_.Prune(info_.step, job_.snapshot.keep);
   }
 
@@ -353,12 +364,12 @@ class Session {
   Stepper stepper_;
   Committer committer_;
   std::optional<Follows> follows_;
-  State state_;                                // in the backend's memory
-  SnapshotInfo info_;                          // of state_; its root is that of the last Save
-  std::optional<EventWriter> events_;          // while steps are run
-  bool saved_ = false;                         // whether a snapshot of state_ is on disk
-  Clock::time_point saved_at_ = Clock::now();  // the last one
-  bool warned_ = false;                        // of a loss that is not finite
+  State state_;                         // in the backend's memory
+  SnapshotInfo info_;                   // of state_; its root is that of the last Save
+  std::optional<EventWriter> events_;   // while steps are run
+  bool saved_ = false;                  // whether a snapshot of state_ is on disk
+  Clock::time_point saved_at_ = Now();  // the last one
+  bool warned_ = false;                 // of a loss that is not finite
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 // is on disk then is a valid, older run.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -12,6 +13,7 @@
 
 #include "assay/backend/backend.h"
 #include "assay/base/thread_pool.h"
+#include "assay/run/log.h"
 #include "assay/train/followed_run.h"
 #include "assay/train/prepare.h"
 
@@ -30,6 +32,11 @@ struct TrainHooks {
   std::function<void(std::int64_t step, float loss)> on_evaluation{};
   std::function<void(const std::string&)> on_note{};  // something the user should know, such as a damaged snapshot
   std::function<bool()> should_stop{};                // asked before each step
+  // For who publishes the log while training goes on: asked after each entry; where it says yes, the log is signed and written, and on_log sees it.
+  std::function<bool()> wants_log{};
+  std::function<void(const RunLog& log)> on_log{};
+  // The time that `snapshot.minutes` goes by; empty: the steady clock's.
+  std::function<std::chrono::steady_clock::time_point()> now{};
 };
 
 // Of a run that follows another: the steps of the first entry that is not what the other says, if there is one. After it this run followed nobody.

@@ -67,6 +67,32 @@ class TrainerTest : public testing::Test {
   std::unique_ptr<Backend> backend_ = ref::MakeRefBackend(pool_);
 };
 
+// What on_log saw is a prefix of the log in the end, also of a run that is taken up again from before it.
+TEST_F(TrainerTest, ShowsTheLogWhileTrainingAndKeepsToIt) {
+  std::vector<Checkpoint> shown;
+  const TrainHooks watching{.should_stop = [&] { return !shown.empty() && shown.back().size == 2; },
+                            .wants_log = [] { return true; },
+                            .on_log = [&](const RunLog& log) { shown.push_back(log.checkpoint()); }};
+  ASSERT_TRUE(TrainIn("watched", watching));
+  ASSERT_EQ(shown.size(), 1U);
+  EXPECT_EQ(shown[0].size, 2U);  // the start and step 2
+  std::filesystem::remove_all(root_ + "/watched/snapshots");
+  const auto again = TrainIn(
+      "watched", {.wants_log = [] { return true; }, .on_log = [&](const RunLog& log) { shown.push_back(log.checkpoint()); }});
+  ASSERT_TRUE(again) << again.error().message;
+  const auto whole = TrainIn("unwatched", {});
+  ASSERT_TRUE(whole);
+  EXPECT_EQ(again->state_root, whole->state_root);
+  const auto log = RunLog::Read(root_ + "/watched/log", key_.verify_key(), prepared_.identity.trajectory);
+  ASSERT_TRUE(log) << log.error().message;
+  ASSERT_EQ(shown.size(), 6U);  // steps 2, once more 2, 4, 6, 8, 9
+  for (const Checkpoint& one : shown) {
+    RunLog prefix = *log;
+    prefix.Truncate(one.size);
+    EXPECT_EQ(prefix.root(), one.root);
+  }
+}
+
 TEST_F(TrainerTest, StoppingAfterEveryStepEndsInTheSameState) {
   std::vector<std::int64_t> evaluated;
   const auto whole = TrainIn("whole", {.on_evaluation = [&](std::int64_t step, float) { evaluated.push_back(step); }});
@@ -102,6 +128,18 @@ TEST_F(TrainerTest, AFinishedRunGetsItsWeightsBackWithoutTraining) {
   EXPECT_EQ(again->state_root, whole->state_root);
   EXPECT_EQ(again->first_step, 9);
   EXPECT_TRUE(Exists(root_ + "/run/model.safetensors"));
+}
+
+TEST_F(TrainerTest, SnapshotsByTheMinute) {
+  prepared_.job.snapshot = {.every = 100, .keep = 100, .minutes = 1};
+  std::chrono::steady_clock::time_point now{};
+  const auto outcome =
+      TrainIn("run", {.on_step = [&](const StepReport&) { now += std::chrono::seconds(20); }, .now = [&] { return now; }});
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  const auto run = RunDirectory::Open(root_ + "/run");
+  ASSERT_TRUE(run) << run.error().message;
+  // A minute after the beginning, another after the snapshot at step 3, and the last step.
+  EXPECT_EQ(*run->SnapshotSteps(), (std::vector<std::int64_t>{3, 6, 9}));
 }
 
 TEST_F(TrainerTest, StepsAreNotPartOfTheTrajectory) {

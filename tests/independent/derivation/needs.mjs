@@ -1,4 +1,5 @@
 // The elements that one element of an output depends on, as docs/formats/ops.md declares them, in its order.
+import { placeOf, windowsOver } from "../images.mjs";
 import { Attention, evaluator } from "../ops/index.mjs";
 import { product } from "../types.mjs";
 import { run } from "./trees.mjs";
@@ -8,12 +9,6 @@ const all = (op) => op.in.map((_, input) => whole(op, input));
 const view = (op) => ({ C: op.in[0].shape.at(-1), R: product(op.in[0].shape.slice(0, -1)) });
 const row = (input, r, C) => run(input, r * C, C);
 const column = (input, c, C, R) => run(input, c, 1, C, R);
-const placeOf = (e, [, height, width, channels]) => ({
-  c: e % channels,
-  w: Math.floor(e / channels) % width,
-  h: Math.floor(e / (channels * width)) % height,
-  n: Math.floor(e / (channels * width * height)),
-});
 // Rows and columns of pixels of an image, all channels.
 const patch = (input, n, [h0, h1], [w0, w1], [, height, width, channels]) =>
   h1 <= h0 || w1 <= w0
@@ -24,7 +19,8 @@ const clamp = ([begin, end], limit) => [begin, end].map((x) => Math.min(Math.max
 // One element of each input that is as large as the output, all of the others.
 const aligned = (small) => (op, _, e) => op.in.map((__, input) => (small.includes(input) ? whole(op, input) : run(input, e)));
 
-function matmul(op, _, e) {
+// Without depth the runs are empty.
+export function matmul(op, _, e) {
   const [ta, tb] = op.values,
     [a, b] = op.in.map(({ shape }) => shape),
     [m, n] = op.out[0].shape.slice(-2),
@@ -32,7 +28,6 @@ function matmul(op, _, e) {
     batch = Math.floor(e / (m * n)),
     first = (shape, other) => (shape.length >= other.length ? batch * product(shape.slice(-2)) : 0),
     [i, j] = [Math.floor(e / n) % m, e % n];
-  if (depth === 0) return [];
   return [
     ta ? run(0, first(a, b) + i, 1, m, depth) : run(0, first(a, b) + i * depth, depth),
     tb ? run(1, first(b, a) + j * depth, depth) : run(1, first(b, a) + j, 1, n, depth),
@@ -107,10 +102,7 @@ function poolGrad(op, _, e) {
   const [kernelH, kernelW, stride, pad] = op.values,
     dy = op.in[0].shape,
     at = placeOf(e, op.out[0].shape),
-    over = (pixel, kernel, limit) => [
-      Math.max(0, Math.ceil((pixel + pad - kernel + 1) / stride)),
-      Math.min(Math.floor((pixel + pad) / stride) + 1, limit),
-    ];
+    over = windowsOver(stride, pad);
   return op.in.flatMap((__, input) => patch(input, at.n, over(at.h, kernelH, dy[1]), over(at.w, kernelW, dy[2]), dy));
 }
 function globalPool(op, _, e) {
@@ -119,7 +111,7 @@ function globalPool(op, _, e) {
   return [run(0, Math.floor(e / channels) * pixels * channels + (e % channels), 1, channels, pixels)];
 }
 
-function attention(op, output, e) {
+export function attention(op, output, e) {
   const a = new Attention(op, 3);
   let b, h, i;
   if (output === 0) [h, i, b] = [Math.floor(e / a.d) % a.hq, Math.floor(e / (a.d * a.hq)) % a.tq, Math.floor(e / (a.d * a.hq * a.tq))];
@@ -133,11 +125,7 @@ function attention(op, output, e) {
 }
 function attentionGrad(op, output, e) {
   const a = new Attention(op, 6),
-    heads = output === 0 ? a.hq : a.hkv,
-    time = output === 0 ? a.tq : a.tk,
-    head = Math.floor(e / a.d) % heads,
-    t = Math.floor(e / (a.d * heads)) % time,
-    b = Math.floor(e / (a.d * heads * time)),
+    { b, t, head } = a.gradientPlace(output, e),
     rng = a.dropout > 0 ? [run(6, 0, 4)] : [];
   if (output === 0) {
     const keys = (input) => run(input, a.keyRow(b, head, 0), a.d, a.hkv * a.d, a.visible(t));

@@ -1,6 +1,7 @@
 // The trees of the ops: docs/formats/derivation.md, "Ops". `op` is {values, in, out}, as in ../ops.
 import { add, div, f, fma, max, mul, sqrt, sub } from "../arithmetic.mjs";
 import { exp, log, rsqrt } from "../functions.mjs";
+import { indexOf, placeOf } from "../images.mjs";
 import { Attention, evaluator, Gradient } from "../ops/index.mjs";
 import { product } from "../types.mjs";
 import { colsum, combineLanes, contract, floatOf, fold, formula, leaf, rowsum, run, state, steps, then, wordOf } from "./trees.mjs";
@@ -33,13 +34,6 @@ const over = (count) => (sum) => word(div(floatOf(sum), f(count)));
 
 const view = (op) => ({ C: op.in[0].shape.at(-1), R: product(op.in[0].shape.slice(0, -1)) });
 const columns = (op) => product(op.in[0].shape.slice(op.values[0]));
-const placeOf = (e, [, height, width, channels]) => ({
-  c: e % channels,
-  w: Math.floor(e / channels) % width,
-  h: Math.floor(e / (channels * width)) % height,
-  n: Math.floor(e / (channels * width * height)),
-});
-const indexOf = (n, h, w, c, [, height, width, channels]) => ((n * height + h) * width + w) * channels + c;
 const inside = (n, h, w, c, shape) => (h < 0 || h >= shape[1] || w < 0 || w >= shape[2] ? undefined : indexOf(n, h, w, c, shape));
 
 function matmul(op, _, e) {
@@ -457,11 +451,7 @@ function attention(op, output, e) {
 function attentionGrad(op, output, e) {
   const a = new Gradient(op, 6),
     d = e % a.d,
-    heads = output === 0 ? a.hq : a.hkv,
-    time = output === 0 ? a.tq : a.tk,
-    head = Math.floor(e / a.d) % heads,
-    t = Math.floor(e / (a.d * heads)) % time,
-    b = Math.floor(e / (a.d * heads * time)),
+    { b, t, head } = a.gradientPlace(output, e),
     group = a.hq / a.hkv,
     with_ = (at) => new Gradient(reading(op, at), 6);
   const probability = (h, i, j) => [

@@ -461,10 +461,20 @@ export class Law {
     const steps = `2,${entry},0,0`,
       step = first + this.descend(steps, count, roots);
     const told = this.both((side) => this.leaf(side, steps, count, roots[side], step - first));
+    this.judge(
+      "batch",
+      told.map((root) => root.length === 32),
+      { step },
+    );
     const { index, tensors, type, size } = this.tensor(`7,${step},0,0`, "assay/batch/1", this.fields, told, "batch", { step });
     const tree = `8,${step},0,${index}`,
       leaf = this.descend(tree, size, tensors),
       blocks = this.both((side) => this.leaf(side, tree, size, tensors[side], leaf));
+    this.judge(
+      "batch",
+      blocks.map((block) => block.length === Math.min(4096, bytesOf(type) - 4096 * leaf)),
+      { step, index, leaf },
+    );
     const rowBytes = bytesOf(type) / type.shape[0],
       place = range(4096).find((i) => blocks[0][i] !== blocks[1][i]),
       row = Math.floor((4096 * leaf + place) / rowBytes);
@@ -572,7 +582,8 @@ export class Law {
       end = Math.min(begin + 4096, (source.micro + 1) * bytesOf(source.type));
     const first = Math.floor(begin / 4096),
       opened = this.leaves(0, `8,${step},0,${place}`, blocks, field, first, leavesOf(end));
-    settle(Buffer.concat(opened).subarray(begin - 4096 * first, end - 4096 * first));
+    const right = Buffer.concat(opened).subarray(begin - 4096 * first, end - 4096 * first);
+    settle(right.length === end - begin ? right : Buffer.alloc(0)); // a batch that is too short has nothing for it
   }
 
   output(disputed, node, records) {

@@ -1,4 +1,5 @@
 // matmul and convolutions: docs/NUMERICS.md, section 5.
+import { placeOf } from "../images.mjs";
 import { contract } from "../reductions.mjs";
 import { product } from "../types.mjs";
 
@@ -20,12 +21,6 @@ function matmul(op, e) {
 // Element [n, h, w, c] of images, +0 outside.
 const tap = (op, input, [count, height, width, channels], n, h, w, c) =>
   h < 0 || h >= height || w < 0 || w >= width ? 0 : op.at(input, ((n * height + h) * width + w) * channels + c);
-const placeOf = (e, [, height, width, channels]) => ({
-  c: e % channels,
-  w: Math.floor(e / channels) % width,
-  h: Math.floor(e / (channels * width)) % height,
-  n: Math.floor(e / (channels * width * height)),
-});
 function conv2d(op, e) {
   const [stride, pad, groups] = op.values,
     [x, w] = op.in.map(({ shape }) => shape),

@@ -1,14 +1,8 @@
 // Poolings and their gradients, NHWC: docs/NUMERICS.md, section 5.
 import { add, div, f } from "../arithmetic.mjs";
+import { indexOf, placeOf } from "../images.mjs";
 import { colsum } from "../reductions.mjs";
 
-const placeOf = (e, [, height, width, channels]) => ({
-  c: e % channels,
-  w: Math.floor(e / channels) % width,
-  h: Math.floor(e / (channels * width)) % height,
-  n: Math.floor(e / (channels * width * height)),
-});
-const indexOf = (n, h, w, c, [, height, width, channels]) => ((n * height + h) * width + w) * channels + c;
 
 // The pixels of a window that lie inside the image, rows first.
 function* taps(op, { h, w }) {

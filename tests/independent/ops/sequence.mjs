@@ -45,6 +45,12 @@ export class Attention {
   keyRow = (b, h, j) => ((b * this.tk + j) * this.hkv + Math.floor(h / (this.hq / this.hkv))) * this.d;
   visible = (i) => (this.causal ? i + this.tk - this.tq + 1 : this.tk);
   row = (input, first) => (d) => this.op.at(input, first + d);
+  // The sample, the time and the head of an element of the queries' gradient (output 0), or of the keys' or the values'.
+  gradientPlace(output, e) {
+    const [heads, time] = output === 0 ? [this.hq, this.tq] : [this.hkv, this.tk],
+      head = Math.floor(e / this.d);
+    return { b: Math.floor(head / (heads * time)), t: Math.floor(head / heads) % time, head: head % heads };
+  }
   score(b, h, i, j) {
     return this.op.once(`score ${b} ${h} ${i} ${j}`, () =>
       mul(chain(this.d, this.row(0, this.queryRow(b, h, i)), this.row(1, this.keyRow(b, h, j))), this.scale),
@@ -117,11 +123,7 @@ export class Gradient extends Attention {
 function attentionGrad(op, output, e) {
   const a = new Gradient(op, 6),
     d = e % a.d,
-    heads = output === 0 ? a.hq : a.hkv,
-    time = output === 0 ? a.tq : a.tk,
-    head = Math.floor(e / a.d) % heads,
-    t = Math.floor(e / (a.d * heads)) % time,
-    b = Math.floor(e / (a.d * heads * time)),
+    { b, t, head } = a.gradientPlace(output, e),
     group = a.hq / a.hkv;
   let sum = 0;
   if (output === 0) {

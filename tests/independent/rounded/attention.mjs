@@ -112,11 +112,7 @@ function attention(op, output, e) {
 function attentionGrad(op, output, e) {
   const a = new Attention(op, 6),
     c = e % a.d,
-    heads = output === 0 ? a.hq : a.hkv,
-    time = output === 0 ? a.tq : a.tk,
-    head = Math.floor(e / a.d) % heads,
-    t = Math.floor(e / (a.d * heads)) % time,
-    b = Math.floor(e / (a.d * heads * time)),
+    { b, t, head } = a.gradientPlace(output, e),
     group = a.hq / a.hkv,
     list = [];
   if (output === 0)

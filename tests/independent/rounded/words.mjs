@@ -1,6 +1,8 @@
 // The words that an element of a rounded job depends on, in the order of the table of docs/formats/dispute.md, "Rounded jobs", as runs of input
 // elements. Nothing for ops whose elements depend on a few words.
+import { placeOf, windowsOver } from "../images.mjs";
 import { Attention } from "../ops/index.mjs";
+import { attention, matmul } from "../derivation/needs.mjs";
 import { run } from "../derivation/trees.mjs";
 import { product } from "../types.mjs";
 
@@ -9,27 +11,8 @@ const split = (op) => ({ C: product(op.in[0].shape.slice(op.values[0])), R: prod
 const row = (input, r, C) => run(input, r * C, C);
 const column = (input, c, { C, R }) => run(input, c, 1, C, R);
 const range = (n) => [...Array(n).keys()];
-const placeOf = (e, [, height, width, channels]) => ({
-  c: e % channels,
-  w: Math.floor(e / channels) % width,
-  h: Math.floor(e / (channels * width)) % height,
-  n: Math.floor(e / (channels * width * height)),
-});
 const inside = (i, extent) => i >= 0 && i < extent;
 
-function matmul(op, _, e) {
-  const [ta, tb] = op.values,
-    [a, b] = op.in.map(({ shape }) => shape),
-    [m, n] = op.out[0].shape.slice(-2),
-    depth = a.at(ta ? -2 : -1),
-    batch = Math.floor(e / (m * n)),
-    first = (shape, other) => (shape.length >= other.length ? batch * product(shape.slice(-2)) : 0),
-    [i, j] = [Math.floor(e / n) % m, e % n];
-  return [
-    ta ? run(0, first(a, b) + i, 1, m, depth) : run(0, first(a, b) + i * depth, depth),
-    tb ? run(1, first(b, a) + j * depth, depth) : run(1, first(b, a) + j, 1, n, depth),
-  ];
-}
 const taps = ([, kh, kw]) => range(kh * kw).map((tap) => ({ tap, kh: Math.floor(tap / kw), kw: tap % kw }));
 function conv2d(op, _, e) {
   const [stride, pad, groups] = op.values,
@@ -134,33 +117,13 @@ function poolGrad(op, _, e) {
   const [kernelH, kernelW, stride, pad] = op.values,
     dy = op.in[0].shape,
     at = placeOf(e, op.out[0].shape),
-    over = (pixel, kernel, limit) => [
-      Math.max(0, Math.ceil((pixel + pad - kernel + 1) / stride)),
-      Math.min(Math.floor((pixel + pad) / stride) + 1, limit),
-    ];
+    over = windowsOver(stride, pad);
   return op.in.flatMap((__, input) => pixels(input, at, over(at.h, kernelH, dy[1]), over(at.w, kernelW, dy[2]), dy));
 }
 
-function attention(op, output, e) {
-  const a = new Attention(op, 3),
-    [h, i, b] =
-      output === 0
-        ? [Math.floor(e / a.d) % a.hq, Math.floor(e / (a.d * a.hq)) % a.tq, Math.floor(e / (a.d * a.hq * a.tq))]
-        : [Math.floor(e / a.tq) % a.hq, e % a.tq, Math.floor(e / (a.tq * a.hq))],
-    keys = (input) => run(input, a.keyRow(b, h, 0), a.d, a.hkv * a.d, a.visible(i));
-  return [
-    run(0, a.queryRow(b, h, i), a.d),
-    keys(1),
-    ...(output === 0 ? [keys(2), ...(a.dropout > 0 ? [run(3, 0, 4)] : [])] : []),
-  ];
-}
 function attentionGrad(op, output, e) {
   const a = new Attention(op, 6),
-    heads = output === 0 ? a.hq : a.hkv,
-    time = output === 0 ? a.tq : a.tk,
-    head = Math.floor(e / a.d) % heads,
-    t = Math.floor(e / (a.d * heads)) % time,
-    b = Math.floor(e / (a.d * heads * time)),
+    { b, t, head } = a.gradientPlace(output, e),
     group = a.hq / a.hkv,
     rng = a.dropout > 0 ? [run(6, 0, 4)] : [];
   if (output === 0) {

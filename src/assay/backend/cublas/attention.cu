@@ -13,8 +13,6 @@ namespace assay::cublas {
 namespace attention {
 namespace {
 
-constexpr int kThreads = 256;
-
 struct Workspace {
   Workspace(Cutter cut, const Extents& x, std::int64_t chunk, bool bounded)
       : q(cut.Take<double>(x.heads * x.queries * x.width)),

@@ -12,7 +12,7 @@ namespace {
 using numerics::Exp;
 using numerics::Log;
 
-constexpr int kThreads = 128;
+constexpr int kFormulaThreads = 128;
 constexpr std::int64_t kMostScratch = std::int64_t{256} << 20;
 
 __device__ double ValueOf(double x) { return x; }
@@ -153,7 +153,7 @@ __device__ void KeyGradientRow(const Attention<T>& a, bool of_value, std::int64_
 }
 
 template <class T>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kFormulaThreads)
     ForwardByFormula(const __grid_constant__ Inputs in, const __grid_constant__ Sink o, const __grid_constant__ Sink lse) {
   if (*in.not_finite == 0) return;
   const Attention<T> a(in);
@@ -164,7 +164,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <class T>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kFormulaThreads)
     BackwardByFormula(const __grid_constant__ Inputs in, const __grid_constant__ Sink dq, const __grid_constant__ Sink dk,
                       const __grid_constant__ Sink dv) {
   if (*in.not_finite == 0) return;
@@ -218,7 +218,7 @@ void RunFormula_attention(const KernelArgs& args, std::span<const Sink> sinks, c
   const Inputs in = InputsOf(args, 3, not_finite, scratch);
   const bool bounded = sinks[0].bounded() || sinks[1].bounded();
   const auto kernel = bounded ? ForwardByFormula<Near> : ForwardByFormula<double>;
-  kernel<<<static_cast<unsigned>(BlocksFor(in.g, context)), kThreads, 0, context.stream()>>>(in, sinks[0], sinks[1]);
+  kernel<<<static_cast<unsigned>(BlocksFor(in.g, context)), kFormulaThreads, 0, context.stream()>>>(in, sinks[0], sinks[1]);
   cuda::CheckLaunch("attention by its formula");
 }
 
@@ -227,7 +227,8 @@ void RunFormula_attention_grad(const KernelArgs& args, std::span<const Sink> sin
   const Inputs in = InputsOf(args, 6, not_finite, scratch);
   const bool bounded = sinks[0].bounded() || sinks[1].bounded() || sinks[2].bounded();
   const auto kernel = bounded ? BackwardByFormula<Near> : BackwardByFormula<double>;
-  kernel<<<static_cast<unsigned>(BlocksFor(in.g, context)), kThreads, 0, context.stream()>>>(in, sinks[0], sinks[1], sinks[2]);
+  kernel<<<static_cast<unsigned>(BlocksFor(in.g, context)), kFormulaThreads, 0, context.stream()>>>(in, sinks[0], sinks[1],
+                                                                                                    sinks[2]);
   cuda::CheckLaunch("attention_grad by its formula");
 }
 

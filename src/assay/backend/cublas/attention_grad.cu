@@ -15,8 +15,6 @@ namespace assay::cublas {
 namespace attention {
 namespace {
 
-constexpr int kThreads = 256;
-
 enum : std::size_t { kQ, kK, kV, kO, kLse, kDo, kRng };
 
 // Room for the blocks' sums of dq, or of dk or dv: one after the other.

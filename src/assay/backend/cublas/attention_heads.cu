@@ -9,7 +9,6 @@
 namespace assay::cublas::attention {
 namespace {
 
-constexpr int kThreads = 256;
 constexpr std::size_t kMostTensors = 6;
 constexpr std::int64_t kChunkBytes = std::int64_t{3} << 29;
 constexpr std::int64_t kMostHeads = 32768;  // of a call

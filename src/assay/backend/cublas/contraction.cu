@@ -8,7 +8,6 @@
 namespace assay::cublas {
 namespace {
 
-constexpr int kThreads = 256;
 // Sums of blocks that wait in memory: rows of the output are taken in pieces of about so many bytes.
 constexpr std::int64_t kWaitingBytes = std::int64_t{768} << 20;
 

@@ -13,8 +13,6 @@ using ops::ForwardWindows;
 using ops::ResidueClass;
 using ops::Windows;
 
-constexpr int kThreads = 256;
-
 // to[window][tap h, tap w, channel]
 template <class T>
 __global__ void Unfold(Windows windows, std::int64_t n, std::int64_t size, T* to) {
@@ -129,9 +127,9 @@ __global__ void PixelRows(Geometry g, std::int64_t residue_h, std::int64_t resid
 
 // Scratch that holds operands as T: those that are floats in memory already need none of it.
 template <class T>
-class Operands {
+class OperandScratch {
  public:
-  explicit Operands(Context& context) : stream_(context.stream()) {}
+  explicit OperandScratch(Context& context) : stream_(context.stream()) {}
 
   // What follows is called twice, first without memory to count.
   void Place(void* memory) { cut_ = Cutter(memory); }
@@ -223,7 +221,7 @@ class Operands {
 // Calls body(operands, run) to count the scratch it takes, then to run.
 template <class T, class Body>
 void WithScratch(Context& context, const Body& body) {
-  Operands<T> operands(context);
+  OperandScratch<T> operands(context);
   body(operands, false);
   void* memory = context.Scratch(operands.bytes());
   operands.Place(memory);
@@ -234,7 +232,7 @@ template <class T>
 void Forward(const KernelArgs& args, const Sink& sink, Context& context) {
   const Geometry g = ops::GeometryOfConv2d(args.attrs(), args.in_type(0).shape, args.in_type(1).shape);
   const std::int64_t depth = g.kh * g.kw * g.group_c();
-  WithScratch<T>(context, [&](Operands<T>& operands, bool run) {
+  WithScratch<T>(context, [&](OperandScratch<T>& operands, bool run) {
     const bool norms = sink.bounded() && g.groups == 1;
     const double *norms_a = nullptr, *norms_b = nullptr;
     const T* weights = operands.WholeWithNorms({args.In<float>(1), 1, g.o, depth, true}, norms, &norms_b, run);
@@ -266,7 +264,7 @@ template <class T>
 void GradX(const KernelArgs& args, const Sink& sink, Context& context) {
   const Geometry g = ops::GeometryOfConv2dGradX(args.attrs(), args.in_type(0).shape, args.in_type(1).shape);
   const bool plain = IsPlain(g);
-  WithScratch<T>(context, [&](Operands<T>& operands, bool run) {
+  WithScratch<T>(context, [&](OperandScratch<T>& operands, bool run) {
     const double* norms_a = nullptr;
     const T* image = nullptr;
     if (plain) {
@@ -309,7 +307,7 @@ template <class T>
 void GradW(const KernelArgs& args, const Sink& sink, Context& context) {
   const Geometry g = ops::GeometryOfConv2dGradW(args.attrs(), args.in_type(0).shape, args.in_type(1).shape);
   const std::int64_t window = g.kh * g.kw * g.group_c();
-  WithScratch<T>(context, [&](Operands<T>& operands, bool run) {
+  WithScratch<T>(context, [&](OperandScratch<T>& operands, bool run) {
     const bool norms = sink.bounded() && g.groups == 1;
     const double *norms_a = nullptr, *norms_b = nullptr;
     const std::int64_t pixels = g.n * g.oh * g.ow;

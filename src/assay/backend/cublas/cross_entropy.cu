@@ -90,7 +90,6 @@ struct ForwardLeft {
   }
 };
 
-constexpr int kThreads = 256;
 constexpr int kAhead = 4;                               // loads on their way before an element is put
 constexpr std::int64_t kPiece = 2 * kAhead * kThreads;  // of a row, for a block
 constexpr std::int64_t kMaxGridRows = 65535;

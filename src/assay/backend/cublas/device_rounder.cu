@@ -10,7 +10,6 @@ namespace {
 
 constexpr std::size_t kRoom = std::size_t{1} << 22;              // decisions of a step, 100 MB
 constexpr std::uint64_t kMostFollowed = std::uint64_t{1} << 36;  // elements of a step that is followed: 8 GB of flags
-constexpr std::int64_t kThreads = 256;
 constexpr std::int64_t kOpsOfMark = 24;
 
 __global__ void SetFlags(const rounding::Decision* decisions, std::int64_t count, std::uint32_t* flags) {

@@ -8,7 +8,6 @@
 namespace assay::cublas {
 namespace {
 
-constexpr int kThreads = 256;
 constexpr int kAhead = 8;  // gradients on their way while others are added
 
 // Places [begin, end) of a row among the sorted positions; both zero where no position names it.

@@ -15,6 +15,9 @@
 
 namespace assay::cublas {
 
+// Of a block, where a kernel has no reason for another number.
+constexpr int kThreads = 256;
+
 // What launchers may use beside their arguments. One per backend.
 class Context {
  public:

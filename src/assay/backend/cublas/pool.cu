@@ -11,8 +11,6 @@ using cuda::GlobalThread;
 using cuda::GlobalThreads;
 using cuda::Pool;
 
-constexpr int kThreads = 256;
-
 struct MaxPoolGrad {
   const float* gradient;
   const std::int32_t* argmax;

@@ -5,8 +5,6 @@
 namespace assay::cublas {
 namespace {
 
-constexpr int kThreads = 256;
-
 template <class T>
 struct Turn {
   T c, s;

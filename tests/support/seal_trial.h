@@ -1,4 +1,4 @@
-// What the tests of this folder share: known identities, randomness that repeats itself, whole files in memory.
+// What the tests of seal/ share: known identities, randomness that repeats itself, whole files in memory.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,0 +1,240 @@
+#include <chrono>
+#include <ctime>
+
+#include "assay/base/file.h"
+#include "assay/base/quote.h"
+#include "assay/cli/command.h"
+#include "assay/cli/json.h"
+#include "assay/cli/platform_session.h"
+#include "assay/coordinator/station.h"
+#include "assay/net/target.h"
+
+namespace assay::cli {
+namespace {
+
+struct AdminOptions {
+  std::string what, id;
+  PlatformOptions platform;
+  std::string store, database;
+  std::string role, account, name;
+  std::int64_t expires_days = 0;
+  std::optional<std::int64_t> orders, blob_bytes;
+  bool all = false;
+  bool json = false;
+};
+
+using platform::ApiClient;
+
+std::int64_t NowMs() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+// "2026-11-18 00:30", of this machine's time zone.
+std::string DayAndTime(std::int64_t ms) {
+  if (ms <= 0) return "never";
+  const auto seconds = static_cast<std::time_t>(ms / 1000);
+  std::tm parts{};
+  ::localtime_r(&seconds, &parts);
+  char text[32];
+  return {text, std::strftime(text, sizeof(text), "%Y-%m-%d %H:%M", &parts)};
+}
+
+std::string TextOf(const OrderedJson& object, const char* key) {
+  const auto found = object.find(key);
+  return found == object.end() || !found->is_string() ? std::string() : OneLine(found->get<std::string>());
+}
+
+std::int64_t NumberOf(const OrderedJson& object, const char* key) {
+  const auto found = object.find(key);
+  return found == object.end() || !found->is_number_integer() ? 0 : found->get<std::int64_t>();
+}
+
+OrderedJson ListOf(const OrderedJson& object, const char* key) {
+  const auto found = object.find(key);
+  return found == object.end() || !found->is_array() ? OrderedJson::array() : *found;
+}
+
+template <class T>
+Result<T> Plain(platform::ApiResult<T> result) {
+  if (!result) return tl::unexpected(Error(result.error()));
+  return *std::move(result);
+}
+
+Result<int> PrintToken(const AdminOptions& options, const OrderedJson& made) {
+  if (options.json) {
+    fmt::print("{}\n", Dump(made));
+  } else {
+    fmt::print("{}\n", TextOf(made, "token"));
+  }
+  return kExitOk;
+}
+
+Result<int> MakeToken(const AdminOptions& options) {
+  if (options.role.empty()) return Err("--role: expected client, provider, auditor or admin");
+  const std::int64_t expires_ms = options.expires_days == 0 ? 0 : NowMs() + options.expires_days * 86'400'000;
+  if (!options.store.empty()) {
+    if (!IsDirectory(options.store)) return Err("{}: is no folder of a coordinator", options.store);
+    ASSAY_ASSIGN(const auto database, coordinator::OpenCoordinatorDatabase(options.store, options.database));
+    coordinator::Tokens tokens(*database, store::SystemClock());
+    ASSAY_ASSIGN(const coordinator::NewToken made,
+                 tokens.Make(*coordinator::AccountRoleOf(options.role), options.account, options.name, expires_ms));
+    return PrintToken(options, {{"token", made.token}, {"id", made.id}, {"account", made.account}});
+  }
+  ASSAY_ASSIGN(const auto api, OpenApi(options.platform));
+  OrderedJson body = {{"role", options.role}, {"name", options.name}, {"expires_ms", expires_ms}};
+  if (!options.account.empty()) body["account"] = options.account;
+  ASSAY_ASSIGN(const OrderedJson made, Plain(api->Post("/v1/admin/tokens", body)));
+  return PrintToken(options, made);
+}
+
+Result<int> ShowTokens(const AdminOptions& options) {
+  ASSAY_ASSIGN(const auto api, OpenApi(options.platform));
+  ASSAY_ASSIGN(const OrderedJson answer, Plain(api->Get("/v1/admin/tokens")));
+  if (options.json) {
+    fmt::print("{}\n", Dump(answer));
+    return kExitOk;
+  }
+  for (const OrderedJson& token : ListOf(answer, "tokens")) {
+    const std::int64_t revoked = NumberOf(token, "revoked_ms"), expires = NumberOf(token, "expires_ms");
+    const std::string state = revoked > 0          ? "revoked " + DayAndTime(revoked)
+                              : expires == 0       ? "valid"
+                              : expires <= NowMs() ? "expired " + DayAndTime(expires)
+                                                   : "valid until " + DayAndTime(expires);
+    fmt::print("{}  {:<8}  {:<28}  {}  {}\n", TextOf(token, "id"), TextOf(token, "role"), TextOf(token, "account"), state,
+               TextOf(token, "name"));
+  }
+  return kExitOk;
+}
+
+Result<int> Revoke(const AdminOptions& options) {
+  if (options.id.empty()) return Err("revoke: expected the id of a token (assay admin tokens)");
+  ASSAY_ASSIGN(const auto api, OpenApi(options.platform));
+  ASSAY_TRY(Plain(api->Send("DELETE", "/v1/admin/tokens/" + PercentEncode(options.id), {})));
+  if (options.json) fmt::print("{}\n", Dump({{"revoked", options.id}}));
+  return kExitOk;
+}
+
+Result<int> ShowWorkers(const AdminOptions& options) {
+  ASSAY_ASSIGN(const auto api, OpenApi(options.platform));
+  ASSAY_ASSIGN(const OrderedJson answer, Plain(api->Get("/v1/admin/workers")));
+  if (options.json) {
+    fmt::print("{}\n", Dump(answer));
+    return kExitOk;
+  }
+  for (const OrderedJson& worker : ListOf(answer, "workers")) {
+    const std::string evidence = TextOf(worker, "evidence");
+    fmt::print("{}  {}  {}  seen {}  {} clean  {}\n", TextOf(worker, "key"), TextOf(worker, "role"), TextOf(worker, "account"),
+               DayAndTime(NumberOf(worker, "seen")), NumberOf(worker, "record"),
+               evidence.empty() ? "" : "convicted by " + evidence);
+  }
+  return kExitOk;
+}
+
+Result<int> ShowOrders(const AdminOptions& options) {
+  ASSAY_ASSIGN(const auto api, OpenApi(options.platform));
+  OrderedJson orders = OrderedJson::array();
+  std::int64_t after = 0;
+  for (;;) {
+    ASSAY_ASSIGN(
+        const OrderedJson answer,
+        Plain(api->Get(fmt::format("/v1/admin/orders?state={}&limit=1000&after={}", options.all ? "all" : "open", after))));
+    const OrderedJson page = ListOf(answer, "orders");
+    for (const OrderedJson& order : page) {
+      after = std::max(after, NumberOf(order, "seq"));
+      orders.push_back(order);
+    }
+    if (page.size() < 1000) break;
+  }
+  if (options.json) {
+    fmt::print("{}\n", Dump({{"orders", orders}}));
+    return kExitOk;
+  }
+  for (const OrderedJson& order : orders) {
+    const std::string verdict = TextOf(order, "verdict");
+    fmt::print("{}  {}  {:<9}  {}\n", TextOf(order, "id"), DayAndTime(NumberOf(order, "made")),
+               verdict.empty() ? "open" : verdict, TextOf(order, "account"));
+  }
+  return kExitOk;
+}
+
+Result<int> CancelOrder(const AdminOptions& options) {
+  if (options.id.empty()) return Err("cancel: expected the id of an order (assay admin orders)");
+  ASSAY_ASSIGN(const auto api, OpenApi(options.platform));
+  ASSAY_TRY(Plain(api->Post("/v1/admin/orders/" + PercentEncode(options.id) + "/cancel", OrderedJson::object())));
+  if (options.json) fmt::print("{}\n", Dump({{"cancelled", options.id}}));
+  return kExitOk;
+}
+
+Result<int> ShowOrSetQuota(const AdminOptions& options) {
+  if (options.id.empty()) return Err("quota: expected an account (assay admin tokens)");
+  ASSAY_ASSIGN(const auto api, OpenApi(options.platform));
+  const std::string path = "/v1/admin/quotas/" + PercentEncode(options.id);
+  ASSAY_ASSIGN(OrderedJson quota, Plain(api->Get(path)));
+  if (options.orders || options.blob_bytes) {
+    const OrderedJson wanted = {{"orders", options.orders.value_or(NumberOf(quota, "orders"))},
+                                {"blob_bytes", options.blob_bytes.value_or(NumberOf(quota, "blob_bytes"))}};
+    ASSAY_ASSIGN(quota, Plain(api->Put(path, wanted)));
+  }
+  if (options.json) {
+    fmt::print("{}\n", Dump(quota));
+    return kExitOk;
+  }
+  fmt::print("open orders  {} of {}\nbytes        {} of {}\n", NumberOf(quota, "orders_open"), NumberOf(quota, "orders"),
+             NumberOf(quota, "blob_bytes_used"), NumberOf(quota, "blob_bytes"));
+  return kExitOk;
+}
+
+Result<int> RunAdmin(const AdminOptions& options) {
+  if (!options.store.empty() && options.what != "token") return Err("--store: is for `assay admin token` alone");
+  if (options.what == "token") return MakeToken(options);
+  if (options.what == "tokens") return ShowTokens(options);
+  if (options.what == "revoke") return Revoke(options);
+  if (options.what == "workers") return ShowWorkers(options);
+  if (options.what == "orders") return ShowOrders(options);
+  if (options.what == "cancel") return CancelOrder(options);
+  return ShowOrSetQuota(options);
+}
+
+}  // namespace
+
+void AddAdmin(Arguments& app, Command& command) {
+  auto options = std::make_shared<AdminOptions>();
+  Subcommand sub = app.Add("admin", "Administer a coordinator: tokens, workers, orders, quotas");
+  sub.Footer(
+      "  assay admin token --role client      make a token, and print it; it is shown this once\n"
+      "  assay admin tokens                   list them\n"
+      "  assay admin revoke TOKEN-ID\n"
+      "  assay admin workers                  with their records and convictions\n"
+      "  assay admin orders                   of all accounts that are open, oldest first; --all: all\n"
+      "  assay admin cancel ORDER\n"
+      "  assay admin quota ACCOUNT            show what an account may have; --orders and --bytes set it\n"
+      "\n"
+      "A token belongs to an account. Without --account it gets one of its own: what tokens of one account submit, all of\n"
+      "them see, and two workers of one account are never given runs of the same order to compare.\n"
+      "\n"
+      "Who has lost the administrator's token makes another one on the coordinator's machine:\n"
+      "  assay admin token --role admin --store DIR");
+  sub.Option("what", options->what, "token, tokens, revoke, workers, orders, cancel or quota")
+      .Required()
+      .OneOf({"token", "tokens", "revoke", "workers", "orders", "cancel", "quota"})
+      .Type("WHAT");
+  sub.Option("id", options->id, "Id of a token or an order, or name of an account").Type("ID");
+  sub.Option("--server", options->platform.server, "The coordinator's address. Default: $ASSAY_SERVER").Type("URL");
+  sub.Option("--token", options->platform.token, "The administrator's token. Default: $ASSAY_TOKEN").Type("TOKEN");
+  sub.Option("--ca", options->platform.ca_file, "PEM certificates to trust instead of the system's").Type("FILE");
+  sub.Option("--store", options->store, "token: write to a coordinator's folder instead of asking it").Type("DIR");
+  sub.Option("--database", options->database, "With --store: the database, if it is not the folder's").Type("URL");
+  sub.Option("--role", options->role, "token: what it may do").OneOf({"client", "provider", "auditor", "admin"}).Type("ROLE");
+  sub.Option("--account", options->account, "token: whom it belongs to. Default: an account of its own").Type("NAME");
+  sub.Option("--name", options->name, "token: a note to know it by").Type("TEXT");
+  sub.Option("--expires", options->expires_days, "token: days until it expires. Default: never")
+      .Range(std::int64_t{1}, std::int64_t{36'500})
+      .Type("DAYS");
+  sub.Option("--orders", options->orders, "quota: open orders").Type("N");
+  sub.Option("--bytes", options->blob_bytes, "quota: bytes of uploads").Type("N");
+  sub.Flag("--all", options->all, "orders: the decided too");
+  sub.Flag("--json", options->json, "Print one JSON object");
+  SetCommand(sub, std::move(options), command, RunAdmin);
+}
+
+}  // namespace assay::cli

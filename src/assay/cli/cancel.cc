@@ -1,0 +1,45 @@
+#include "assay/cli/command.h"
+#include "assay/cli/json.h"
+#include "assay/cli/platform_session.h"
+
+namespace assay::cli {
+namespace {
+
+struct CancelOptions : PlatformOptions {
+  std::string id;
+};
+
+client::Checked<int> Cancel(const CancelOptions& options) {
+  ASSAY_ASSIGN(Session session, OpenSession(options));
+  ASSAY_ASSIGN(client::LifeTerms terms, TermsOf(session, options, options.id));
+  client::LifeReader reader(*session.api, session.state, std::move(terms));
+  ASSAY_TRY(session.api->Post(fmt::format("/v1/orders/{}/cancel", options.id), platform::Json::object()));
+  ASSAY_TRY(reader.Update());
+  if (!reader.life().cancelled())
+    return client::Refused("order {}: is said to be cancelled, and its life does not say so", options.id);
+  if (options.json) {
+    fmt::print("{}\n", Dump({{"id", options.id}, {"cancelled", true}}));
+  } else {
+    fmt::print("cancelled   {}\n", options.id);
+  }
+  return kExitOk;
+}
+
+Result<int> RunCancel(const CancelOptions& options) { return Concluded(Cancel(options), options.id, options.json); }
+
+}  // namespace
+
+void AddCancel(Arguments& app, Command& command) {
+  auto options = std::make_shared<CancelOptions>();
+  Subcommand sub = app.Add("cancel", "Cancel an order that is not decided");
+  sub.Footer(
+      "The order ends as failed. One that is decided already stays as it is, which is an error here.\n"
+      "\n"
+      "Example: assay cancel 0123456789abcdef0123456789abcdef");
+  sub.Option("id", options->id, "The order, as submit and jobs print it").Required().Type("ID");
+  AddPlatformOptions(sub, *options);
+  AddLifeOptions(sub, *options);
+  SetCommand(sub, std::move(options), command, RunCancel);
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,254 @@
+#include "assay/cli/order_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "assay/base/quote.h"
+#include "assay/cli/colour.h"
+#include "assay/cli/exit_status.h"
+#include "assay/cli/text.h"
+#include "assay/life/fields.h"
+#include "assay/life/report.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr double kBarInterval_s = 0.1;
+constexpr double kLineInterval_s = 5;
+constexpr double kSmoothing = 0.3;  // weight of the latest sample's time
+constexpr std::size_t kMaxWords = 300;
+constexpr std::size_t kBarCells = 24;
+
+// Keys are long; their names and hashes tell them apart.
+std::string Short(const std::string& vkey) {
+  const auto key = VerifyKey::Parse(vkey);
+  return key ? key->id() : OneLine(vkey);
+}
+
+std::string Words(const std::string& words) {
+  if (words.empty()) return "";
+  std::string line = OneLine(words);
+  if (line.size() > kMaxWords) line = line.substr(0, kMaxWords) + "…";
+  return ": " + line;
+}
+
+std::string Leases(const std::vector<life::LeaseNumber>& numbers, const life::Life& life) {
+  std::string text;
+  for (const life::LeaseNumber number : numbers) {
+    const life::Lease* lease = life.Find(number);
+    text += fmt::format("{}{} (lease {})", text.empty() ? "" : ", ", lease != nullptr ? Short(lease->worker) : "?", number);
+  }
+  return text;
+}
+
+struct Teller {
+  const life::Life& life;
+  std::string operator()(const life::Submitted&) const { return fmt::format("order {} is submitted", life.order().id); }
+  std::string operator()(const life::Leased& event) const {
+    if (event.role == life::Role::kAudit)
+      return fmt::format("lease {}: {} audits the run of lease {}", event.lease, Short(event.worker), event.of);
+    return fmt::format("lease {}: {} trains{}", event.lease, Short(event.worker),
+                       event.of != 0 ? fmt::format(", to make good its audit (lease {})", event.of) : "");
+  }
+  std::string operator()(const life::Committed& event) const {
+    return fmt::format("lease {}: a part of its log is committed to", event.lease);
+  }
+  std::string operator()(const life::Released& event) const {
+    return fmt::format("lease {}: {}{}", event.lease, life::Name(event.why), Words(event.words));
+  }
+  std::string operator()(const life::Received& event) const {
+    return fmt::format("lease {}: the run is finished and its receipt signed", event.lease);
+  }
+  std::string operator()(const life::Audited& event) const {
+    const life::Lease* lease = life.Find(event.lease);
+    const bool known = lease != nullptr && lease->finding;
+    return fmt::format("lease {}: the audit says {}", event.lease, known ? life::Name(*lease->finding) : "something");
+  }
+  std::string operator()(const life::Judged& event) const {
+    std::string text = event.decided ? "the dispute is decided" : "the dispute is undecided";
+    if (!event.convicted.empty()) text += fmt::format("; convicted: {}", Leases(event.convicted, life));
+    if (!event.silent.empty()) text += fmt::format("; gave no answer: {}", Leases(event.silent, life));
+    return text + Words(event.words);
+  }
+  std::string operator()(const life::Waived& event) const {
+    return fmt::format("lease {}: the run goes unchecked; its worker has {} clean runs behind it", event.lease, event.record);
+  }
+  std::string operator()(const life::Cancelled& event) const { return fmt::format("cancelled by the {}", event.by); }
+  std::string operator()(const life::Decided& event) const {
+    return fmt::format("decided: {}{}", life::Name(event.verdict), Words(event.words));
+  }
+};
+
+double NumberOf(const OrderedJson& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->get<double>() : -1;
+}
+
+std::string ProviderOf(const life::Life& life) {
+  const life::Lease* lease = life.decision() ? life.Find(life.decision()->lease) : nullptr;
+  return lease != nullptr ? lease->worker : std::string();
+}
+
+std::vector<const life::Lease*> Convicted(const life::Life& life) {
+  std::vector<const life::Lease*> out;
+  for (const auto& [number, lease] : life.leases()) {
+    if (lease.convicted) out.push_back(&lease);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string Sentence(const life::Entry& entry, const life::Life& life) { return std::visit(Teller{life}, entry.event); }
+
+void OrderView::Entry(const life::Entry& entry, const life::Life& life) {
+  std::erase_if(works_, [&](const auto& work) {
+    const life::Lease* lease = life.Find(work.first);
+    return lease == nullptr || lease->state != life::Lease::State::kOpen;
+  });
+  // A worker commits every few seconds; only the first time is news.
+  if (std::holds_alternative<life::Committed>(entry.event)) return;
+  Say(Sentence(entry, life));
+}
+
+void OrderView::Sample(const OrderedJson& sample, double now_s) {
+  const std::int64_t lease = life::CountOf(sample, "lease");
+  if (lease < 1) return;
+  Work& work = works_[lease];
+  const std::int64_t step = life::CountOf(sample, "step");
+  work.phase = OneLine(life::TextOf(sample, "phase")).substr(0, 16);
+  work.steps = std::max<std::int64_t>(0, life::CountOf(sample, "steps"));
+  if (const auto loss = sample.find("loss"); loss != sample.end() && loss->is_number()) {
+    work.loss = NumberOf(sample, "loss");
+    work.has_loss = true;
+  }
+  if (step > work.step && work.since_s > 0) {
+    const double seconds = (now_s - work.since_s) / static_cast<double>(step - work.step);
+    work.seconds_per_step =
+        work.seconds_per_step == 0 ? seconds : work.seconds_per_step + kSmoothing * (seconds - work.seconds_per_step);
+  }
+  if (step != work.step || work.since_s == 0) work.since_s = now_s;
+  work.step = std::max<std::int64_t>(0, step);
+  Draw(Line(), Share(), now_s);
+}
+
+// Of whoever is furthest behind: the order waits for all.
+double OrderView::Share() const {
+  double share = 1;
+  for (const auto& [lease, work] : works_) {
+    if (work.steps > 0)
+      share = std::min(share, static_cast<double>(std::min(work.step, work.steps)) / static_cast<double>(work.steps));
+  }
+  return share;
+}
+
+std::string OrderView::Line() const {
+  std::string text;
+  for (const auto& [lease, work] : works_) {
+    std::string part = fmt::format("lease {} {}", lease, work.phase.empty() ? "works" : work.phase);
+    if (work.steps > 0)
+      part += fmt::format(" {}/{} {}%", work.step, work.steps, 100 * std::min(work.step, work.steps) / work.steps);
+    if (work.has_loss) part += fmt::format(" loss {:.4f}", work.loss);
+    if (work.seconds_per_step > 0 && work.steps > work.step)
+      part += fmt::format(" ETA {}", Duration(static_cast<double>(work.steps - work.step) * work.seconds_per_step));
+    text += (text.empty() ? "" : "   ") + part;
+  }
+  return text;
+}
+
+void OrderView::Transfer(const std::string& what, std::uint64_t done, std::uint64_t total, double now_s) {
+  const double share = total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 1;
+  Draw(fmt::format("{} {} of {} {}%", what, ByteCount(static_cast<double>(done)), ByteCount(static_cast<double>(total)),
+                   static_cast<int>(100 * share)),
+       share, now_s);
+}
+
+void OrderView::Note(const std::string& text) {
+  Erase();
+  fmt::print(stream_, "assay: {}\n", OneLine(text));
+}
+
+void OrderView::Say(const std::string& line) {
+  if (mode_ == ProgressMode::kQuiet) return;
+  Erase();
+  fmt::print(stream_, "{}\n", line);
+}
+
+void OrderView::Draw(const std::string& line, double share, double now_s) {
+  if (mode_ == ProgressMode::kQuiet || line.empty()) return;
+  if (mode_ == ProgressMode::kLines) {
+    // What is over before the first line is due needs none.
+    if (shown_s_ == 0) shown_s_ = now_s;
+    if (now_s - shown_s_ < kLineInterval_s) return;
+    shown_s_ = now_s;
+    fmt::print(stream_, "{}\n", line);
+    return;
+  }
+  if (now_s - shown_s_ < kBarInterval_s) return;
+  shown_s_ = now_s;
+  const std::size_t width = TerminalWidth(stream_) - 1;
+  std::string text = line.substr(0, width);
+  if (text.size() + kBarCells + 3 <= width) {
+    const auto full = std::min(kBarCells, static_cast<std::size_t>(share * static_cast<double>(kBarCells)));
+    text = fmt::format("[{:-<{}}] {}", std::string(full, '#'), kBarCells, text);
+  }
+  fmt::print(stream_, "\r{}\x1b[K", text);
+  std::fflush(stream_);
+  drawn_ = true;
+}
+
+void OrderView::Erase() {
+  if (drawn_) fmt::print(stream_, "\r\x1b[K");
+  drawn_ = false;
+}
+
+void OrderView::Finish() {
+  Erase();
+  std::fflush(stream_);
+}
+
+int ExitStatusOf(const life::Life& life) {
+  if (!life.decision()) return kExitUndecided;
+  switch (life.decision()->verdict) {
+    case life::Verdict::kVerified:
+    case life::Verdict::kRefereed: return kExitOk;
+    case life::Verdict::kUndecided: return kExitUndecided;
+    default: return kExitRefuted;
+  }
+}
+
+OrderedJson OutcomeJson(const life::Life& life) {
+  const auto& decision = life.decision();
+  const std::string provider = ProviderOf(life);
+  OrderedJson convicted = OrderedJson::array(), silent = OrderedJson::array();
+  for (const life::Lease* lease : Convicted(life)) convicted.push_back(lease->worker);
+  for (const life::Judged& judged : life.disputes()) {
+    for (const life::LeaseNumber number : judged.silent) silent.push_back(life.Find(number)->worker);
+  }
+  return {{"id", life.order().id},
+          {"job_id", life.order().job.hex()},
+          {"verdict", decision ? OrderedJson(life::Name(decision->verdict)) : OrderedJson(nullptr)},
+          {"provider", provider.empty() ? OrderedJson(nullptr) : OrderedJson(provider)},
+          {"convicted", convicted},
+          {"silent", silent},
+          {"words", decision ? OrderedJson(decision->words) : OrderedJson(nullptr)},
+          {"trusted", client::TakenOnTrust(life)},
+          {"size", life.size()}};
+}
+
+std::string OutcomeText(const life::Life& life) {
+  const auto& decision = life.decision();
+  std::string text = fmt::format("order       {}\n", life.order().id);
+  const std::string verdict = decision ? std::string(life::Name(decision->verdict)) : "not decided yet";
+  text += fmt::format("verdict     {}{}\n", Painted(verdict, ToneOf(ExitStatusOf(life)), stdout),
+                      decision ? Words(decision->words) : "");
+  if (const std::string provider = ProviderOf(life); !provider.empty()) text += fmt::format("provider    {}\n", provider);
+  for (const life::Lease* lease : Convicted(life))
+    text += fmt::format("{} {} (lease {}), by evidence that was gone through here\n",
+                        PaintedWord("convicted", 11, Tone::kBad, stdout), lease->worker, lease->number);
+  for (const std::string& trusted : client::TakenOnTrust(life)) text += fmt::format("on trust    {}\n", trusted);
+  return text;
+}
+
+}  // namespace assay::cli

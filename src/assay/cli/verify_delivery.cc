@@ -1,0 +1,38 @@
+// The folder that `assay fetch` leaves: a model with everything that it was believed by.
+#include "assay/base/file.h"
+#include "assay/cli/verification.h"
+#include "assay/client/delivery.h"
+#include "assay/life/order.h"
+
+namespace assay::cli {
+
+bool IsDelivery(const std::string& path) { return IsDirectory(path) && IsPlainFile(JoinPath(path, "life.jsonl")); }
+
+Result<Verification> VerifyDelivery(const std::string& folder, const Against& against, ThreadPool& pool) {
+  constexpr char kKind[] = "delivery";
+  const std::string order_path = JoinPath(folder, "order.json");
+  ASSAY_ASSIGN(const Bytes text, ReadFile(order_path, life::kMaxOrderBytes));
+  const std::string envelope(text.begin(), text.end());
+  const auto order = life::OpenOrder(envelope, order_path);
+  if (!order) return Damaged(kKind, order.error().message);
+  ASSAY_ASSIGN(const VerifyKey coordinator,
+               against.signer ? Result<VerifyKey>(*against.signer) : ReadVerifyKey(JoinPath(folder, "coordinator.pub")));
+  const auto checked = client::CheckDelivery(folder, {.id = order->id, .coordinator = coordinator, .envelope = envelope}, pool);
+  if (!checked) {
+    return checked.error().refused ? Contradicted(kKind, checked.error().message) : Damaged(kKind, checked.error().message);
+  }
+  const life::Life& life = checked->life();
+  const life::Lease* lease = life.Find(life.decision()->lease);
+  Verification out{.kind = kKind, .valid = true};
+  out.shows.push_back(fmt::format("the {} entries of its life, which {} signed, lead to the verdict {} on order {} of {}",
+                                  life.size(), coordinator.ToString(), life::Name(life.decision()->verdict), order->id,
+                                  order->client));
+  out.shows.push_back(fmt::format("its model is, bit for bit, the one that {} signed for as the result of job {}",
+                                  lease->worker, order->job.hex()));
+  if (!checked->evidence().empty()) out.shows.push_back("its evidence convicts everybody whom the life names as convicted");
+  if (!against.signer) out.assumed.push_back("the coordinator is whoever coordinator.pub names; --signer KEY insists on one");
+  for (const std::string& trusted : client::TakenOnTrust(life)) out.assumed.push_back(trusted);
+  return out;
+}
+
+}  // namespace assay::cli

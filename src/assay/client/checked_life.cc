@@ -1,0 +1,111 @@
+#include "assay/client/checked_life.h"
+
+#include <algorithm>
+
+#include "assay/merkle/tree.h"
+#include "assay/platform/outcome.h"
+
+namespace assay::client {
+
+Checked<void> CheckedLife::CheckOrder(const life::Entry& first, const std::string& envelope) const {
+  const auto order = life::OpenOrder(envelope, fmt::format("order {}", terms_.id));
+  if (!order) return Refused("entry {}: {}", first.n, order.error().message);
+  if (order->id != terms_.id) return Refused("the life is of order {}, not of {}", order->id, terms_.id);
+  if (order->coordinator != terms_.coordinator.ToString()) {
+    return Refused("order {}: was made for the coordinator {}, not for {}", terms_.id, order->coordinator,
+                   terms_.coordinator.ToString());
+  }
+  if (!terms_.envelope.empty()) {
+    if (envelope != terms_.envelope) return Refused("order {}: is not the order that was submitted under this id", terms_.id);
+    return {};
+  }
+  const auto signer = VerifyKey::Parse(order->client);
+  const auto is_signer = [&](const VerifyKey& key) { return signer && key.point() == signer->point(); };
+  if (!std::ranges::any_of(terms_.clients, is_signer)) {
+    return Refused(
+        "order {}: was submitted by {}, and is not remembered here; if that is who it should be, name the key with --signer",
+        terms_.id, order->client);
+  }
+  return {};
+}
+
+Checked<void> CheckedLife::Continue(const std::vector<std::string>& entries, const std::string& note,
+                                    const std::optional<std::string>& before) {
+  const std::string what = fmt::format("the life of order {}", terms_.id);
+  const auto head = OpenCheckpoint(note, terms_.coordinator, what);
+  if (!head) return Refused("{}", head.error().message);
+  if (head->origin != "assay.life/" + terms_.id) return Refused("{}: its checkpoint is of another log, {}", what, head->origin);
+  for (const WitnessKey& witness : terms_.witnesses) {
+    const Status seen = witness.Verify(note, what);
+    if (!seen) return Refused("{}", seen.error().message);
+  }
+
+  CheckedLife next = *this;
+  for (const std::string& text : entries) {
+    const auto entry = life::ParseEntry(text, what);
+    if (!entry) return Refused("{}", entry.error().message);
+    if (const auto* submitted = std::get_if<life::Submitted>(&entry->event); submitted != nullptr && next.size() == 0) {
+      if (auto good = CheckOrder(*entry, submitted->order); !good) return good;
+    }
+    const Status applied = next.life_.Apply(*entry);
+    if (!applied) return Refused("{}: {}", what, applied.error().message);
+    next.entries_.push_back(text);
+    next.leaves_.push_back(LeafHash(AsBytes(text)));
+  }
+  if (head->size != next.size())
+    return Refused("{}: its checkpoint is of {} entries, not of {}", what, head->size, next.size());
+  if (head->root != TreeRoot(next.leaves_)) return Refused("{}: its checkpoint is not of these entries", what);
+  if (before) {
+    const auto old = OpenCheckpoint(*before, terms_.coordinator, "the checkpoint that was kept");
+    // A checkpoint that is kept was checked before; under another key it is of another coordinator.
+    if (!old) return Refused("{}: {}", what, old.error().message);
+    if (old->size > next.size()) {
+      return Refused("{}: has {} entries; it had {} when it was seen before, and a life only grows", what, next.size(),
+                     old->size);
+    }
+    const std::vector<Digest> prefix(next.leaves_.begin(), next.leaves_.begin() + static_cast<std::ptrdiff_t>(old->size));
+    if (old->root != TreeRoot(prefix)) {
+      return Refused("{}: its first {} entries are not those that were seen before: the coordinator shows two histories", what,
+                     old->size);
+    }
+  }
+  next.note_ = note;
+  *this = std::move(next);
+  return {};
+}
+
+std::vector<life::Judged> CheckedLife::Unproven() const {
+  std::vector<life::Judged> out;
+  for (const life::Judged& judged : life_.disputes()) {
+    if (!judged.convicted.empty() && !evidence_.contains(judged.evidence)) out.push_back(judged);
+  }
+  return out;
+}
+
+Checked<void> CheckedLife::Prove(const life::Judged& judged, Bytes evidence) {
+  const Status convicts = platform::CheckConvictions(life_, judged, evidence, terms_.start);
+  if (!convicts) return Refused("the life of order {}: {}", terms_.id, convicts.error().message);
+  evidence_.emplace(judged.evidence, std::move(evidence));
+  return {};
+}
+
+std::vector<std::string> TakenOnTrust(const life::Life& life) {
+  std::vector<std::string> out;
+  const bool own_referee = !life.order().sealed.empty();
+  for (const life::Judged& judged : life.disputes()) {
+    for (const life::LeaseNumber number : judged.silent) {
+      const life::Lease* lease = life.Find(number);
+      if (lease == nullptr || own_referee) continue;
+      out.push_back(
+          fmt::format("that {} (lease {}), whose run is another, was asked and gave no answer", lease->worker, number));
+    }
+  }
+  for (const auto& [number, lease] : life.leases()) {
+    if (lease.waived)
+      out.push_back(
+          fmt::format("the record and the draw by which the run of {} (lease {}) went unchecked", lease.worker, number));
+  }
+  return out;
+}
+
+}  // namespace assay::client

@@ -1,0 +1,176 @@
+#include "assay/client/submission.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "assay/base/file.h"
+#include "assay/base/quote.h"
+#include "assay/client/order_files.h"
+#include "assay/life/fields.h"
+#include "assay/platform/transfer.h"
+#include "assay/seal/announcement.h"
+#include "assay/seal/seal.h"
+
+namespace assay::client {
+namespace {
+
+Result<std::string> DrawId() {
+  std::array<std::uint8_t, 16> bytes{};
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+    return Err("the system gives no randomness");
+  return Hex(bytes);
+}
+
+std::int64_t Now() {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+// The file as it is sent: a sealed copy, or itself.
+Result<std::string> Stage(const NamedFile& file, std::size_t index, const std::string& staging,
+                          const std::vector<Recipient>& recipients) {
+  if (recipients.empty()) return file.path;
+  std::string sealed = JoinPath(staging, fmt::format("{}.age", index));
+  ASSAY_TRY(SealFile(file.path, recipients, sealed));
+  return sealed;
+}
+
+Status CheckWish(const OrderWish& wish) {
+  if (const Status good = life::CheckPolicy(wish.policy); !good) return Err("policy: {}", good.error().message);
+  const auto enough = static_cast<std::size_t>(wish.policy.replicas + (wish.policy.audit > 0 ? 1 : 0));
+  if (!wish.sealed.empty() && wish.sealed.size() < enough) {
+    return Err("--sealed-to: names {} recipient{}, and the policy needs {} workers: {} that train{}", wish.sealed.size(),
+               wish.sealed.size() == 1 ? "" : "s", enough, wish.policy.replicas,
+               wish.policy.audit > 0 ? ", and one that audits" : "");
+  }
+  return {};
+}
+
+}  // namespace
+
+Checked<life::Order> MakeOrder(const State& state, const SigningKey& key, const VerifyKey& coordinator,
+                               const std::string& server, const OrderWish& wish) {
+  ASSAY_TRY(CheckWish(wish));
+  ASSAY_ASSIGN(Job job, LoadJob(wish.job));
+  if (!wish.data.empty()) job.data.path = wish.data;
+  if (job.precision == Precision::kFp32Vendor)
+    return tl::unexpected(
+        Error{fmt::format("{}: precision: nobody can repeat a job of this precision, so nobody can check it", wish.job)});
+  ASSAY_ASSIGN(const OrderFiles content, FilesOf(job));
+  ASSAY_ASSIGN(const PreparedJob prepared, Prepare(std::move(job)));
+
+  life::Order order;
+  order.client = key.verify_key().ToString();
+  order.coordinator = coordinator.ToString();
+  order.job = prepared.identity.job;
+  order.policy = wish.policy;
+  order.limits = wish.limits;
+  order.made = Now();
+  ASSAY_ASSIGN(order.id, DrawId());
+  ASSAY_ASSIGN(const std::string staging, state.StagingOf(order.id));
+  std::vector<NamedFile> files = content.files;
+  const std::string job_path = JoinPath(staging, std::string(life::kJobFile));
+  ASSAY_TRY(WriteFileAtomic(job_path, AsBytes(content.job_toml), {.mode = 0600}));
+  files.push_back({.name = std::string(life::kJobFile), .path = job_path});
+  std::ranges::sort(files, {}, &NamedFile::name);
+
+  MadeOrder made{.server = server, .envelope = {}, .job = std::filesystem::absolute(wish.job).string(), .data = wish.data};
+  if (!made.data.empty()) made.data = std::filesystem::absolute(made.data).string();
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    ASSAY_ASSIGN(const std::string path, Stage(files[i], i, staging, wish.sealed));
+    ASSAY_ASSIGN(const platform::BlobInfo blob, platform::HashFile(path));
+    order.files.push_back({.name = files[i].name, .sha256 = blob.sha256, .bytes = static_cast<std::int64_t>(blob.bytes)});
+    made.files.push_back({.name = files[i].name, .path = std::filesystem::absolute(path).string()});
+  }
+  if (!wish.sealed.empty()) {
+    ASSAY_TRY(RemoveFile(job_path));
+    for (const Recipient& recipient : wish.sealed) order.sealed.push_back(recipient.ToString());
+    ASSAY_ASSIGN(const std::vector<Identity> own, state.OpenIdentities());
+    order.reply = own.front().recipient().ToString();
+  }
+  made.envelope = life::SignOrder(order, key);
+  ASSAY_TRY(life::OpenOrder(made.envelope, "the order"));
+  ASSAY_TRY(state.Remember(order.id, made));
+  return order;
+}
+
+Checked<void> SendOrder(platform::ApiClient& api, const State& state, const std::string& id, const SubmitHooks& hooks) {
+  ASSAY_ASSIGN(const auto made, state.Recall(id));
+  if (!made) return tl::unexpected(Error{fmt::format("order {}: was not made here", id)});
+  ASSAY_ASSIGN(const life::Order order, life::OpenOrder(made->envelope, id));
+  for (const life::OrderFile& file : order.files) {
+    const auto at = std::ranges::find(made->files, file.name, &MadeOrder::File::name);
+    if (at == made->files.end())
+      return tl::unexpected(Error{fmt::format("order {}: it is not known where {} is", id, file.name)});
+    const platform::BlobInfo blob{.sha256 = file.sha256, .bytes = static_cast<std::uint64_t>(file.bytes)};
+    const auto sent = platform::UploadBlob(api, at->path, blob, [&](std::uint64_t done, std::uint64_t total) {
+      if (hooks.on_upload) hooks.on_upload(file.name, done, total);
+    });
+    if (!sent && sent.error().status == 422) {
+      return tl::unexpected(
+          Error{fmt::format("{}: has changed since the order was made ({})", at->path, sent.error().message)});
+    }
+    if (!sent) return tl::unexpected(Trouble(sent.error()));
+  }
+  const auto answer = api.Send("POST", "/v1/orders", AsBytes(made->envelope));
+  if (!answer) return tl::unexpected(Trouble(answer.error()));
+  state.DropStaging(id);
+  return {};
+}
+
+Checked<std::vector<SealableWorker>> ListSealable(platform::ApiClient& api) {
+  ASSAY_ASSIGN(const platform::Json answer, api.Get("/v1/workers"));
+  std::vector<SealableWorker> workers;
+  const auto listed = answer.find("workers");
+  if (listed == answer.end() || !listed->is_array())
+    return tl::unexpected(Error{fmt::format("{}: lists no workers", api.server())});
+  for (const platform::Json& worker : *listed) {
+    const std::string envelope = life::TextOf(worker, "recipient");
+    if (envelope.empty()) continue;
+    const auto key = VerifyKey::Parse(life::TextOf(worker, "key"));
+    if (!key) return Refused("{}: lists a worker without a key", api.server());
+    const auto announced = OpenAnnouncement(envelope, *key, fmt::format("the announcement of {}", key->id()));
+    // Whoever lists somebody else's recipient as a worker's would read what was meant for that worker.
+    if (!announced) return Refused("{}: {}", api.server(), announced.error().message);
+    workers.push_back({.key = *key, .recipient = announced->recipient});
+  }
+  return workers;
+}
+
+Checked<std::vector<Recipient>> ChooseRecipients(platform::ApiClient& api, const std::vector<std::string>& wanted) {
+  std::vector<Recipient> out;
+  const auto add = [&](const Recipient& recipient) {
+    if (std::ranges::find(out, recipient) == out.end()) out.push_back(recipient);
+  };
+  std::optional<std::vector<SealableWorker>> workers;
+  for (const std::string& text : wanted) {
+    if (text.starts_with("age1")) {
+      ASSAY_ASSIGN(const Recipient recipient, Recipient::Parse(text));
+      add(recipient);
+      continue;
+    }
+    if (!workers) {
+      ASSAY_ASSIGN(workers, ListSealable(api));
+    }
+    if (text == "all") {
+      for (const SealableWorker& worker : *workers) add(worker.recipient);
+      if (workers->empty()) return tl::unexpected(Error{"--sealed-to all: no worker announces a recipient"});
+      continue;
+    }
+    const auto key = Exists(text) ? ReadVerifyKey(text) : VerifyKey::Parse(text);
+    if (!key)
+      return tl::unexpected(Error{
+          fmt::format("--sealed-to: expected 'all', a recipient (age1…) or a worker's public key or a file with one, got {}",
+                      Quote(text))});
+    const auto found =
+        std::ranges::find_if(*workers, [&](const SealableWorker& worker) { return worker.key.point() == key->point(); });
+    if (found == workers->end())
+      return tl::unexpected(
+          Error{fmt::format("--sealed-to: no worker with the key {} announces a recipient", key->ToString())});
+    add(found->recipient);
+  }
+  return out;
+}
+
+}  // namespace assay::client

@@ -1,0 +1,41 @@
+#include "assay/coordinator/answer.h"
+
+#include <cerrno>
+#include <system_error>
+
+namespace assay::coordinator {
+
+tl::unexpected<Failure> Later(int retry_after_s, std::string error, std::string detail) {
+  return tl::unexpected(Failure{
+      .status = 503, .code = "later", .error = std::move(error), .retry_after_s = retry_after_s, .detail = std::move(detail)});
+}
+
+bool IsFull(const Error& error) {
+  return error.system && (error.message.find("disk is full") != std::string::npos ||
+                          error.message.find(std::generic_category().message(ENOSPC)) != std::string::npos);
+}
+
+Failure FailureOf(const Error& error) {
+  if (IsFull(error)) return Later(1, "the coordinator's disk is full; send the request again", error.message).value();
+  if (error.system || error.unknown_outcome) {
+    return Later(1, "the coordinator's machine or database failed; send the request again", error.message).value();
+  }
+  return {.status = 422, .code = "refused", .error = error.message};
+}
+
+std::string Compact(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+HttpResponse JsonText(int status, std::string_view text) {
+  return {.status = status, .content_type = "application/json", .body = Bytes(text.begin(), text.end())};
+}
+
+HttpResponse JsonAnswer(int status, const Json& json) { return JsonText(status, Compact(json)); }
+
+HttpResponse ToResponse(const Failure& failure) {
+  HttpResponse response = JsonAnswer(failure.status, {{"error", failure.error}, {"code", failure.code}});
+  response.retry_after_s = failure.retry_after_s;
+  response.headers = failure.headers;
+  return response;
+}
+
+}  // namespace assay::coordinator

@@ -1,0 +1,190 @@
+#include "assay/worker/lease_work.h"
+
+#include <new>
+#include <utility>
+
+#include "assay/run/log.h"
+#include "assay/tensor/memory_space.h"
+#include "assay/train/memory_fit.h"
+#include "assay/worker/delivery.h"
+#include "assay/worker/limits.h"
+
+namespace assay::worker {
+namespace {
+
+constexpr std::size_t kMaxWords = 400;  // of what is said about a lease that ends
+
+tl::unexpected<Setback> Here(const Error& error) { return tl::unexpected(SetbackOf(error)); }
+
+std::string Short(std::string words) {
+  if (words.size() > kMaxWords) words.resize(kMaxWords);
+  return words;
+}
+
+}  // namespace
+
+void LeaseWork::Say(const LeaseName& lease, const std::string& words) const {
+  if (site_.say) site_.say(fmt::format("order {:.8}, lease {}: {}", lease.order, lease.lease, words));
+}
+
+WorkEnd LeaseWork::Run(const GivenLease& lease) {
+  auto folder = LeaseFolder::Open(site_.place, lease);
+  if (!folder) {
+    Say(lease.name, folder.error().message);
+    (void)link_.GiveBack(lease.name, life::Ending::kGivenBack, "this worker's disk failed");
+    return WorkEnd::kOver;
+  }
+  Outcome<WorkEnd> end = tl::unexpected(Setback{});
+  {
+    ReporterTerms terms = site_.terms;
+    terms.quiet = terms.quiet || !site_.craft.renews();
+    Reporter reporter(report_, *folder, halt_, terms);
+    try {
+      end = Work(*folder, reporter);
+    } catch (const std::bad_alloc& error) {
+      const bool in_words = dynamic_cast<const OutOfMemory*>(&error) != nullptr;
+      end = tl::unexpected(Setback{.why = life::Ending::kGivenBack,
+                                   .words = in_words ? error.what() : "memory: there is too little of it here"});
+    }
+  }
+  return end ? *end : Conclude(*folder, end.error());
+}
+
+// The work did not come to its end: who has to know, and what becomes of the folder.
+WorkEnd LeaseWork::Conclude(const LeaseFolder& folder, const Setback& setback) {
+  const LeaseName& name = folder.lease().name;
+  const Halt::Reason reason = halt_.reason();
+  if (reason == Halt::Reason::kLeaving) {
+    Say(name, "stopped; it goes on when the worker is started again, if that is soon enough");
+    return WorkEnd::kLeft;
+  }
+  if (reason == Halt::Reason::kEnded || reason == Halt::Reason::kCancelled) {
+    Say(name, reason == Halt::Reason::kCancelled ? "is cancelled" : "is over: " + halt_.words());
+  } else {
+    const bool limit = reason == Halt::Reason::kLimit;
+    const std::string words = Short(limit ? halt_.words() : WithoutPaths(setback.words, site_.place.OrderPath(name.order)));
+    const life::Ending why = limit ? life::Ending::kGivenBack : setback.why;
+    Say(name, fmt::format("{}: {}", life::Name(why), words));
+    // Where it cannot be told, the lease runs out by itself. An interruption that was meant for the work may be left over.
+    for (int attempt = 0; attempt < 3; ++attempt) {
+      const auto given = link_.GiveBack(name, why, words);
+      if (given || (given.error().kind != CallError::Kind::kInterrupted && given.error().kind != CallError::Kind::kLater))
+        break;
+    }
+  }
+  if (const Status gone = site_.place.Forget(name); !gone) Say(name, gone.error().message);
+  return WorkEnd::kOver;
+}
+
+Outcome<LeasePapers> LeaseWork::TakePapers(const LeaseFolder& folder) {
+  auto papers = Patiently<LeasePapers>(halt_, [&] { return link_.Papers(folder.lease().name); });
+  if (!papers) return tl::unexpected(SetbackOf(papers.error(), halt_));
+  return *std::move(papers);
+}
+
+Outcome<WorkEnd> LeaseWork::Work(LeaseFolder& folder, Reporter& reporter) {
+  const GivenLease& lease = folder.lease();
+  const auto papers = TakePapers(folder);
+  if (!papers) return tl::unexpected(papers.error());
+  const auto order = CheckOrder(papers->order, lease.name, site_.coordinator);
+  if (!order) return Here(order.error());
+  if (const Status kept = WriteFileAtomic(folder.order_path(), AsBytes(papers->order)); !kept) return Here(kept.error());
+  reporter.SetRoom(RoomFor(order->limits, site_.offered_memory, site_.offered_disk));
+  if (lease.role == life::Role::kTrain) return TrainOrder(*order, folder, reporter);
+  if (!papers->run) return tl::unexpected(Setback{.words = "an audit without a run"});
+  return AuditRun(*order, *papers->run, folder, reporter);
+}
+
+Outcome<void> LeaseWork::FetchInputs(const life::Order& order, const std::vector<life::OrderFile>& more,
+                                     const LeaseFolder& folder, Reporter& reporter) {
+  const bool sealed = !order.sealed.empty();
+  const Room room = RoomFor(order.limits, site_.offered_memory, site_.offered_disk);
+  Needs needs{.disk = BytesOf(order.files) + BytesOf(more)};
+  if (sealed) needs.disk *= 2;
+  if (const Status fits = CheckRoom(needs, room, LeftHere(folder.path())); !fits) {
+    return tl::unexpected(Setback{.why = life::Ending::kGivenBack, .words = fits.error().message});
+  }
+  reporter.SetPhase("download", 0, {});
+  return FetchFiles(porter(), order.files, sealed, folder.files_path(), folder.sealed_path());
+}
+
+// The job, and what it is computed with.
+Outcome<PreparedJob> LeaseWork::PrepareJob(const life::Order& order, const LeaseFolder& folder, Compute& compute) {
+  const auto job = LoadOrderJob(order, folder.files_path());
+  if (!job) return Here(job.error());
+  auto made = site_.compute(*job);
+  if (!made) return tl::unexpected(Setback{.why = life::Ending::kGivenBack, .words = made.error().message});
+  compute = *std::move(made);
+  auto prepared = PrepareOrder(order, folder.files_path(), *compute.pool);
+  if (!prepared) return Here(prepared.error());
+  const Room room = RoomFor(order.limits, site_.offered_memory, site_.offered_disk);
+  Needs needs = NeedsOf(*prepared, *compute.backend, !order.sealed.empty());
+  if (folder.lease().role == life::Role::kAudit) needs.disk = 0;  // replays write nothing
+  const std::int64_t used = BytesOf(order.files);
+  Status fits = CheckRoom(needs, room, LeftHere(folder.path()), used);
+  if (fits) fits = CheckFits(*prepared, *compute.backend);
+  if (!fits) return tl::unexpected(Setback{.why = life::Ending::kGivenBack, .words = fits.error().message});
+  return *std::move(prepared);
+}
+
+Outcome<TrainOutcome> LeaseWork::Train(const PreparedJob& prepared, const LeaseFolder& folder, const Compute& compute,
+                                       Reporter& reporter, Commitments& commitments) {
+  reporter.SetPhase("train", prepared.job.steps, ThroughputOf(prepared.job));
+  reporter.BeginCommitments(commitments);
+  const TrainHooks hooks{.on_step = [&](const StepReport& report) { reporter.Step(report.step, report.loss); },
+                         .on_note = [&](const std::string& note) { Say(folder.lease().name, note); },
+                         .should_stop = [&] { return halt_.stopped(); },
+                         .wants_log = [&] { return reporter.WantsLog(); },
+                         .on_log = [&](const RunLog& log) { commitments.Offer(log); }};
+  auto outcome = site_.craft.Train(prepared, folder.run_path(), site_.key, compute, hooks);
+  if (!outcome) {
+    reporter.EndCommitments();
+    return Here(outcome.error());
+  }
+  if (outcome->interrupted) {
+    reporter.EndCommitments();
+    return tl::unexpected(Setback{.halted = true});
+  }
+  return *outcome;
+}
+
+// What is on its way arrives before the result, whose proof begins there.
+Outcome<void> LeaseWork::SettleCommitments(const LeaseFolder& folder, Reporter& reporter, Commitments& commitments) {
+  reporter.EndCommitments();
+  const auto pending = folder.Pending();
+  if (!pending) return Here(pending.error());
+  if (!*pending) return {};
+  const auto sent = Patiently<void>(halt_, [&] { return link_.Commit(folder.lease().name, **pending); });
+  if (!sent) return tl::unexpected(SetbackOf(sent.error(), halt_));
+  if (const Status kept = commitments.Sent(**pending); !kept) return Here(kept.error());
+  return {};
+}
+
+Outcome<WorkEnd> LeaseWork::TrainOrder(const life::Order& order, LeaseFolder& folder, Reporter& reporter) {
+  const LeaseName& name = folder.lease().name;
+  auto delivery = folder.ReadDelivery();
+  if (!delivery) return Here(delivery.error());
+  if (!*delivery) {
+    if (auto fetched = FetchInputs(order, {}, folder, reporter); !fetched) return tl::unexpected(fetched.error());
+    Compute compute;
+    const auto prepared = PrepareJob(order, folder, compute);
+    if (!prepared) return tl::unexpected(prepared.error());
+    auto commitments = Commitments::Open(folder, site_.key);
+    if (!commitments) return Here(commitments.error());
+    Say(name, fmt::format("trains {} ({} steps){}", prepared->job.name, prepared->job.steps,
+                          folder.lease().of != 0 ? ", to make good its audit" : ""));
+    const auto outcome = Train(*prepared, folder, compute, reporter, **commitments);
+    if (!outcome) return tl::unexpected(outcome.error());
+    if (auto settled = SettleCommitments(folder, reporter, **commitments); !settled) return tl::unexpected(settled.error());
+    if (!site_.craft.BeforeDelivery()) return tl::unexpected(Setback{.halted = true, .words = "is not delivered"});
+    reporter.SetPhase("upload", prepared->job.steps, {});
+    auto made = MakeDelivery(porter(), order, folder, site_.key, **commitments);
+    if (!made) return tl::unexpected(made.error());
+    *delivery = *std::move(made);
+  }
+  if (auto handed = HandOver(porter(), folder, **delivery); !handed) return tl::unexpected(handed.error());
+  Say(name, "is delivered");
+  return WorkEnd::kDelivered;
+}
+
+}  // namespace assay::worker

@@ -1,0 +1,17 @@
+// What this process and this machine use and have left, as the system tells. A number that the system does not tell is 0 for what is used, and the largest number
+// for what is left. Thread safe.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace assay::worker {
+
+std::int64_t ResidentBytes();    // of this process
+double CpuSeconds();             // of this process, all threads
+std::int64_t AvailableMemory();  // that the machine, or the process's group, has left
+std::int64_t FreeDisk(const std::string& path);
+std::int64_t FolderBytes(const std::string& path);  // of the files below it, which may come and go meanwhile
+std::int64_t Cores();                               // that this process may use
+
+}  // namespace assay::worker

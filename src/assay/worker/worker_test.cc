@@ -1,0 +1,400 @@
+// Whole workers against a coordinator in memory: real folders, real training, real lives.
+#include "assay/worker/worker.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "assay/backend/ref/ref_backend.h"
+#include "assay/merkle/proof.h"
+#include "assay/seal/seal.h"
+#include "assay/worker/fake_coordinator_for_test.h"
+#include "support/scratch.h"
+
+namespace assay::worker {
+namespace {
+
+constexpr char kJob[] = R"(
+name = "test"
+steps = 9
+seed = 3
+[model]
+kind = "mlp"
+hidden = [4]
+[data]
+kind = "features"
+features = 3
+classes = 2
+samples = 64
+[batch]
+microbatch = 4
+microbatches = 3
+[optimizer]
+kind = "adam"
+[schedule]
+kind = "constant"
+lr = 0.01
+[commit]
+every = 2
+[snapshot]
+every = 4
+keep = 2
+)";
+
+// Its text lies outside of the order's folder.
+constexpr char kElsewhere[] = R"(
+name = "elsewhere"
+steps = 1
+[model]
+kind = "gpt2"
+context = 8
+layers = 1
+heads = 1
+width = 8
+[data]
+kind = "chars"
+path = "../../../../secret.txt"
+[batch]
+microbatch = 1
+sequence = 8
+[optimizer]
+kind = "adam"
+[schedule]
+kind = "constant"
+lr = 0.01
+)";
+
+Bytes BytesOfText(std::string_view text) { return {text.begin(), text.end()}; }
+
+Result<Compute> MakeTestCompute(const Job&) {
+  Compute compute{.pool = std::make_unique<ThreadPool>(1), .backend = nullptr};
+  compute.backend = ref::MakeRefBackend(*compute.pool);
+  return compute;
+}
+
+// Takes its time for each step; a test may look on.
+class SlowCraft : public Craft {
+ public:
+  explicit SlowCraft(int ms = 0) : ms_(ms) {}
+  Result<TrainOutcome> Train(const PreparedJob& prepared, const std::string& run_path, const SigningKey& key,
+                             const Compute& compute, const TrainHooks& hooks) override {
+    TrainHooks slow = hooks;
+    slow.on_step = [&](const StepReport& report) {
+      hooks.on_step(report);
+      ++steps;
+      std::this_thread::sleep_for(std::chrono::milliseconds(ms_));
+    };
+    return Craft::Train(prepared, run_path, key, compute, slow);
+  }
+  std::atomic<int> steps = 0;
+
+ private:
+  const int ms_;
+};
+
+// One worker with its folder, running on a thread of its own.
+class Running {
+ public:
+  Running(FakeCoordinator& home, const std::string& folder, Craft& craft, WorkerOptions options = {}, bool start = true)
+      : place_(Workplace::Open(folder).value()), key_(place_.OpenKey("").value()) {
+    options.terms.tell_ms = 20;
+    options.terms.commit_ms = 0;
+    options.say = [](const std::string& line) { fmt::print(stderr, "  {}\n", line); };
+    worker_.emplace(place_, key_, place_.OpenIdentity().value(), home.LinksFor(key_), MakeTestCompute, craft, options);
+    if (start) thread_ = std::thread([this] { status_ = worker_->Run(); });
+  }
+  ~Running() { Stop(); }
+  void Stop() {
+    worker_->Stop();
+    Join();
+  }
+  void Join() {
+    if (thread_.joinable()) thread_.join();
+  }
+  const Status& status() const { return status_; }
+  const Workplace& place() const { return place_; }
+  const SigningKey& key() const { return key_; }
+
+ private:
+  Workplace place_;
+  SigningKey key_;
+  std::optional<Worker> worker_;
+  Status status_;
+  std::thread thread_;
+};
+
+class WorkerTest : public testing::Test {
+ protected:
+  static Digest JobIdOf(const std::string& toml) { return Prepare(ParseJob(toml, "job.toml").value())->identity.job; }
+
+  life::Order MakeOrder(const std::string& id_digit, const life::Policy& policy, const std::string& toml = kJob) {
+    life::Order order;
+    order.id = std::string(32, id_digit[0]);
+    order.job = JobIdOf(toml);
+    order.policy = policy;
+    order.made = 1;
+    order.files = {home_.AddBlob("job.toml", BytesOfText(toml))};
+    return order;
+  }
+  bool Decided(const std::string& order) {
+    return home_.WaitFor([&] { return home_.IsDecided(order); });
+  }
+
+  void Cancel(const std::string& order) { home_.Cancel(order); }
+
+  testkit::Scratch scratch_;
+  FakeCoordinator home_;
+  Craft honest_;
+};
+
+TEST_F(WorkerTest, TwoHonestWorkersAgreeAndEndOnce) {
+  const life::Order order = MakeOrder("a", {.replicas = 2});
+  home_.Submit(order);
+  Running one(home_, scratch_ / "one", honest_, {.once = true});
+  Running two(home_, scratch_ / "two", honest_, {.once = true});
+  ASSERT_TRUE(Decided(order.id));
+  EXPECT_EQ(home_.LifeOf(order.id).decision()->verdict, life::Verdict::kVerified);
+  one.Join();  // by itself, once it hears of the decision
+  two.Join();
+  EXPECT_TRUE(one.status()) << one.status().error().message;
+  EXPECT_TRUE(one.place().Orders()->empty()) << "what was decided is kept";
+  EXPECT_GE(home_.commits, 2);
+  const auto told = [&](std::int64_t step) {
+    return std::ranges::any_of(home_.samples,
+                               [&](const Sample& sample) { return sample.phase == "train" && sample.step == step; });
+  };
+  EXPECT_TRUE(told(1) && told(9));
+}
+
+TEST_F(WorkerTest, StoppedAnywhereItGoesOnToTheSameReceipt) {
+  home_.lease_ms = 60'000;
+  const life::Order order = MakeOrder("a", {.replicas = 2});
+  home_.Submit(order);
+  SlowCraft slow(40);
+  for (int round = 0; round < 3; ++round) {
+    const int before = slow.steps;
+    Running part(home_, scratch_ / "one", slow);
+    while (slow.steps == before) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    part.Stop();
+  }
+  EXPECT_FALSE(home_.HasRun(order.id)) << "it was not stopped on its way";
+  Running last(home_, scratch_ / "one", honest_);
+  ASSERT_TRUE(home_.WaitFor([&] { return home_.HasRun(order.id); }));
+  last.Stop();
+  // The same key without any interruption.
+  auto prepared = Prepare(ParseJob(kJob, "job.toml").value());
+  const Compute compute = MakeTestCompute(prepared->job).value();
+  ASSERT_TRUE(honest_.Train(*prepared, scratch_ / "whole", last.key(), compute, {}));
+  const Bytes receipt = ReadFile(scratch_ / "whole/receipt.json", 1 << 16).value();
+  EXPECT_EQ(home_.LifeOf(order.id).Find(1)->receipt_file, std::string(receipt.begin(), receipt.end()));
+}
+
+TEST_F(WorkerTest, ALeaseThatIsOverStopsTheTrainingAtOnce) {
+  const life::Order order = MakeOrder("a", {.replicas = 2});
+  home_.Submit(order);
+  SlowCraft slow(100);
+  Running worker(home_, scratch_ / "one", slow);
+  while (slow.steps < 2) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  home_.TakeAway(order.id, 1);
+  for (int i = 0; i < 200 && !worker.place().Leases()->empty(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_TRUE(worker.place().Leases()->empty()) << "its files are kept";
+  EXPECT_LT(slow.steps, 9);
+  EXPECT_FALSE(home_.HasRun(order.id));
+}
+
+TEST_F(WorkerTest, TrainsOnWhileTheCoordinatorIsAway) {
+  home_.lease_ms = 60'000;
+  const life::Order order = MakeOrder("a", {.replicas = 2});
+  home_.Submit(order);
+  SlowCraft slow(10);
+  Running worker(home_, scratch_ / "one", slow);
+  while (slow.steps < 2) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  home_.SetReachable(false);
+  while (slow.steps < 9) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  home_.SetReachable(true);
+  EXPECT_TRUE(home_.WaitFor([&] { return home_.HasRun(order.id); }));
+}
+
+TEST_F(WorkerTest, GivesBackWhatDoesNotFit) {
+  const auto words_for = [&](const std::string& digit, const life::LeaseLimits& limits, Craft& craft) {
+    life::Order order = MakeOrder(digit, {.replicas = 1, .audit = 100});
+    order.limits = limits;
+    home_.Submit(order);
+    home_.given_back.clear();
+    Running worker(home_, scratch_ / ("w" + digit), craft);
+    EXPECT_TRUE(home_.WaitFor([&] { return !home_.given_back.empty(); }));
+    worker.Stop();
+    EXPECT_TRUE(worker.place().Orders()->empty());
+    if (home_.given_back.empty()) return std::string();
+    EXPECT_EQ(home_.given_back[0].why, life::Ending::kGivenBack);
+    const std::string words = home_.given_back[0].words;
+    Cancel(order.id);
+    return words;
+  };
+  SlowCraft slow(300);
+  EXPECT_TRUE(words_for("a", {.memory = 1000}, honest_).starts_with("memory: the work takes"));
+  EXPECT_TRUE(words_for("b", {.disk = 1000}, honest_).starts_with("disk: the work takes"));
+  EXPECT_TRUE(words_for("c", {.seconds = 1}, slow).starts_with("time: 1 s have passed"));
+}
+
+TEST_F(WorkerTest, FailsWhatIsAnotherJobOrLeadsElsewhere) {
+  const auto words_for = [&](const std::string& digit, const std::string& toml, const Digest& job) {
+    life::Order order = MakeOrder(digit, {.replicas = 1, .audit = 100});
+    order.files = {home_.AddBlob("job.toml", BytesOfText(toml))};
+    order.job = job;
+    home_.Submit(order);
+    home_.given_back.clear();
+    Running worker(home_, scratch_ / ("w" + digit), honest_);
+    EXPECT_TRUE(home_.WaitFor([&] { return !home_.given_back.empty(); }));
+    worker.Stop();
+    EXPECT_EQ(home_.given_back[0].why, life::Ending::kFailed);
+    const std::string words = home_.given_back[0].words;
+    Cancel(order.id);
+    return words;
+  };
+  EXPECT_NE(words_for("a", kJob, HashBytes({})).find("the order is for"), std::string::npos);
+  std::ofstream(scratch_ / "secret.txt") << "to be or not to be, that is the question here\n";
+  EXPECT_NE(words_for("b", kElsewhere, JobIdOf(kJob)).find("which is not a file of the order"), std::string::npos);
+}
+
+TEST_F(WorkerTest, OpensSealedOrdersAndSealsWhatComesOfThem) {
+  if (!seal::CanSeal()) GTEST_SKIP();
+  Running other(home_, scratch_ / "one", honest_, {}, false);
+  const Identity own = *other.place().OpenIdentity().value();
+  const Identity client = Identity::Generate().value();
+  Bytes sealed;
+  const Recipient recipient = own.recipient();
+  ASSERT_TRUE(Seal(SpanSource(AsBytes(kJob)), std::span(&recipient, 1), [&](ByteSpan piece) {
+    sealed.insert(sealed.end(), piece.begin(), piece.end());
+    return Status();
+  }));
+  life::Order order = MakeOrder("a", {.replicas = 2});
+  order.files = {home_.AddBlob("job.toml", sealed)};
+  order.sealed = {own.recipient().ToString()};
+  order.reply = client.recipient().ToString();
+  home_.Submit(order);
+  SlowCraft craft;
+  std::thread running;
+  {
+    // The same folder, with its identity.
+    Status ran;
+    Worker worker(other.place(), other.key(), other.place().OpenIdentity().value(), home_.LinksFor(other.key()),
+                  MakeTestCompute, craft, {});
+    running = std::thread([&] { ran = worker.Run(); });
+    ASSERT_TRUE(home_.WaitFor([&] { return home_.HasRun(order.id); }));
+    // Answers are for the client alone.
+    home_.Ask({.id = "q1", .order = order.id, .kind = "job"});
+    ASSERT_TRUE(home_.WaitFor([&] { return home_.AnswerToLocked("q1"); }));
+    worker.Stop();
+    running.join();
+  }
+  const auto open = [&](const Bytes& bytes) {
+    Bytes plain;
+    const Status opened = Unseal(
+        SpanSource(bytes), std::span(&client, 1),
+        [&](ByteSpan piece) {
+          plain.insert(plain.end(), piece.begin(), piece.end());
+          return Status();
+        },
+        "x");
+    EXPECT_TRUE(opened) << opened.error().message;
+    return plain;
+  };
+  const auto answer = home_.AnswerTo("q1");
+  ASSERT_TRUE(answer && *answer);
+  EXPECT_FALSE(open(**answer).empty());
+  const auto& files = home_.run_files[order.id];
+  const auto model = std::ranges::find(files, "model.safetensors", &life::OrderFile::name);
+  ASSERT_NE(model, files.end());
+  const Bytes plain = open(home_.Blob(model->sha256));
+  EXPECT_EQ(HashBytes(plain), home_.LifeOf(order.id).Find(1)->receipt->model);
+  EXPECT_EQ(static_cast<std::int64_t>(plain.size()), home_.LifeOf(order.id).Find(1)->model_bytes);
+}
+
+TEST_F(WorkerTest, AuditsHonestRuns) {
+  const life::Order order = MakeOrder("a", {.replicas = 1, .audit = 100});
+  home_.Submit(order);
+  Running one(home_, scratch_ / "one", honest_);
+  ASSERT_TRUE(home_.WaitFor([&] { return home_.HasRun(order.id); }));
+  Running two(home_, scratch_ / "two", honest_);
+  ASSERT_TRUE(Decided(order.id));
+  EXPECT_EQ(home_.LifeOf(order.id).decision()->verdict, life::Verdict::kVerified);
+  EXPECT_EQ(home_.LifeOf(order.id).Find(2)->finding, life::Finding::kVerified);
+}
+
+// What the coordinator hands out is not what was delivered: nobody's lie.
+TEST_F(WorkerTest, ABadCopyIsDamaged) {
+  const life::Order order = MakeOrder("a", {.replicas = 1, .audit = 100});
+  home_.Submit(order);
+  Running one(home_, scratch_ / "one", honest_);
+  ASSERT_TRUE(home_.WaitFor([&] { return home_.HasRun(order.id); }));
+  one.Stop();
+  auto& files = home_.run_files[order.id];
+  const auto model = std::ranges::find(files, "model.safetensors", &life::OrderFile::name);
+  Bytes bytes = home_.Blob(model->sha256);
+  bytes.back() ^= 1;
+  *model = home_.AddBlob(model->name, bytes);
+  Running two(home_, scratch_ / "two", honest_);
+  ASSERT_TRUE(home_.WaitFor([&] { return home_.Finding(order.id, 2).has_value(); }));
+  EXPECT_EQ(home_.Finding(order.id, 2), life::Finding::kDamaged);
+  const auto reports = home_.Events<life::Audited>(order.id);
+  ASSERT_EQ(reports.size(), 1U);
+  EXPECT_EQ(life::OpenReport(reports[0].report, two.key().verify_key(), "report")->words.find(scratch_.path()),
+            std::string::npos)
+      << "strangers learn where things lie here";
+}
+
+// A run with another learning rate is refuted, and the auditor makes good for it with a run of its own.
+TEST_F(WorkerTest, RefutesALieAndBacksItWithARun) {
+  class Liar : public Craft {
+   public:
+    Result<TrainOutcome> Train(const PreparedJob& prepared, const std::string& run_path, const SigningKey& key,
+                               const Compute& compute, const TrainHooks& hooks) override {
+      PreparedJob lying = Prepare(prepared.job).value();
+      PreparedJob other = Prepare(WithOtherData(prepared.job)).value();
+      lying.data.train = std::move(other.data.train);
+      return Craft::Train(lying, run_path, key, compute, hooks);
+    }
+    static Job WithOtherData(Job job) {
+      job.seed += 1;
+      job.data.seed += 1;
+      return job;
+    }
+  };
+  Liar liar;
+  const life::Order order = MakeOrder("a", {.replicas = 1, .audit = 100});
+  home_.Submit(order);
+  Running one(home_, scratch_ / "one", liar);
+  ASSERT_TRUE(home_.WaitFor([&] { return home_.HasRun(order.id); }));
+  Running two(home_, scratch_ / "two", honest_);
+  ASSERT_TRUE(home_.WaitFor([&] { return home_.LifeOf(order.id).Runs(life::Lease::State::kHeld).size() == 2; }));
+  EXPECT_EQ(home_.Finding(order.id, 2), life::Finding::kRefuted);
+  EXPECT_EQ(home_.LifeOf(order.id).Find(3)->challenges, 2);
+}
+
+TEST_F(WorkerTest, AnswersQuestionsWhileItTrainsSomethingElse) {
+  const life::Order first = MakeOrder("a", {.replicas = 2}), second = MakeOrder("b", {.replicas = 2});
+  home_.Submit(first);
+  SlowCraft slow(100);
+  Running worker(home_, scratch_ / "one", slow);
+  ASSERT_TRUE(home_.WaitFor([&] { return home_.HasRun(first.id); }));
+  home_.Submit(second);
+  while (slow.steps < 10) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  home_.Ask({.id = "q1", .order = first.id, .kind = "receipt"});
+  home_.Ask({.id = "q2", .order = first.id, .kind = "answer", .body = {1, 2, 3}});
+  ASSERT_TRUE(home_.WaitFor([&] { return home_.AnswerToLocked("q1") && home_.AnswerToLocked("q2"); }));
+  EXPECT_FALSE(home_.HasRun(second.id)) << "the answers came after the training";
+  const auto receipt = home_.AnswerTo("q1");
+  ASSERT_TRUE(*receipt);
+  EXPECT_EQ(std::string((*receipt)->begin(), (*receipt)->end()), home_.LifeOf(first.id).Find(1)->receipt_file);
+  const auto nonsense = home_.AnswerTo("q2");
+  ASSERT_FALSE(*nonsense);
+  EXPECT_EQ(nonsense->error().kind, NoAnswer::Kind::kNever);
+}
+
+}  // namespace
+}  // namespace assay::worker
