@@ -43,6 +43,23 @@ has '"convicted":\[\{"label":"a"'
 judges "signed answers" 0 "$work/e6"
 has '"convicted":\[\{"label":"a"'
 [ "$(reason_of)" = "$base" ] || fail "the judge says $(reason_of), the dispute $base"
+# A verdict that nobody can read was not given.
+if [ -c /dev/full ]; then
+  for form in "" --json; do
+    "$assay" dispute "$work/rate" "$work/true" --quiet $form >/dev/full 2>"$work/err"
+    [ $? -eq 2 ] && grep -q '^assay: standard output: cannot write' "$work/err" || fail "a verdict to a full disk: $(cat "$work/err")"
+  done
+fi
+# How long this machine takes to run steps again is nobody's loss: directories have no clock. Here it takes longer than a provider would have.
+sed -e 's/^steps = .*/steps = 3000/' -e 's/^every = 2/every = 1500/' -e 's/^every = 4/every = 0/' "$work/job.toml" >"$work/slow.toml"
+trained "$work/slow.toml" "$work/slow" "$work/honest.key"
+"$cheat" wrong-learning-rate "$work/slow.toml" --out "$work/slow-rate" --at 2500 --key "$work/liar.key" >"$work/out" || fail "cheat"
+for liar in "b $work/slow-rate $work/slow" "a $work/slow $work/slow-rate"; do
+  set -- $liar
+  patience=0.1 disputes "a slow machine" 0 "$@" --rerun 0
+  has '"absent":\[\]'
+  has '"accused":\[\{"label":"[ab]"'
+done
 # Both under one key: what it signs does not tell which run it is about, so it is accused and not convicted, whatever keys are at hand.
 "$cheat" wrong-learning-rate "$work/fine.toml" --out "$work/own" --at 7 --key "$work/honest.key" >"$work/out" || fail "cheat"
 disputes "one signer" 0 b "$work/own" "$work/true" --key "$work/honest.key" --evidence "$work/e11"

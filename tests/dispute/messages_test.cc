@@ -347,6 +347,20 @@ TEST(Refusal, AfterTheFirstAnswerLosesAtOnce) {
   EXPECT_EQ(VerdictOfRecord(duel.referee.record()), "1");
 }
 
+// A run directory that the referee's own machine cannot read any more: that says nothing about the run, whenever it happens.
+TEST(Refusal, IsNotWhatTheRefereesMachineCannotDo) {
+  Duel duel({.allowance_ms = 1000});
+  duel.Do(Started{0});
+  duel.Others(2, 0);
+  ASSERT_TRUE(duel.referee.record().providers[0].why.empty());
+  duel.Do(Unreachable{0, 1, Hope::kUnable});
+  EXPECT_TRUE(duel.referee.done());
+  EXPECT_EQ(duel.standing(0), Standing::kUnheard);
+  EXPECT_EQ(duel.standing(1), Standing::kStanding);
+  EXPECT_TRUE(duel.referee.record().charges.empty());
+  EXPECT_EQ(VerdictOfRecord(duel.referee.record()), "undecided");
+}
+
 TEST(Events, EncodingsAreReadBack) {
   const Event events[] = {Started{1}, Answered{2, HashBytes({}), {1, 2, 3}, 4}, Tick{-5}, Unreachable{6, 7, Hope::kFewer},
                           Resumed{8}};

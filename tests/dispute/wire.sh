@@ -62,6 +62,21 @@ try "every connection cut for four seconds" "$said"
 serve slow "$hostile" proxy "$honest" --delay 100
 try "slow" "$said"
 
+# A referee that is stopped (Ctrl-Z) for longer than anybody has time, while it waits for the honest provider alone: that time is charged to nobody.
+stopped() {  # SECONDS before it is stopped
+  "$assay" dispute --job "$work/job.toml" --provider "$liar" --provider "$second" --provider "$said" --patience 6 --rerun 0 --json --quiet >"$work/out" 2>"$work/err" </dev/null &
+  local referee=$!
+  sleep "$1"
+  kill -STOP $referee && sleep 8 && kill -CONT $referee
+  wait $referee || fail "a referee that was stopped after $1 s: exit status $?: $(cat "$work/out" "$work/err")"
+  what="a referee that was stopped after $1 s"
+  expect verdict 2
+  has '"absent":\[\]'
+}
+serve slow "$hostile" proxy "$honest" --delay 300
+stopped 0.15
+stopped 1
+
 # Somebody hands out the honest receipt and refuses every dispute: that says nothing about the provider's own address.
 serve poser "$hostile" proxy "$honest" --withhold /v1/dispute
 try "a poser refuses, named after the honest provider" "$honest" --provider "$said"

@@ -23,6 +23,14 @@ skip() {
 # field KEY < JSON: the value of a top-level key of one line of JSON, without quotes.
 field() { sed -n "s/.*\"$1\":\"\{0,1\}\([^\",}]*\)\"\{0,1\}[,}].*/\1/p"; }
 
+# renamed KEY.pub NAME: the same public key under another name.
+renamed() {
+  local data hash
+  data=$(cut -d+ -f3- "$1")
+  hash=$({ printf '%s\n' "$2" && echo "$data" | base64 -d; } | sha256sum | cut -c1-8)
+  echo "$2+$hash+$data"
+}
+
 # train OUT [ARGS...]: trains quietly; prints the JSON line.
 train() {
   local out=$1

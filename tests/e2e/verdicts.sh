@@ -26,6 +26,9 @@ audits 0 verified null "$run" --job "$job" --signer "$ASSAY_KEY.pub"
 grep -q "the run's own\|whoever" "$work/out" && fail "audit assumes what it was told: $(cat "$work/out")"
 grep -q "^job         $(echo "$json" | field job_id)\$" "$work/out" || fail "audit does not name the job: $(cat "$work/out")"
 
+# A name is not the key.
+audits 0 verified null "$run" --job "$job" --signer "$(renamed "$ASSAY_KEY.pub" some/other.name)"
+
 # Refuted: not what was asked for.
 sed 's/^seed = .*/seed = 77/' "$job" >"$work/other.toml"
 audits 1 refuted 'not of the job that was asked for' "$run" --job "$work/other.toml"

@@ -28,7 +28,8 @@ flipped() {
   printf "\\$(printf %03o $((byte ^ 1)))" | dd of="$work/flipped" bs=1 seek="$2" conv=notrunc status=none
 }
 
-for with in "" "--signer $signer"; do
+# A key may have several names: what counts is the key.
+for with in "" "--signer $signer" "--signer $(renamed "$signer" some/other.name)"; do
   says 0 receipt true "$receipt" $with
   says 0 checkpoint true "$run/log/checkpoint" $with
   says 0 proof true "$work/proof.json" $with

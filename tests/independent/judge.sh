@@ -29,6 +29,16 @@ for name in flipped-bit wrong-learning-rate flipped-labels rewritten-log replace
   agrees "$name" "$work/evidence"
   grep -q '"convicted":\[{"label":"a"' "$work/theirs" || fail "$name: the other judge does not convict the liar: $(cat "$work/theirs")"
 done
+# What a liar makes up about itself: receipts and signatures that two readers could read differently.
+mkdir "$work/forged"
+"$assay" dispute "$work/honest" "$work/flipped-bit" --key "$work/liar.key" --key "$work/honest.key" --evidence "$work/forged.evidence" --quiet >"$work/out" 2>"$work/err" ||
+  fail "dispute: $(cat "$work/out" "$work/err")"
+"$node" tests/independent/forged.mjs "$work/forged.evidence" "$work/liar.key" "$work/forged" 2>"$work/err" || fail "forged: $(cat "$work/err")"
+for file in "$work"/forged/*.evidence; do agrees "$(basename "$file")" "$file"; done
+for good in as-it-is origin-longest snapshots-4294967295 follows-somebody; do
+  "$assay" judge "$work/forged/$good.evidence" >"$work/out" 2>"$work/err" || fail "$good: $(cat "$work/out" "$work/err")"
+done
+
 # altered WHAT: the last evidence with one byte of it changed, in several places.
 altered() {
   local size part

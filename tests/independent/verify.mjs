@@ -13,6 +13,7 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
+import {isSigned} from './ed25519.mjs';
 
 class Failure extends Error {}
 const need = (condition, message) => {
@@ -100,11 +101,10 @@ class Key {
     need(data.length === 33 && data[0] === 1, `${what}: expected an Ed25519 key`);
     Object.assign(this, {text, name: match[1], id: `${match[1]}+${match[2]}`, hash: Buffer.from(match[2], 'hex')});
     need(sha256(`${this.name}\n`, data).subarray(0, 4).equals(this.hash), `${what}: hash and key do not fit`);
-    const prefix = Buffer.from('302a300506032b6570032100', 'hex');  // SubjectPublicKeyInfo of an Ed25519 key
-    this.key = crypto.createPublicKey({key: Buffer.concat([prefix, data.subarray(1)]), format: 'der', type: 'spki'});
+    this.key = data.subarray(1);
   }
   verifies(message, signature) {
-    return signature.length === 64 && crypto.verify(null, Buffer.from(message), this.key, signature);
+    return isSigned(this.key, message, signature);
   }
 }
 
@@ -299,7 +299,7 @@ function checkReceipt(run, key, id, job, {checkpoint, entries}) {
   const message = Buffer.concat([Buffer.from(`DSSEv1 ${type.length} ${type} ${payload.length} `), payload]);
   need(key.verifies(message, base64(match[4], what)), `${what}: bad signature of ${key.id}`);
   const snapshotEvery = JSON.parse(payload).predicate?.snapshot_every;
-  need(Number.isSafeInteger(snapshotEvery) && snapshotEvery >= 0, `${what}: snapshot_every: expected a number`);
+  need(Number.isInteger(snapshotEvery) && snapshotEvery >= 0 && snapshotEvery < 2 ** 32, `${what}: snapshot_every: expected a number`);
   // Everything else that a receipt says is known by now, so that there is one text that it can be.
   const last = entries.at(-1), model = openSafetensors(path.join(run, 'model.safetensors'));
   const statement = {

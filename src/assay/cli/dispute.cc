@@ -22,6 +22,9 @@
 namespace assay::cli {
 namespace {
 
+// Run directories are asked here, one after the other: how long that takes is this machine's affair, and nobody loses by it.
+constexpr std::int64_t kUnhurriedMs = 1'000'000'000'000;
+
 // The narrowing interval on standard error: redrawn on a terminal, a line for each phase elsewhere.
 class View {
  public:
@@ -106,8 +109,8 @@ Status CheckWritable(const std::string& path) {
 Result<int> HoldDispute(DisputeOptions options, std::vector<std::unique_ptr<dispute::Peer>> peers,
                         dispute::ArbitrateOptions how, const Explain& explain) {
   ASSAY_ASSIGN(how.law.nonce, Nonce());
-  how.clocks.allowance_ms = static_cast<std::int64_t>(1e3f * options.patience_s);
-  how.clocks.rerun_ms = static_cast<std::int64_t>(1e3f * options.rerun_s);
+  how.clocks.allowance_ms = how.law.pair ? kUnhurriedMs : static_cast<std::int64_t>(1e3f * options.patience_s);
+  how.clocks.rerun_ms = how.law.pair ? 0 : static_cast<std::int64_t>(1e3f * options.rerun_s);
   dispute::Arbitration result;
   {
     View view(options.quiet);
@@ -221,11 +224,11 @@ void AddDispute(Arguments& app, Command& command) {
              "With run directories: a signing key, which signs the answers of its run; repeat for each. Default: $ASSAY_KEY or "
              "your own")
       .Type("FILE");
-  sub.Option("--patience", options->patience_s, "Seconds that each provider has for all its answers")
+  sub.Option("--patience", options->patience_s, "With --provider: seconds that each has for all its answers")
       .Range(0.1f, 1e6f)
       .ShowDefault()
       .Type("S");
-  sub.Option("--rerun", options->rerun_s, "Seconds more for each answer that needs steps run again")
+  sub.Option("--rerun", options->rerun_s, "With --provider: seconds more for each answer that needs steps run again")
       .Range(0.0f, 1e7f)
       .ShowDefault()
       .Type("S");

@@ -26,7 +26,8 @@ int RunReported(const std::function<Result<int>()>& run, bool json) {
   try {
     const Result<int> status = run();
     if (!status) return ReportFailure(status.error().message, json);
-    if (std::fflush(stdout) != 0) return ReportFailure("standard output: cannot write", false);
+    // Whether it failed now, or when a command wrote its verdict before it went on.
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return ReportFailure("standard output: cannot write", false);
     return *status;
   } catch (const OutOfMemory& error) {
     return ReportFailure(error.what(), json);

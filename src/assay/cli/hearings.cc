@@ -83,6 +83,9 @@ std::vector<Hearing> NotHeard(const dispute::Arbitration& result) {
 std::string HeardBy(const Hearing& hearing, const dispute::Arbitration& result, const std::vector<std::string>& labels,
                     const NextContext& context) {
   const std::string &label = labels[hearing.address], &name = result.names[hearing.address];
+  if (result.trouble_kind[hearing.address] == dispute::PeerError::Kind::kFailed) {
+    return fmt::format("the same dispute where {} and its data can be read", name);
+  }
   if (context.pair) return fmt::format("a copy of {} that is whole", name);
   if (!hearing.denied) {
     if (!hearing.alone && context.providers.size() > 2) {

@@ -36,7 +36,7 @@ Result<int> RunVerify(const VerifyOptions& options) {
   ThreadPool pool(std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
   ASSAY_ASSIGN(Verification verification, IsDelivery(options.file) ? VerifyDelivery(options.file, against, pool)
                                                                    : VerifyFile(options.file, against, pool));
-  if (against.signer && against.receipt && against.receipt->signer != *against.signer) {
+  if (against.signer && against.receipt && against.receipt->signer.point() != against.signer->point()) {
     verification = Contradicted(verification.kind, fmt::format("{}: is signed by {}, not by {}", options.receipt,
                                                                against.receipt->signer.ToString(), against.signer->ToString()));
   }

@@ -1,5 +1,8 @@
 // Receipts, checkpoints and proofs: text that somebody signed.
+#include <algorithm>
 #include <bit>
+#include <optional>
+#include <vector>
 
 #include "assay/base/base64.h"
 #include "assay/cli/verification.h"
@@ -28,14 +31,6 @@ std::optional<VerifyKey> SignerOfRunAround(const std::string& path) {
   return header ? std::optional(header->signer) : std::nullopt;
 }
 
-std::optional<LogKey> KeyFor(const Against& against, const std::optional<VerifyKey>& named, std::string_view by) {
-  if (against.signer) return LogKey{*against.signer, {}};
-  if (against.receipt)
-    return LogKey{against.receipt->signer, "the signer is whoever the receipt names; --signer KEY insists on one"};
-  if (named) return LogKey{*named, fmt::format("the signer is whoever {} names; --signer KEY insists on one", by)};
-  return std::nullopt;
-}
-
 Verification Unsigned(std::string kind) {
   return {.kind = std::move(kind),
           .valid = std::nullopt,
@@ -44,22 +39,55 @@ Verification Unsigned(std::string kind) {
               "--receipt FILE"};
 }
 
-// Whether a note carries signatures, and none in the name of `key`: then it is somebody else's, and no bad copy of one of `key`.
-bool IsOfOthers(std::string_view note, const VerifyKey& key) {
+// Whom a line under a note names: a key's name and the four bytes of its hash.
+struct NoteSigner {
+  std::string name;
+  std::uint32_t hash = 0;
+};
+
+// Of all lines under a note; nothing where one of them is none.
+std::optional<std::vector<NoteSigner>> SignersOf(std::string_view note) {
   constexpr std::string_view kLine = "\n\xe2\x80\x94 ";
-  bool signed_by_any = false;
+  std::vector<NoteSigner> signers;
   for (std::size_t at = note.find(kLine); at != std::string_view::npos; at = note.find(kLine, at + 1)) {
     std::string_view line = note.substr(at + kLine.size());
     line = line.substr(0, line.find('\n'));
     const std::size_t space = std::min(line.find(' '), line.size());
     const auto bytes = FromBase64(line.substr(std::min(space + 1, line.size())));
-    if (!bytes || bytes->size() < 4) return false;
-    std::uint32_t hash = 0;
-    for (std::size_t i = 0; i < 4; ++i) hash = hash << 8 | (*bytes)[i];
-    if (line.substr(0, space) == key.name() && hash == key.hash()) return false;
-    signed_by_any = true;
+    if (!bytes || bytes->size() < 4) return std::nullopt;
+    NoteSigner signer{.name = std::string(line.substr(0, space))};
+    for (std::size_t i = 0; i < 4; ++i) signer.hash = signer.hash << 8 | (*bytes)[i];
+    signers.push_back(std::move(signer));
   }
-  return signed_by_any;
+  return signers;
+}
+
+// Whether a note carries signatures, and none in the name of `key`: then it is somebody else's, and no bad copy of one of `key`.
+bool IsOfOthers(std::string_view note, const VerifyKey& key) {
+  const auto signers = SignersOf(note);
+  return signers && !signers->empty() && std::ranges::none_of(*signers, [&](const NoteSigner& signer) {
+           return signer.name == key.name() && signer.hash == key.hash();
+         });
+}
+
+// The same key under the name by which the note calls it, if it does: a key may have several.
+VerifyKey AsNamedIn(std::string_view note, const VerifyKey& key) {
+  for (const NoteSigner& signer : SignersOf(note).value_or(std::vector<NoteSigner>{})) {
+    if (!IsKeyName(signer.name)) continue;
+    VerifyKey named(signer.name, key.point());
+    if (named.hash() == signer.hash) return named;
+  }
+  return key;
+}
+
+std::optional<LogKey> KeyFor(std::string_view note, const Against& against, const std::optional<VerifyKey>& named,
+                             std::string_view by) {
+  if (against.signer) return LogKey{AsNamedIn(note, *against.signer), {}};
+  if (against.receipt)
+    return LogKey{AsNamedIn(note, against.receipt->signer),
+                  "the signer is whoever the receipt names; --signer KEY insists on one"};
+  if (named) return LogKey{*named, fmt::format("the signer is whoever {} names; --signer KEY insists on one", by)};
+  return std::nullopt;
 }
 
 // Of a note that cannot be opened by `key`.
@@ -87,7 +115,7 @@ std::string SignedLog(const VerifyKey& key, const Checkpoint& checkpoint) {
 Verification VerifyReceipt(std::string_view text, const std::string& path, const Against& against) {
   const auto claim = dispute::OpenClaim(text, path);
   if (!claim) return Damaged("receipt", claim.error().message);
-  if (against.signer && claim->signer != *against.signer) {
+  if (against.signer && claim->signer.point() != against.signer->point()) {
     return Contradicted("receipt",
                         fmt::format("is signed by {}, not by {}", claim->signer.ToString(), against.signer->ToString()));
   }
@@ -108,7 +136,7 @@ Verification VerifyReceipt(std::string_view text, const std::string& path, const
 }
 
 Verification VerifyCheckpoint(std::string_view text, const std::string& path, const Against& against) {
-  const auto key = KeyFor(against, SignerOfRunAround(path), "the id of the run around it");
+  const auto key = KeyFor(text, against, SignerOfRunAround(path), "the id of the run around it");
   if (!key) return Unsigned("checkpoint");
   const auto checkpoint = OpenCheckpoint(text, key->key, path);
   if (!checkpoint) return NotOpened("checkpoint", checkpoint.error(), text, *key, against);
@@ -125,7 +153,7 @@ Verification VerifyCheckpoint(std::string_view text, const std::string& path, co
 Verification VerifyProof(std::string_view text, const std::string& path, const Against& against) {
   const auto proof = ParseEntryProof(text, path);
   if (!proof) return Damaged("proof", proof.error().message);
-  const auto key = KeyFor(against, proof->signer, "the proof");
+  const auto key = KeyFor(proof->checkpoint, against, proof->signer, "the proof");
   if (!key) return Unsigned("proof");
   const auto proven = OpenEntryProof(*proof, key->key, path);
   if (!proven) return NotOpened("proof", proven.error(), proof->checkpoint, *key, against);

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "assay/base/check.h"
+#include "assay/dispute/waking_clock.h"
 
 namespace assay::dispute {
 namespace {
@@ -26,10 +27,6 @@ constexpr std::int64_t kFirstAttemptMs = 2'000;  // to fetch a receipt: whoever 
 constexpr std::int64_t kRefusedMs = 5'000;  // for which an address that refuses the dispute is not asked again
 constexpr int kMaxForeign = 3;              // answers that somebody else signed: one may have been spoilt on its way
 
-std::int64_t NowMs() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 double ThreadCpuMs() {
   timespec at{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &at);
@@ -39,6 +36,7 @@ double ThreadCpuMs() {
 // Events from the providers' threads, in the order in which they came.
 class Inbox {
  public:
+  explicit Inbox(WakingClock& clock) : clock_(clock) {}
   void Put(Event event) {
     const std::lock_guard lock(mutex_);
     events_.push_back(std::move(event));
@@ -48,10 +46,11 @@ class Inbox {
   std::optional<Event> Take(std::optional<std::int64_t> until_ms) {
     std::unique_lock lock(mutex_);
     const auto there = [&] { return !events_.empty(); };
-    if (!until_ms) {
-      ready_.wait(lock, there);
-    } else if (!ready_.wait_until(lock, std::chrono::steady_clock::time_point(std::chrono::milliseconds(*until_ms)), there)) {
-      return std::nullopt;
+    if (!until_ms) ready_.wait(lock, there);
+    while (!there()) {
+      const std::int64_t left = *until_ms - clock_.NowMs();
+      if (left <= 0) return std::nullopt;
+      ready_.wait_for(lock, std::chrono::milliseconds(left), there);
     }
     Event event = std::move(events_.front());
     events_.pop_front();
@@ -59,6 +58,7 @@ class Inbox {
   }
 
  private:
+  WakingClock& clock_;
   std::mutex mutex_;
   std::condition_variable ready_;
   std::deque<Event> events_;
@@ -109,12 +109,13 @@ class Waiting {
 
 // Calls until it succeeds, can never succeed, or the deadline has come: a connection may break, a server may be busy or down for a while.
 template <class Call>
-auto Insist(std::int64_t deadline_ms, Patience& patience, const Call& call) -> decltype(call(std::int64_t{})) {
+auto Insist(WakingClock& clock, std::int64_t deadline_ms, Patience& patience, const Call& call)
+    -> decltype(call(std::int64_t{})) {
   auto result = decltype(call(std::int64_t{}))(tl::unexpected(PeerError{PeerError::Kind::kLater, "no answer in time"}));
-  for (std::int64_t left = deadline_ms - NowMs(); left > 0; left = deadline_ms - NowMs()) {
+  for (std::int64_t left = deadline_ms - clock.NowMs(); left > 0; left = deadline_ms - clock.NowMs()) {
     result = call(left);
     if (result || result.error().is_final()) break;
-    if (patience.Wait(PauseFor(result.error(), deadline_ms - NowMs()))) break;
+    if (patience.Wait(PauseFor(result.error(), deadline_ms - clock.NowMs()))) break;
   }
   return result;
 }
@@ -127,6 +128,7 @@ class Line {
     const Claim& claim;
     Digest receipt;         // the hash of the one that this peer hands out
     const SigningKey* key;  // the referee's
+    WakingClock& clock;
     Inbox& inbox;
     std::atomic<int>& hopeful;  // addresses of the party that have not said that they will never answer
     Waiting& waiting;
@@ -171,16 +173,16 @@ class Line {
         send = std::move(sends_.front());
         sends_.pop_front();
       }
-      auto answer = Insist(send.deadline_ms, patience_, [&](std::int64_t left) {
+      auto answer = Insist(site_.clock, send.deadline_ms, patience_, [&](std::int64_t left) {
         auto result = Call(send, left);
         NoteTrouble(result ? nullptr : &result.error());
         return result;
       });
       const Hope hope = HopeAfter(answer ? nullptr : &answer.error());
       if (answer) {
-        site_.inbox.Put(Answered{id_, HashBytes(send.question), std::move(*answer), NowMs()});
+        site_.inbox.Put(Answered{id_, HashBytes(send.question), std::move(*answer), site_.clock.NowMs()});
       } else {
-        site_.inbox.Put(Unreachable{id_, NowMs(), hope});
+        site_.inbox.Put(Unreachable{id_, site_.clock.NowMs(), hope});
       }
     }
   }
@@ -189,14 +191,14 @@ class Line {
     const auto opened = TryToOpen(kAttemptMs);
     NoteTrouble(opened ? nullptr : &opened.error());
     const Hope hope = HopeAfter(opened ? nullptr : &opened.error());
-    if (hope != Hope::kLater) site_.inbox.Put(Unreachable{id_, NowMs(), hope});
+    if (hope != Hope::kLater) site_.inbox.Put(Unreachable{id_, site_.clock.NowMs(), hope});
   }
   FromPeer<void> TryToOpen(std::int64_t left_ms) {
     auto opened = peer_.Open(opening_, left_ms);
     open_ = opened.has_value();
     refusal_.reset();
     if (!opened && opened.error().is_final()) refusal_ = opened.error();
-    refused_until_ms_ = NowMs() + kRefusedMs;
+    refused_until_ms_ = site_.clock.NowMs() + kRefusedMs;
     return opened;
   }
   void NoteTrouble(const PeerError* error) {
@@ -213,12 +215,13 @@ class Line {
     const bool never = error != nullptr && error->is_final();
     if (never != hopeless_) site_.hopeful += never ? -1 : 1;
     hopeless_ = never;
+    if (never && error->kind == PeerError::Kind::kFailed) return Hope::kUnable;
     return !never ? Hope::kLater : site_.hopeful == 0 ? Hope::kNobody : Hope::kFewer;
   }
   // A provider that was restarted has forgotten the dispute: it is opened again.
   FromPeer<Bytes> Call(const Send& send, std::int64_t left_ms) {
     if (!open_) {
-      if (refusal_ && NowMs() < refused_until_ms_) return tl::unexpected(*refusal_);
+      if (refusal_ && site_.clock.NowMs() < refused_until_ms_) return tl::unexpected(*refusal_);
       if (auto opened = TryToOpen(left_ms); !opened) return tl::unexpected(opened.error());
     }
     const Bytes signed_question = site_.key != nullptr ? SignQuestion(send.question, site_.receipt, *site_.key) : send.question;
@@ -263,15 +266,15 @@ class Line {
 
 // Everybody's receipt, asked for side by side.
 std::vector<FromPeer<std::string>> FetchReceipts(const std::vector<std::unique_ptr<Peer>>& peers, std::int64_t allowance_ms,
-                                                 Waiting& waiting) {
+                                                 WakingClock& clock, Waiting& waiting) {
   std::vector<FromPeer<std::string>> receipts(peers.size());
   std::vector<std::thread> threads;
-  const std::int64_t deadline_ms = NowMs() + allowance_ms;
+  const std::int64_t deadline_ms = clock.NowMs() + allowance_ms;
   Patience patience;
   for (std::size_t i = 0; i < peers.size(); ++i) {
     threads.emplace_back([&, i] {
       std::int64_t attempt_ms = kFirstAttemptMs;
-      receipts[i] = Insist(deadline_ms, patience, [&](std::int64_t left) {
+      receipts[i] = Insist(clock, deadline_ms, patience, [&](std::int64_t left) {
         auto receipt = peers[i]->Receipt(std::min(left, std::exchange(attempt_ms, kAttemptMs)));
         if (!receipt && !receipt.error().is_final()) waiting.Note(peers[i]->name(), receipt.error().why);
         return receipt;
@@ -298,9 +301,9 @@ Result<Digest> JobOf(const Arbitration& result, const std::optional<Digest>& ask
 // The job's encodings, from the first provider whose are those of the job. Where this build makes the same program of the job, it is not asked for: it is the longer by far.
 // Nobody holds up the others for longer than one attempt.
 Result<Terms> FetchTerms(const std::vector<std::unique_ptr<Peer>>& peers, const Digest& job, std::int64_t allowance_ms,
-                         std::size_t& bytes) {
+                         WakingClock& clock, std::size_t& bytes) {
   std::string why;
-  const std::int64_t deadline_ms = NowMs() + allowance_ms + kAttemptMs * static_cast<std::int64_t>(peers.size());
+  const std::int64_t deadline_ms = clock.NowMs() + allowance_ms + kAttemptMs * static_cast<std::int64_t>(peers.size());
   Patience patience;
   do {
     for (const auto& peer : peers) {
@@ -322,7 +325,7 @@ Result<Terms> FetchTerms(const std::vector<std::unique_ptr<Peer>>& peers, const 
       why = fmt::format("{}: sent the encodings of another job", peer->name());
     }
     patience.Wait(kRetryMs);
-  } while (NowMs() < deadline_ms);
+  } while (clock.NowMs() < deadline_ms);
   return Err("no provider has the encodings of job {}: {}", job.hex(), why);
 }
 
@@ -371,8 +374,9 @@ Result<Arbitration> Arbitrate(std::vector<std::unique_ptr<Peer>> peers, const Ar
   Arbitration result;
   const double started_cpu = ThreadCpuMs();
   std::vector<std::string> receipts;
+  WakingClock clock;
   Waiting waiting(options.waiting);
-  std::vector<FromPeer<std::string>> fetched = FetchReceipts(peers, options.clocks.allowance_ms, waiting);
+  std::vector<FromPeer<std::string>> fetched = FetchReceipts(peers, options.clocks.allowance_ms, clock, waiting);
   // Who has no receipt claims nothing.
   for (std::size_t i = 0; i < peers.size(); ++i) {
     const auto number = static_cast<std::uint32_t>(i);
@@ -403,13 +407,13 @@ Result<Arbitration> Arbitrate(std::vector<std::unique_ptr<Peer>> peers, const Ar
     return Err("a dispute needs two receipts: {}", why);
   }
   ASSAY_ASSIGN(result.job, JobOf(result, options.job));
-  ASSAY_ASSIGN(Terms made, FetchTerms(peers, result.job, options.clocks.allowance_ms, result.bytes_received));
+  ASSAY_ASSIGN(Terms made, FetchTerms(peers, result.job, options.clocks.allowance_ms, clock, result.bytes_received));
   made.set_starting_weights(options.start);
   const auto terms = std::make_shared<const Terms>(std::move(made));
   const auto law = LawOf(terms, options.law);
   Referee referee(law, result.claims, options.clocks);
 
-  Inbox inbox;
+  Inbox inbox(clock);
   const std::vector<ProviderId>& parties = referee.parties();
   std::vector<std::atomic<int>> hopeful(peers.size());  // by party
   for (const ProviderId party : parties) ++hopeful[party];
@@ -417,10 +421,11 @@ Result<Arbitration> Arbitrate(std::vector<std::unique_ptr<Peer>> peers, const Ar
   const std::vector<Bytes> openings = OpeningsFor(*law, options, result.claims, receipts, referee.record());
   for (std::size_t i = 0; i < peers.size(); ++i) {
     const Line::Site site{
-        *law, referee.claims()[parties[i]], referee.claims()[i].receipt_hash, options.key, inbox, hopeful[parties[i]], waiting};
+        *law,   referee.claims()[parties[i]], referee.claims()[i].receipt_hash, options.key, clock, inbox, hopeful[parties[i]],
+        waiting};
     lines.emplace_back(parties[i], *peers[i], openings[parties[i]], site);
   }
-  std::vector<Action> actions = referee.Handle(Started{NowMs()});
+  std::vector<Action> actions = referee.Handle(Started{clock.NowMs()});
   while (true) {
     for (Action& action : actions) {
       const auto* send = std::get_if<Send>(&action);
@@ -432,7 +437,7 @@ Result<Arbitration> Arbitrate(std::vector<std::unique_ptr<Peer>> peers, const Ar
     if (referee.done()) break;
     std::optional<Event> event = inbox.Take(referee.WakeAt());
     if (event) result.bytes_received += SizeOf(*event);
-    actions = referee.Handle(event ? *event : Event(Tick{NowMs()}));
+    actions = referee.Handle(event ? *event : Event(Tick{clock.NowMs()}));
   }
   result.record = referee.record();
   for (Line& line : lines) {

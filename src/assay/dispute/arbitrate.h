@@ -22,8 +22,9 @@ struct PeerError {
     kDenied,      // this referee may not ask it, or it has too little left for this dispute
     kNever,       // it said so
     kNoProvider,  // what is there is none, and will not be
+    kFailed,      // this machine could not ask it: nothing is known of the provider
   } kind{};
-  static bool IsFinal(Kind kind) { return kind == Kind::kDenied || kind == Kind::kNever || kind == Kind::kNoProvider; }
+  static bool IsFinal(Kind kind) { return kind != Kind::kLater && kind != Kind::kNotOpen; }
   bool is_final() const { return IsFinal(kind); }
   std::string why;
   std::int64_t retry_ms = 0;

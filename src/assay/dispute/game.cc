@@ -59,7 +59,7 @@ Result<Event> ReadUnreachable(ByteReader& in) {
   ASSAY_ASSIGN(event.provider, in.U32());
   ASSAY_ASSIGN(event.now_ms, in.I64());
   ASSAY_ASSIGN(const std::uint8_t hope, in.U8());
-  if (hope > static_cast<std::uint8_t>(Hope::kNobody)) return Err("event: expected 0, 1 or 2 for what is hoped, got {}", hope);
+  if (hope > static_cast<std::uint8_t>(Hope::kUnable)) return Err("event: expected 0 to 3 for what is hoped, got {}", hope);
   event.hope = static_cast<Hope>(hope);
   return event;
 }

@@ -50,6 +50,8 @@ enum class Hope : std::uint8_t {
   kLater = 0,   // it may yet
   kFewer = 1,   // at one of its addresses it never will; there are others
   kNobody = 2,  // at none of them
+  kUnable =
+      3,  // the referee's own machine failed in its place (a run directory that cannot be read): it has neither answered nor refused
 };
 // What was sent did not arrive, or was not answered. The provider's clock goes on, unless it is known that no answer will ever come: then it has run out.
 struct Unreachable {

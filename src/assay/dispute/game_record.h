@@ -74,7 +74,8 @@ enum class Standing : std::uint8_t {
   kEquivocated = 4,  // by TwoAnswers or TwoReceipts
   kSilent = 5,       // lost for want of an answer; not guilty of anything
   kMisled = 6,       // lost by a Trial: the rounding log that it follows is false; not guilty of anything
-  kUnheard = 7,      // refused the dispute before it said anything: it has not lost, and who is left has not won by that
+  kUnheard =
+      7,  // refused the dispute before it said anything, or the referee's machine failed in its place: it has not lost, nor has anybody won by that
 };
 std::string_view ToString(Standing standing);
 

@@ -15,7 +15,8 @@ Referee::Referee(std::shared_ptr<const Law> law, std::shared_ptr<const std::vect
       bracket_(static_cast<std::uint32_t>(roster.record.groups.size())),
       ledger_(std::move(roster.record)),
       mail_(claims_->size(), clocks),
-      refused_(claims_->size()) {}
+      refused_(claims_->size()),
+      unable_(claims_->size()) {}
 
 std::vector<Action> Referee::Handle(const Event& event) {
   if (const auto* started = std::get_if<Started>(&event)) {
@@ -83,7 +84,8 @@ void Referee::SecondAnswer(ProviderId provider, const Digest& question, const An
 void Referee::OnUnreachable(const Unreachable& event) {
   if (event.provider >= claims_->size()) return;
   if (event.hope != Hope::kLater) refused_[event.provider] = true;
-  const bool falls = event.hope == Hope::kNobody && ledger_.Stands(event.provider);
+  if (event.hope == Hope::kUnable) unable_[event.provider] = true;
+  const bool falls = (event.hope == Hope::kNobody || event.hope == Hope::kUnable) && ledger_.Stands(event.provider);
   if (falls && (mail_.Unanswered(event.provider) || !mail_.HasSpoken(event.provider)))
     FallSilent(event.provider, "refused to answer");
   mail_.Bounce(event.provider);
@@ -92,6 +94,9 @@ void Referee::OnUnreachable(const Unreachable& event) {
 
 void Referee::FallSilent(ProviderId provider, std::string_view how) {
   Floor floor = OpenFloor();
+  if (unable_[provider]) {
+    return match_->Fall(floor, provider, Standing::kUnheard, "was not heard: the referee's machine failed", std::nullopt);
+  }
   if (refused_[provider] && !mail_.HasSpoken(provider)) {
     return match_->Fall(floor, provider, Standing::kUnheard, "was not heard: it refused this dispute", std::nullopt);
   }
@@ -146,7 +151,7 @@ Bytes Referee::DumpOutlook() const {
   for (ProviderId id = 0; id < claims_->size(); ++id) {
     out.U8(ledger_.Stands(id) ? 1 : 0);
     if (!ledger_.Stands(id)) continue;
-    out.U8(refused_[id] ? 1 : 0);
+    out.U8(static_cast<std::uint8_t>((refused_[id] ? 1 : 0) | (unable_[id] ? 2 : 0)));
     mail_.Dump(id, match_.has_value(), out);
   }
   out.U8(match_ ? 1 : 0);

@@ -73,6 +73,7 @@ class Referee {
   Ledger ledger_;
   Correspondence mail_;
   std::vector<bool> refused_;  // by provider: that it was heard to refuse, at one of its addresses at least
+  std::vector<bool> unable_;   // by provider: that this machine failed in its place
   std::optional<Match> match_;
 };
 

@@ -1,5 +1,6 @@
 #include "assay/run/receipt.h"
 
+#include <algorithm>
 #include <charconv>
 #include <tuple>
 
@@ -17,6 +18,15 @@ using nlohmann::json;
 constexpr std::string_view kPayloadType = "application/vnd.in-toto+json";
 constexpr std::string_view kStatementType = "https://in-toto.io/Statement/v1";
 constexpr std::string_view kPredicateType = "urn:assay:receipt:2";
+constexpr std::int64_t kMaxCount = 4'294'967'295;    // of steps, as in a job
+constexpr std::size_t kMaxOrigin = 64 + 1 + 2 * 32;  // a key's name, a slash and a job's id
+
+// So that every reader of JSON reads the same: no character that could be escaped, and no number that it could round.
+bool IsOrigin(std::string_view text) {
+  return !text.empty() && text.size() <= kMaxOrigin &&
+         std::ranges::all_of(text, [](const char& c) { return IsKeyName({&c, 1}); });
+}
+bool IsCount(std::int64_t count, std::int64_t least) { return count >= least && count <= kMaxCount; }
 
 // Reads the fields of a parsed statement. A field that is missing or of another kind reads as a default, so that the text written from what was
 // read differs from the text received: one comparison at the end catches every deviation.
@@ -142,8 +152,8 @@ Result<Receipt> ParseStatement(std::string_view statement, std::string_view what
     if (!VerifyKey::Parse(receipt.follows->signer))
       return Err("{}: follows.signer: expected a public key (NAME+HASH+DATA)", what);
   }
-  const bool counts = receipt.steps > 0 && receipt.commit_every > 0 && receipt.snapshot_every >= 0;
-  if (!counts || ToStatement(receipt) != statement) {
+  const bool counts = IsCount(receipt.steps, 1) && IsCount(receipt.commit_every, 1) && IsCount(receipt.snapshot_every, 0);
+  if (!counts || !IsOrigin(receipt.log.origin) || ToStatement(receipt) != statement) {
     return Err("{}: is not in the form of a receipt's statement (docs/formats/receipt.md)", what);
   }
   return receipt;

@@ -106,6 +106,27 @@ TEST(Receipt, DifferencesAreNamed) {
   EXPECT_EQ(DifferenceOf(said, run), "says another loss than the run's log");
 }
 
+// What readers of JSON in other languages read differently is no receipt, whoever signed it.
+TEST(Receipt, NothingInItDependsOnTheReader) {
+  const SigningKey key = SigningKey::Generate("test");
+  const Receipt good = Example(key.verify_key());
+  const auto opens = [&](const std::function<void(Receipt&)>& edit) {
+    Receipt receipt = good;
+    edit(receipt);
+    return OpenReceipt(SignReceipt(receipt, key), key.verify_key(), "receipt").has_value();
+  };
+  EXPECT_TRUE(opens([](Receipt&) {}));
+  for (const char* origin : {"x", "a.b_c-d/0"}) EXPECT_TRUE(opens([&](Receipt& r) { r.log.origin = origin; })) << origin;
+  EXPECT_TRUE(opens([](Receipt& r) { r.log.origin.assign(129, 'x'); }));
+  EXPECT_FALSE(opens([](Receipt& r) { r.log.origin.assign(130, 'x'); }));
+  for (const char* origin : {"", "a b", "\xc3\xa9", "\xc2\x9b", "\xe2\x80\xae", "\x7f", "a\\u0041", "a+b"}) {
+    EXPECT_FALSE(opens([&](Receipt& r) { r.log.origin = origin; })) << origin;
+  }
+  EXPECT_TRUE(opens([](Receipt& r) { r.snapshot_every = 4'294'967'295; }));
+  EXPECT_FALSE(opens([](Receipt& r) { r.snapshot_every = 4'294'967'296; }));
+  EXPECT_FALSE(opens([](Receipt& r) { r.snapshot_every = (std::int64_t{1} << 53) + 1; }));
+}
+
 TEST(Receipt, EveryFlippedByteIsRefused) {
   const SigningKey key = SigningKey::Generate("test");
   const std::string file = SignReceipt(Example(key.verify_key()), key);

@@ -88,7 +88,10 @@ class LocalPeer : public dispute::Peer {
   FromPeer<void> Open(ByteSpan, std::int64_t) override { return {}; }
   FromPeer<Bytes> Answer(ByteSpan question, std::int64_t) override {
     const std::lock_guard lock(turn_);
-    const auto never = [](const Error& error) { return tl::unexpected(PeerError{PeerError::Kind::kNever, error.message}); };
+    // What this machine cannot read or run says nothing about the run.
+    const auto never = [](const Error& error) {
+      return tl::unexpected(PeerError{error.system ? PeerError::Kind::kFailed : PeerError::Kind::kNever, error.message});
+    };
     const auto addressed = dispute::DecodeQuestion(question);
     if (!addressed) return never(addressed.error());
     auto body = dispute::AnswerFrom(*account_, addressed->question);

@@ -92,12 +92,6 @@ export const list = (items, item) => Buffer.concat([u32(items.length), ...items.
 export const ascending = (items, what) =>
   items.forEach((item, i) => need(i === 0 || Buffer.compare(items[i - 1], item) < 0, `${what}: not ascending`));
 
-function publicKey(bytes) {
-  const prefix = Buffer.from("302a300506032b6570032100", "hex"); // SubjectPublicKeyInfo of an Ed25519 key
-  return crypto.createPublicKey({ key: Buffer.concat([prefix, bytes]), format: "der", type: "spki" });
-}
-export const signed = (key, message, signature) => crypto.verify(null, message, publicKey(key), signature);
-
 // Job and program (JOBS.md, "Identity"; program.md).
 export function openJob(bytes) {
   const reader = new Reader(bytes, "job"),

@@ -19,11 +19,11 @@ import {
   range,
   Reader,
   sha256,
-  signed,
   string,
   u32,
   u64,
 } from "./formats.mjs";
+import { isSigned, isUsable } from "../ed25519.mjs";
 import { causes, Law, openQuestion } from "./law.mjs";
 import { Found, Missing, Open, Unchecked } from "./outcomes.mjs";
 import { verifyProgram } from "./program.mjs";
@@ -131,6 +131,15 @@ function decodedJson(bytes, what) {
   }
 }
 
+// A public key as log.md has it ("Keys"): NAME+HASH and its bytes; undefined if the text is none.
+function publicKey(text) {
+  const [, name, hash, data] = /^([A-Za-z0-9._\/-]{1,64})\+([0-9a-f]{8})\+([A-Za-z0-9+\/=]{44})$/.exec(text) ?? [],
+    key = Buffer.from(data ?? "", "base64");
+  const fits = key[0] === 1 && isUsable(key.subarray(1)) && key.toString("base64") === data;
+  if (!fits || hex(sha256(`${name}\n`, key).subarray(0, 4)) !== hash) return undefined;
+  return { id: `${name}+${hash}`, key };
+}
+
 // receipt.md; what a claim about a job has to say is known but for what it promises and its own affairs.
 function openReceipt(text, job, what) {
   const type = "application/vnd.in-toto+json";
@@ -142,15 +151,11 @@ function openReceipt(text, job, what) {
   need(payload.toString("base64") === match[1] && signature.toString("base64") === match[4], `${what}: not canonical base64`);
   const said = decodedJson(payload, what),
     p = said.predicate,
-    [, name, hash, data] = /^([A-Za-z0-9._\/-]{1,64})\+([0-9a-f]{8})\+([A-Za-z0-9+\/=]{44})$/.exec(p.signer) ?? [];
-  need(data, `${what}: signer`);
-  const key = Buffer.from(data, "base64");
+    signer = publicKey(p?.signer);
+  need(signer && match[3] === signer.id, `${what}: signer`);
+  const { key } = signer;
   need(
-    key[0] === 1 && hex(sha256(`${name}\n`, key).subarray(0, 4)) === hash && match[3] === `${name}+${hash}`,
-    `${what}: key and its hash do not fit`,
-  );
-  need(
-    signed(key.subarray(1), Buffer.concat([Buffer.from(`DSSEv1 ${type.length} ${type} ${payload.length} `), payload]), signature),
+    isSigned(key.subarray(1), Buffer.concat([Buffer.from(`DSSEv1 ${type.length} ${type} ${payload.length} `), payload]), signature),
     `${what}: bad signature`,
   );
   const digest = (value) => {
@@ -158,9 +163,11 @@ function openReceipt(text, job, what) {
     return value;
   };
   need(
-    /^[0-9a-f]{8}$/.test(p.loss_bits) && Number.isSafeInteger(p.snapshot_every) && p.snapshot_every >= 0,
+    /^[0-9a-f]{8}$/.test(p.loss_bits) && Number.isInteger(p.snapshot_every) && p.snapshot_every >= 0 && p.snapshot_every < 2 ** 32,
     `${what}: loss or snapshots`,
   );
+  need(/^[A-Za-z0-9._\/-]{1,129}$/.test(p.log.origin), `${what}: origin of the log`);
+  need(p.follows === null || publicKey(p.follows?.signer), `${what}: follows`);
   const claim = {
     log: digest(p.log.root),
     initial: digest(p.initial_state_root),
@@ -180,12 +187,12 @@ function openReceipt(text, job, what) {
       steps: job.steps,
       commit_every: job.every,
       snapshot_every: p.snapshot_every,
-      log: { origin: String(p.log.origin), size: job.entries, root: claim.log },
+      log: { origin: p.log.origin, size: job.entries, root: claim.log },
       initial_state_root: claim.initial,
       final_state_root: claim.final,
       loss_bits: p.loss_bits,
       weights: claim.weights,
-      follows: p.follows && { signer: p.follows.signer, log: digest(p.follows.log) },
+      follows: p.follows === null ? null : { signer: p.follows.signer, log: digest(p.follows.log) },
       signer: p.signer,
     },
   };
@@ -277,7 +284,7 @@ class Judge {
     for (const { party, signature } of signers) {
       const { unsigned, key } = this.parties[party];
       need(
-        unsigned ? signature.every((byte) => byte === 0) : signed(key, message, signature),
+        unsigned ? signature.every((byte) => byte === 0) : isSigned(key, message, signature),
         `statement ${i}: not signed by party ${party}`,
       );
     }

@@ -98,6 +98,7 @@ function decodeEntry(bytes) {
     hash: leafHash(bytes),
   };
   r.end();
+  need(entry.step < 2 ** 32, "entry: step");
   return entry;
 }
 const tensorEntry = (tag, { name, dtype, shape }, root) =>
@@ -242,6 +243,7 @@ export class Law {
       last = job.entries - 1,
       roots = claims.map(({ log }) => Buffer.from(log, "hex")),
       rounded = job.precision !== "fp32";
+    need(claims[0].promise !== claims[1].promise, "law: the claims are the same");
     const entries = (begin, end, asked) =>
       this.both((side) => this.leaves(side, "1,0,0,0", job.entries, roots[side], begin, end, decodeEntry, asked));
     const formed = (index, said) =>
