@@ -3,9 +3,11 @@
 from world import World, expect, expect_equal
 
 # Each leaves a run that its own signature speaks against.
-LIARS = ["wrong-learning-rate", "skipped-step", "stopped-early", "repeated-batch", "other-order", "flipped-labels", "frozen-layer", "tampered-moments",
+LIARS = ["wrong-learning-rate", "skipped-step", "backdoor", "repeated-batch", "other-order", "flipped-labels", "frozen-layer", "tampered-moments",
          "flipped-bit", "replaced-final-state"]
-MORE_LIARS = ["admitted-order", "backdoor", "dropped-samples", "short-weights", "replaced-weights", "stolen-model", "forged-start", "other-seed", "rewritten-log"]
+MORE_LIARS = ["admitted-order", "dropped-samples", "short-weights", "replaced-weights", "stolen-model", "forged-start", "other-seed", "rewritten-log"]
+# Cannot say what it signed for, and asks for more time until none is left: it loses, and nobody is convicted.
+STALLER = "stopped-early"
 # Nothing that they deliver can be held against their keys, or it is refused at the door.
 FORGERS = ["forged-receipt", "foreign-signature", "impostor", "other-receipt", "other-job", "other-data", "truncated-log", "earlier-log",
            "rewritten-after-receipt", "forged-checkpoint"]
@@ -31,11 +33,25 @@ def convict(world, name, honest):
     return liar
 
 
+def stall(world, name, honest):
+    job = world.job(name=name, steps=12, seed=len(name))
+    liar = world.worker(f"liar-{name}", cheat=name)
+    order = world.submit(job, "--replicas", "2")
+    outcome = world.decided(order)
+    expect_equal(outcome["verdict"], "refereed", f"{name}: the verdict")
+    expect_equal(outcome["convicted"], [], f"{name}: the convicted")
+    expect_equal(outcome["provider"], honest.key, f"{name}: the provider")
+    world.expect_honest_model(order, job)
+    liar.stop()
+
+
 def liars(setting):
     """An honest worker against each of ten cheats (all of them with --full)."""
     with World(setting) as world:
-        world.serve()
+        world.serve(flags=["--patience", "15", "--rerun", "5"])
         honest = world.worker("anna")
+        stall(world, STALLER, honest)
+        print(f"  {STALLER}: lost without a conviction", flush=True)
         for name in LIARS + (MORE_LIARS if setting.full else []):
             liar = convict(world, name, honest)
             print(f"  {name}: convicted", flush=True)
