@@ -4,7 +4,13 @@
 # Two files that define the same name never share a batch, whatever namespace without a name it stands in. A name that only a neighbour's header has is an
 # error of the build here and nowhere else; it would puzzle readers, too: give it another.
 
-option(ASSAY_BATCHES "Compile files in batches" ${ASSAY_PCH})
+# The main build does it; builds with other compilers, for other processors or with sanitizers compile file by file, so that names that only batches mix up, and
+# includes that only a neighbour has, are found there.
+set(ASSAY_BATCHES_DEFAULT OFF)
+if(ASSAY_PCH AND CMAKE_BUILD_TYPE STREQUAL "Release" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_CROSSCOMPILING)
+  set(ASSAY_BATCHES_DEFAULT ON)
+endif()
+option(ASSAY_BATCHES "Compile files in batches" ${ASSAY_BATCHES_DEFAULT})
 set(ASSAY_BATCH_SIZE 8)
 # gcc takes what is included for a header, in which a type that holds one of its file's own would be a mistake. That a name hides one of a neighbour's is said
 # and not fatal: builds that compile file by file, where it is an error, see whether it hides one of its own file's.

@@ -12,9 +12,9 @@
 namespace assay::dispute {
 namespace {
 
-class Meter {
+class Estimator {
  public:
-  explicit Meter(const Terms& terms) : terms_(terms) {}
+  explicit Estimator(const Terms& terms) : terms_(terms) {}
   Bill Take() const { return bill_; }
   void Decide() { deciding_ = true; }
 
@@ -55,40 +55,40 @@ class Meter {
 }  // namespace
 
 Bill EstimateBill(const Terms& terms, std::int64_t step, std::size_t node, std::size_t output, std::int64_t element) {
-  Meter meter(terms);
-  meter.ToEntry(step);
-  const std::int64_t entry = meter.EntryOf(step);
+  Estimator estimator(terms);
+  estimator.ToEntry(step);
+  const std::int64_t entry = estimator.EntryOf(step);
   const auto place = static_cast<std::uint64_t>(step - 1 - terms.StepBefore(entry));
   const TreeName states{.kind = TreeKind::kStates, .at = entry}, batches{.kind = TreeKind::kBatches, .at = entry};
   const std::uint64_t covered = *terms.TreeSize(states), at_step[] = {place}, at[] = {node};
   if (covered > 1) {
     const std::uint64_t end[] = {covered - 1}, before[] = {place == 0 ? 0 : place - 1};
-    meter.Round(2 * 32);
-    meter.Round(2 * meter.Leaves(states, end));
-    meter.Descend(states, place);
-    if (place != covered - 1) meter.Round(2 * meter.Leaves(states, at_step));
-    if (place > 0) meter.Round(meter.Leaves(states, before));
+    estimator.Round(2 * 32);
+    estimator.Round(2 * estimator.Leaves(states, end));
+    estimator.Descend(states, place);
+    if (place != covered - 1) estimator.Round(2 * estimator.Leaves(states, at_step));
+    if (place > 0) estimator.Round(estimator.Leaves(states, before));
   }
-  meter.Round(meter.Leaves(batches, at_step));
-  meter.Round(2 * 32);
+  estimator.Round(estimator.Leaves(batches, at_step));
+  estimator.Round(2 * 32);
   const TreeName trace{.kind = TreeKind::kTrace, .at = step};
-  meter.Descend(trace, node);
-  meter.Decide();
-  meter.Round(2 * meter.Leaves(trace, at));
+  estimator.Descend(trace, node);
+  estimator.Decide();
+  estimator.Round(2 * estimator.Leaves(trace, at));
 
   const OpInstance op = terms.nodes().Instance(node);
   const auto number = static_cast<std::uint32_t>(node);
   const TreeName tree{.kind = TreeKind::kOutput, .at = step, .node = number, .index = static_cast<std::uint32_t>(output)};
   const std::uint64_t leaf[] = {static_cast<std::uint64_t>(element) * SizeOf(op.out[output].dtype) / kLeafBytes};
-  meter.Descend(tree, leaf[0]);
-  meter.Round(2 * meter.Leaves(tree, leaf));
+  estimator.Descend(tree, leaf[0]);
+  estimator.Round(2 * estimator.Leaves(tree, leaf));
   std::vector<InputRange> needs = op.def->dependencies(op, static_cast<int>(output), {element, element + 1});
   if (ref::LeavesOf(op, needs).size() > kDirectLeaves) {
     const auto derivation = ref::Derive(op, static_cast<int>(output), element);
     ref::Path path;
     ref::Settled settled;
     while (const std::uint32_t parts = derivation->Parts(path)) {
-      meter.Round(2 * 4 * parts);
+      estimator.Round(2 * 4 * parts);
       const auto part = static_cast<std::uint32_t>((static_cast<std::size_t>(element) + path.size() * 7) % parts);
       settled.emplace_back(part, 0);
       path.push_back(part);
@@ -100,31 +100,31 @@ Bill EstimateBill(const Terms& terms, std::int64_t step, std::size_t node, std::
     leaves[needed.input].push_back(static_cast<std::uint64_t>(needed.leaf));
   std::size_t bytes = 0;
   for (const auto& [input, numbers] : leaves) {
-    bytes += meter.Leaves({.kind = TreeKind::kInput, .at = step, .node = number, .index = static_cast<std::uint32_t>(input)},
+    bytes += estimator.Leaves({.kind = TreeKind::kInput, .at = step, .node = number, .index = static_cast<std::uint32_t>(input)},
                           numbers);
   }
-  if (!leaves.empty()) meter.Round(bytes);
-  return meter.Take();
+  if (!leaves.empty()) estimator.Round(bytes);
+  return estimator.Take();
 }
 
 Bill EstimateBatchBill(const Terms& terms, std::int64_t step, std::size_t field, std::uint64_t row) {
-  Meter meter(terms);
-  meter.ToEntry(step);
-  const std::int64_t entry = meter.EntryOf(step);
+  Estimator estimator(terms);
+  estimator.ToEntry(step);
+  const std::int64_t entry = estimator.EntryOf(step);
   const TreeName batches{.kind = TreeKind::kBatches, .at = entry}, batch{.kind = TreeKind::kBatch, .at = step};
   const TreeName tree{.kind = TreeKind::kBatchField, .at = step, .index = static_cast<std::uint32_t>(field)};
   const TensorType& type = terms.fields()[field].type;
   const std::uint64_t place[] = {static_cast<std::uint64_t>(step - 1 - terms.StepBefore(entry))}, which[] = {field};
   const std::uint64_t leaf[] = {row * (type.bytes() / static_cast<std::uint64_t>(type.shape[0])) / kLeafBytes};
-  meter.Descend(batches, place[0]);
-  meter.Round(2 * meter.Leaves(batches, place));
-  meter.Decide();
-  meter.Descend(batch, field);
-  meter.Round(2 * meter.Leaves(batch, which));
-  meter.Descend(tree, leaf[0]);
-  meter.Round(2 * meter.Leaves(tree, leaf));
-  meter.Round(TrueBodyBytes(terms, SamplesQuestion{.step = step, .begin = row, .end = row + 1}));
-  return meter.Take();
+  estimator.Descend(batches, place[0]);
+  estimator.Round(2 * estimator.Leaves(batches, place));
+  estimator.Decide();
+  estimator.Descend(batch, field);
+  estimator.Round(2 * estimator.Leaves(batch, which));
+  estimator.Descend(tree, leaf[0]);
+  estimator.Round(2 * estimator.Leaves(tree, leaf));
+  estimator.Round(TrueBodyBytes(terms, SamplesQuestion{.step = step, .begin = row, .end = row + 1}));
+  return estimator.Take();
 }
 
 }  // namespace assay::dispute

@@ -124,6 +124,7 @@ Checked<life::Judged> HoldDispute(platform::ApiClient& api, const life::Life& li
                                 .start = terms.start,
                                 .watch = terms.watch,
                                 .waiting = terms.waiting};
+  how.law.referee = terms.key->verify_key().point();
   ASSAY_ASSIGN(how.law.nonce, Nonce());
   ASSAY_ASSIGN(const dispute::Arbitration result, dispute::Arbitrate(std::move(peers), how));
   ASSAY_ASSIGN(const dispute::Judgement judgement, dispute::Judge(result.evidence, terms.start));

@@ -9,23 +9,23 @@ namespace assay::rounded {
 namespace {
 
 template <class T>
-using Columns = std::vector<T>;  // of a whole row; only those that are needed are computed
+using RowOf = std::vector<T>;  // of a whole row; only those that are needed are computed
 
 template <class T>
-T& At(Columns<T>& columns, std::int64_t c) {
+T& At(RowOf<T>& columns, std::int64_t c) {
   return columns[static_cast<std::size_t>(c)];
 }
 
 template <class T>
 struct ColumnStats {
-  Columns<T> mean, var, rstd;
+  RowOf<T> mean, var, rstd;
 };
 
 template <class T>
 ColumnStats<T> StatsOf(const float* x, ops::MatrixView view, const std::vector<Range>& needed, float eps) {
   const T count = Count<T>(view.rows);
   const auto size = static_cast<std::size_t>(view.cols);
-  ColumnStats<T> stats{Columns<T>(size), Columns<T>(size), Columns<T>(size)};
+  ColumnStats<T> stats{RowOf<T>(size), RowOf<T>(size), RowOf<T>(size)};
   for (const Range columns : needed) {
     T* mean = stats.mean.data() + columns.begin;
     T* var = stats.var.data() + columns.begin;
@@ -83,7 +83,7 @@ void Formula_batchnorm_train(const KernelArgs& args, int output, Range range, T*
   const std::vector<Range> needed = output == 0 ? ops::ColumnsOf(range, view.cols) : std::vector<Range>{range};
   ColumnStats<T> stats = StatsOf<T>(x, view, needed, args.attrs().Float(0));
   if (output != 0) {
-    const Columns<T>& columns = output == 1 ? stats.mean : output == 2 ? stats.var : stats.rstd;
+    const RowOf<T>& columns = output == 1 ? stats.mean : output == 2 ? stats.var : stats.rstd;
     std::copy(columns.begin() + range.begin, columns.begin() + range.end, out);
     return;
   }
@@ -104,7 +104,7 @@ void Formula_batchnorm_infer(const KernelArgs& args, int, Range range, T* out) {
   const std::int64_t cols = ops::LastAxisView(args.in_type(0)).cols;
   const float eps = args.attrs().Float(0);
   const float* x = args.In<float>(0);
-  Columns<T> factors(static_cast<std::size_t>(cols));
+  RowOf<T> factors(static_cast<std::size_t>(cols));
   for (const Range columns : ops::ColumnsOf(range, cols)) {
     for (std::int64_t c = columns.begin; c < columns.end; ++c) {
       At(factors, c) = T(args.In<float>(1)[c]) * Rsqrt(T(args.In<float>(4)[c]) + T(eps));
@@ -124,7 +124,7 @@ void Formula_batchnorm_grad(const KernelArgs& args, int output, Range range, T* 
   if (output == 2) return g.OfBeta(range, out);
   const T count = Count<T>(g.view.rows);
   const auto size = static_cast<std::size_t>(g.view.cols);
-  Columns<T> dgamma(size), dbeta(size), factors(size);
+  RowOf<T> dgamma(size), dbeta(size), factors(size);
   for (const Range columns : ops::ColumnsOf(range, g.view.cols)) {
     g.OfGamma(columns, dgamma.data() + columns.begin);
     g.OfBeta(columns, dbeta.data() + columns.begin);
