@@ -100,8 +100,8 @@ Bill EstimateBill(const Terms& terms, std::int64_t step, std::size_t node, std::
     leaves[needed.input].push_back(static_cast<std::uint64_t>(needed.leaf));
   std::size_t bytes = 0;
   for (const auto& [input, numbers] : leaves) {
-    bytes += estimator.Leaves({.kind = TreeKind::kInput, .at = step, .node = number, .index = static_cast<std::uint32_t>(input)},
-                          numbers);
+    bytes += estimator.Leaves(
+        {.kind = TreeKind::kInput, .at = step, .node = number, .index = static_cast<std::uint32_t>(input)}, numbers);
   }
   if (!leaves.empty()) estimator.Round(bytes);
   return estimator.Take();

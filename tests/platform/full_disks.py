@@ -64,8 +64,9 @@ def coordinator_disk(setting):
         order = world.submit(world.job(name="third", seed=3, steps=3000))
         world.wait_for_training(order, steps=50)
         disk.fill()
-        world.wait_for("workers to say it", lambda: all("full" in w.process.err() or "space" in w.process.err() or "room" in w.process.err()
-                                                        for w in world.workers), 120)
+        refused = lambda: world.coordinators[0].process.err().count('"code":"full"')
+        before = refused()
+        world.wait_for("the coordinator to refuse an upload", lambda: refused() > before, 120)
         disk.make_room()
         expect_equal(world.decided(order, 300)["verdict"], "verified", "the verdict once there was room again")
 
