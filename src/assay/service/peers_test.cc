@@ -25,7 +25,7 @@ TEST(LocalPeerTest, WhatThisMachineCannotReadIsNotRefused) {
   ASSERT_TRUE(peer) << peer.error().message;
   const dispute::TreeName start{.kind = dispute::TreeKind::kState, .at = 0};
   const auto ask = [&](const dispute::TreeName& tree) {
-    return (*peer)->Answer(Encode(Digest{}, dispute::ExpandQuestion{tree, 0, 2}), 1000);
+    return (*peer)->Answer(Encode(Digest{}, dispute::ExpandQuestion{tree, {0, 2}}), 1000);
   };
   std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
   const auto failed = ask(start);
