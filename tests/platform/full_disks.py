@@ -60,13 +60,13 @@ def coordinator_disk(setting):
         disk.make_room()
         world.assay("submit", "--again", order, "--json", "--quiet").expect(0)
         expect_equal(world.decided(order)["verdict"], "verified", "the verdict once there was room")
-        # And while workers upload.
+        # And while workers train: what they send is refused with the reason until there is room.
         order = world.submit(world.job(name="third", seed=3, steps=3000))
         world.wait_for_training(order, steps=50)
         disk.fill()
-        refused = lambda: world.coordinators[0].process.err().count('"code":"full"')
+        refused = lambda: world.coordinators[0].process.err().count("the coordinator's disk is full")
         before = refused()
-        world.wait_for("the coordinator to refuse an upload", lambda: refused() > before, 120)
+        world.wait_for("the coordinator to say it to the workers", lambda: refused() > before, 120)
         disk.make_room()
         expect_equal(world.decided(order, 300)["verdict"], "verified", "the verdict once there was room again")
 
