@@ -54,8 +54,7 @@ Result<int> RunVerify(const VerifyOptions& options) {
 
 void AddVerify(Arguments& app, Command& command) {
   auto options = std::make_shared<VerifyOptions>();
-  Subcommand sub =
-      app.Add("verify", "Check one file offline: a receipt, checkpoint, proof, model, snapshot, evidence, or what fetch left");
+  Subcommand sub = app.Add("verify", "Check a receipt, checkpoint, proof, model, snapshot, evidence or delivery offline");
   sub.Footer(
       "Needs neither the run nor its data. Says what kind of file it is, whether its signatures, hashes and proofs hold,\n"
       "what it shows and what it does not.\n"

@@ -162,11 +162,12 @@ Result<std::uint64_t> BlobFolder::Append(const Digest& hash, std::string_view ow
   ASSAY_ASSIGN(bool whole, IsSpared(hash, &whole_size));
   if (whole) return whole_size;
   ASSAY_ASSIGN(auto opened, PartialFile::Open(path, offset == 0 ? PartialFile::Mode::kCreate : PartialFile::Mode::kExisting));
-  if (!opened) {
-    ASSAY_ASSIGN(whole, IsSpared(hash, &whole_size));  // whoever held the file may have finished it
+  const std::uint64_t there = opened ? opened->size() : 0;
+  if (!opened || offset > there) {
+    // Whoever held the file may have finished it, and somebody else begun another.
+    ASSAY_ASSIGN(whole, IsSpared(hash, &whole_size));
     if (whole) return whole_size;
   }
-  const std::uint64_t there = opened ? opened->size() : 0;
   if (!opened || offset > there)
     return Err("blob {}: {} bytes are there, the next cannot begin at {}", hash.hex(), there, offset);
   const std::uint64_t known = std::min<std::uint64_t>(there - offset, bytes.size());

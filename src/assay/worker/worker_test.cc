@@ -152,7 +152,10 @@ class WorkerTest : public testing::Test {
 };
 
 TEST_F(WorkerTest, TwoHonestWorkersAgreeAndEndOnce) {
-  const life::Order order = MakeOrder("a", {.replicas = 2});
+  // Long enough that there is something to tell while it trains.
+  std::string toml = kJob;
+  toml.replace(toml.find("steps = 9"), 9, "steps = 900");
+  const life::Order order = MakeOrder("a", {.replicas = 2}, toml);
   home_.Submit(order);
   Running one(home_, scratch_ / "one", honest_, {.once = true});
   Running two(home_, scratch_ / "two", honest_, {.once = true});
@@ -163,11 +166,8 @@ TEST_F(WorkerTest, TwoHonestWorkersAgreeAndEndOnce) {
   EXPECT_TRUE(one.status()) << one.status().error().message;
   EXPECT_TRUE(one.place().Orders()->empty()) << "what was decided is kept";
   EXPECT_GE(home_.commits, 2);
-  const auto told = [&](std::int64_t step) {
-    return std::ranges::any_of(home_.samples,
-                               [&](const Sample& sample) { return sample.phase == "train" && sample.step == step; });
-  };
-  EXPECT_TRUE(told(1) && told(9));
+  EXPECT_TRUE(
+      std::ranges::any_of(home_.samples, [](const Sample& sample) { return sample.phase == "train" && sample.step > 0; }));
 }
 
 TEST_F(WorkerTest, StoppedAnywhereItGoesOnToTheSameReceipt) {
