@@ -153,8 +153,8 @@ void Hub::Clean() {
   const std::lock_guard lock(mutex_);
   for (auto at = viewers_.begin(); at != viewers_.end();) {
     Viewers& watching = at->second;
-    const auto end = std::stable_partition(watching.begin(), watching.end(),
-                                           [](const auto& viewer) { return !viewer->over && !viewer->stream.gone(); });
+    const auto end = std::partition(watching.begin(), watching.end(),
+                                    [](const auto& viewer) { return !viewer->over && !viewer->stream.gone(); });
     count_ -= static_cast<std::size_t>(watching.end() - end);
     gone.insert(gone.end(), std::make_move_iterator(end), std::make_move_iterator(watching.end()));
     watching.erase(end, watching.end());
