@@ -24,8 +24,7 @@ Status RefusedBy(const CallError& error) { return Err("{}", error.why); }
 class Worker::Session {
  public:
   explicit Session(Worker& worker)
-      : worker_(worker),
-        site_{.place = worker.place_,
+      : site_{.place = worker.place_,
               .craft = worker.craft_,
               .key = worker.key_,
               .coordinator = *worker.coordinator_,
@@ -194,7 +193,6 @@ class Worker::Session {
     if (thread_.joinable()) thread_.join();
   }
 
-  Worker& worker_;
   const Site site_;
   std::mutex mutex_;  // of the desk, the halt and the end of the work
   std::condition_variable news_;
