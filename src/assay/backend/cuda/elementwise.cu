@@ -18,7 +18,7 @@ constexpr int kMaxOutputs = 3;
 constexpr int kMaxAxes = 8;
 constexpr int kInMemory = -1;
 constexpr int kVector = 4;
-constexpr int kMaxThreads = 256;
+constexpr int kGroupThreads = 256;
 constexpr std::size_t kMaxSlotBytes = 40 << 10;  // what a block may have without asking for more, less its own
 
 struct Operand {
@@ -272,7 +272,7 @@ __device__ __forceinline__ void Execute(const Instruction& i, int node, const Th
   }
 }
 
-__global__ void __launch_bounds__(kMaxThreads) RunGroupKernel(const __grid_constant__ GroupProgram program) {
+__global__ void __launch_bounds__(kGroupThreads) RunGroupKernel(const __grid_constant__ GroupProgram program) {
   extern __shared__ float4 slots[];
   __shared__ OptimizerScalars scalars[kMaxNodes];
   for (int node = static_cast<int>(threadIdx.x); node < program.nodes; node += static_cast<int>(blockDim.x)) {
@@ -369,7 +369,7 @@ void RunElementGroup(const Group& group, Context& context) {
   for (std::size_t f = 0; f < group.flushes.size(); ++f) {
     program.flush[f] = {static_cast<int>(group.flushes[f].slot), reinterpret_cast<float*>(group.flushes[f].to)};
   }
-  int threads = ThreadsOr(context, kMaxThreads, kMaxThreads);
+  int threads = ThreadsOr(context, kGroupThreads, kGroupThreads);
   while (group.slots * static_cast<std::size_t>(threads) * sizeof(float4) > kMaxSlotBytes && threads > 32) threads -= 32;
   const std::int64_t vectors = CeilDiv(group.elements, kVector);
   // Every thread takes the same number of turns, so that no block is left to finish alone; at most eight, so that a block that ends makes room early.
