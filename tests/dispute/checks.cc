@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "assay/dispute/evidence_files.h"
 #include "edits.h"
 #include "order.h"
 
@@ -138,6 +139,7 @@ class Checks {
       if (party.proven == (standing == Standing::kSilent))
         return Fail(fmt::format("provider {} is {}: {}", party.number, ToString(standing), party.by));
     }
+    CheckFiles(evidence, *judgement);
     for (const Evidence& theirs : ended_.loot.evidence) {
       ++result_.judged;
       const Verdict verdict = Weighed(stage_, theirs, honest_);
@@ -145,6 +147,29 @@ class Checks {
       if (!verdict.valid) return Fail("a stranger's evidence is none");
     }
     ended_.loot.evidence.push_back(evidence);
+  }
+
+  // A judge that does not read all of it at once finds the same in several files.
+  void CheckFiles(const Evidence& evidence, const Judgement& whole) {
+    if (evidence.charges.size() < 2) return;
+    const EvidenceLimits limits{.bytes = Encode(evidence).size() - 1};
+    const EvidenceFiles made = InFiles(evidence, limits);
+    std::vector<bool> proven(whole.parties.size(), false);
+    for (const Evidence& file : made.files) {
+      const Result<Evidence> read = DecodeEvidence(Encode(file), limits);
+      if (!read) return Fail(read.error().message);
+      const Verdict verdict = Weighed(stage_, *read, honest_);
+      if (!verdict.wrong.empty()) return Convicted("of a part of the evidence " + verdict.wrong);
+      const Result<Judgement> judgement = stage_.Judged(*read);
+      if (!judgement) return Fail(judgement.error().message);
+      for (std::size_t i = 0; i < proven.size(); ++i) {
+        if (IsGuilty(judgement->parties[i].standing) && judgement->parties[i].proven) proven[i] = true;
+      }
+    }
+    for (std::size_t i = 0; i < proven.size() && made.left_out.empty(); ++i) {
+      if (proven[i] != (IsGuilty(whole.parties[i].standing) && whole.parties[i].proven))
+        return Fail(fmt::format("{} files of evidence say something else of party {} than one", made.files.size(), i));
+    }
   }
 
   void CheckEdits() {

@@ -17,6 +17,7 @@
 #include "assay/cli/signer.h"
 #include "assay/cli/text.h"
 #include "assay/cli/verdict.h"
+#include "assay/dispute/evidence_files.h"
 #include "assay/service/peers.h"
 
 namespace assay::cli {
@@ -68,7 +69,19 @@ Result<Digest> Nonce() {
   return nonce;
 }
 
-void Print(const DisputeOptions& options, const dispute::Arbitration& result, const VerdictView& view) {
+// A judge reads only so much of a file: FILE, and what does not fit FILE.2, FILE.3 and so on. Their names.
+Result<std::vector<std::string>> WriteEvidence(const std::vector<dispute::Evidence>& files, const std::string& path) {
+  if (files.empty()) return Err("{}: not written: the receipts alone are more than a file of evidence may hold", path);
+  std::vector<std::string> names;
+  for (const dispute::Evidence& file : files) {
+    names.push_back(names.empty() ? path : fmt::format("{}.{}", path, names.size() + 1));
+    ASSAY_TRY(WriteFileAtomic(names.back(), Encode(file), {.replace = false}));
+  }
+  return names;
+}
+
+void Print(const DisputeOptions& options, const dispute::Arbitration& result, const VerdictView& view,
+           const std::vector<std::string>& evidence) {
   std::size_t rounds = 0, decision = 0;
   for (const dispute::MatchRecord& match : result.record.matches) {
     rounds = std::max(rounds, match.rounds);
@@ -79,7 +92,7 @@ void Print(const DisputeOptions& options, const dispute::Arbitration& result, co
     fmt::print("referee     {}, {} received, {} of them to decide, {:.0f} ms of CPU time\n",
                Plural(static_cast<std::int64_t>(rounds), "round"), ByteCount(static_cast<double>(result.bytes_received)),
                ByteCount(static_cast<double>(decision)), result.cpu_ms);
-    if (!options.evidence.empty()) fmt::print("evidence    {}\n            {}\n", options.evidence, WorthOf(view));
+    if (!evidence.empty()) fmt::print("evidence    {}\n            {}\n", fmt::join(evidence, ", "), WorthOf(view));
     return;
   }
   OrderedJson json;
@@ -89,7 +102,8 @@ void Print(const DisputeOptions& options, const dispute::Arbitration& result, co
   json["decision_bytes"] = decision;
   json["referee_cpu_ms"] = result.cpu_ms;
   json["matches"] = result.record.matches.size();
-  json["evidence"] = options.evidence.empty() ? OrderedJson(nullptr) : OrderedJson(options.evidence);
+  json["evidence"] = evidence.empty() ? OrderedJson(nullptr) : OrderedJson(evidence.front());
+  if (evidence.size() > 1) json["more_evidence"] = std::vector(evidence.begin() + 1, evidence.end());
   fmt::print("{}\n", Dump(json));
 }
 
@@ -118,13 +132,14 @@ Result<int> HoldDispute(DisputeOptions options, std::vector<std::unique_ptr<disp
     how.waiting = [&](const std::string& name, const std::string& why) { view.Wait(name, why); };
     ASSAY_ASSIGN(result, dispute::Arbitrate(std::move(peers), how));
   }
-  Status written;
-  if (!options.evidence.empty()) written = WriteFileAtomic(options.evidence, Encode(result.evidence), {.replace = false});
+  const dispute::EvidenceFiles files = dispute::InFiles(result.evidence);
+  const auto written = options.evidence.empty() ? std::vector<std::string>() : WriteEvidence(files.files, options.evidence);
   if (!written) options.evidence.clear();
-  ASSAY_ASSIGN(const dispute::Judgement judgement, dispute::Judge(result.evidence, how.start));
+  ASSAY_ASSIGN(dispute::Judgement judgement, dispute::Judge(result.evidence, how.start));
+  dispute::LeaveOut(files, judgement);
   VerdictView view = ViewOf(options, result, judgement, how.key);
   if (explain) explain(result, view);
-  Print(options, result, view);
+  Print(options, result, view, written.value_or(std::vector<std::string>()));
   std::fflush(stdout);
   // With --json the verdict stays the last line of standard output.
   if (!written) {

@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "assay/base/base64.h"
+#include "assay/dispute/evidence_files.h"
 #include "assay/life/fields.h"
 #include "assay/life/wanted.h"
 #include "assay/platform/outcome.h"
@@ -127,8 +128,11 @@ Checked<life::Judged> HoldDispute(platform::ApiClient& api, const life::Life& li
   how.law.referee = terms.key->verify_key().point();
   ASSAY_ASSIGN(how.law.nonce, Nonce());
   ASSAY_ASSIGN(const dispute::Arbitration result, dispute::Arbitrate(std::move(peers), how));
-  ASSAY_ASSIGN(const dispute::Judgement judgement, dispute::Judge(result.evidence, terms.start));
-  const Bytes evidence = dispute::Encode(result.evidence);
+  // An order's life names one file. Whom only a further one would convict has lost, and is not convicted.
+  const dispute::EvidenceFiles files = dispute::InFiles(result.evidence);
+  if (files.files.empty()) return Err("order {}: the receipts do not fit into a file of evidence", order);
+  ASSAY_ASSIGN(const dispute::Judgement judgement, dispute::Judge(files.files.front(), terms.start));
+  const Bytes evidence = dispute::Encode(files.files.front());
   const platform::BlobInfo blob{.sha256 = HashBytes(evidence), .bytes = evidence.size()};
   life::Judged judged = platform::JudgedBy(life, among, result, judgement, blob.sha256);
   if (judged.convicted.empty()) {

@@ -19,10 +19,15 @@
 
 namespace assay::dispute {
 
-inline constexpr std::size_t kMaxEvidenceBytes = std::size_t{64} << 20;
 inline constexpr std::size_t kMaxEvidenceProviders = kMaxDisputeReceipts;
-// Statements may be used by many trials; going through all of them reads at most so many bytes.
-inline constexpr std::size_t kMaxWeighedBytes = 4 * kMaxEvidenceBytes;
+
+// What a reader of evidence allows. A referee writes nothing beyond it (evidence_files.h).
+struct EvidenceLimits {
+  std::size_t bytes = std::size_t{64} << 20;  // of a file
+  // Statements may be used by many trials; going through all of them reads at most so many bytes.
+  std::size_t weighed = std::size_t{256} << 20;
+};
+inline constexpr std::size_t kMaxEvidenceBytes = EvidenceLimits{}.bytes;
 
 struct Evidence {
   Bytes job, program;  // encodings, as the job id binds them
@@ -52,7 +57,16 @@ Evidence MakeEvidence(const LawOptions& options, std::span<const std::string> re
 Evidence RenumberedEvidence(const Record& record, std::span<const std::uint32_t> numbers);
 
 Bytes Encode(const Evidence& evidence);
-Result<Evidence> DecodeEvidence(ByteSpan bytes);
+Result<Evidence> DecodeEvidence(ByteSpan bytes, const EvidenceLimits& limits = {});
+
+// What each adds to the encoding.
+std::size_t EncodedBytes(const Statement& statement);
+std::size_t EncodedBytes(const Charge& charge);
+
+// The statements that a charge rests on, as often as it names them.
+std::vector<StatementId> StatementsOf(const Charge& charge);
+// What a judge counts for going through a statement once.
+inline std::size_t WeighedBytes(const Statement& statement) { return statement.body.size() + 1; }
 
 struct Judgement {
   struct Party {
@@ -73,7 +87,7 @@ struct Judgement {
   std::vector<std::string> unchecked{};  // charges that need something beside the evidence, and what
 };
 
-// An error: this is no valid evidence, and why. Evidence that is valid need not convict.
+// An error: this is no valid evidence, and why. Evidence that is valid need not convict. However long it is: who reads evidence limits it.
 // `start`: the starting weights of a job that takes them from a file, from whoever has it.
 Result<Judgement> Judge(const Evidence& evidence, const StartingBytes& start = {});
 // The same under another law, whose claims have been opened.

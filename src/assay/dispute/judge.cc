@@ -48,8 +48,6 @@ class Judging {
 
   Result<const Statement*> Use(StatementId id) {
     if (id >= evidence_.statements.size()) return Err("evidence: charge {} rests on statement {}, there is none", charge_, id);
-    weighed_ += evidence_.statements[id].body.size() + 1;
-    if (weighed_ > kMaxWeighedBytes) return Err("evidence: its charges rest on more than {} bytes", kMaxWeighedBytes);
     return &evidence_.statements[id];
   }
   Status CheckNamed(ProviderId id) const {
@@ -96,26 +94,15 @@ class Judging {
   std::size_t charge_ = 0;
   bool fresh_ = false;       // the charge brought somebody down
   bool one_signer_ = false;  // of both runs of a comparison: its answers do not tell which of them they are about
-  std::size_t weighed_ = 0;
   Judgement judgement_;
 };
 
 // A charge rests on every statement. Asked before any signature is looked at, which costs more.
 Status Judging::CheckUse() const {
   std::vector<bool> used(evidence_.statements.size(), false);
-  const auto use = [&](StatementId id) {
-    if (id < used.size()) used[id] = true;
-  };
   for (const Charge& charge : evidence_.charges) {
-    if (const auto* trial = std::get_if<Trial>(&charge)) {
-      for (const auto* list : {&trial->said[0], &trial->said[1], &trial->shared}) std::ranges::for_each(*list, use);
-    } else if (const auto* log = std::get_if<UnprovenLog>(&charge)) {
-      use(log->said);
-    } else if (const auto* answers = std::get_if<TwoAnswers>(&charge)) {
-      use(answers->first);
-      use(answers->second);
-    } else if (const auto* draw = std::get_if<Draw>(&charge)) {
-      for (const auto& said : draw->said) std::ranges::for_each(said, use);
+    for (const StatementId id : StatementsOf(charge)) {
+      if (id < used.size()) used[id] = true;
     }
   }
   const auto unused = std::ranges::find(used, false);
