@@ -25,7 +25,9 @@ constexpr std::int64_t kAttemptMs =
 constexpr std::int64_t kFirstAttemptMs = 2'000;  // to fetch a receipt: whoever looks on is told soon who is waited for
 
 constexpr std::int64_t kRefusedMs = 5'000;  // for which an address that refuses the dispute is not asked again
-constexpr int kMaxForeign = 3;              // answers that somebody else signed: one may have been spoilt on its way
+// What is no answer may have been spoilt on its way. Whoever sends nothing else is not heard out: it would have as much time as steps take to be run again.
+constexpr int kMaxNoAnswers = 3;
+constexpr std::int64_t kNoAnswerPauseMs = 1'000;
 
 double ThreadCpuMs() {
   timespec at{};
@@ -208,7 +210,8 @@ class Line {
       trouble_ = error == nullptr ? "" : error->why;
       trouble_kind_ = error == nullptr ? std::nullopt : std::optional(error->kind);
     }
-    if (error != nullptr && error->kind == PeerError::Kind::kLater) site_.waiting.Note(peer_.name(), error->why);
+    if (error != nullptr && !error->is_final() && error->kind != PeerError::Kind::kNotOpen)
+      site_.waiting.Note(peer_.name(), error->why);
   }
   // One address that refuses says nothing about the others.
   Hope HopeAfter(const PeerError* error) {
@@ -226,23 +229,30 @@ class Line {
     }
     const Bytes signed_question = site_.key != nullptr ? SignQuestion(send.question, site_.receipt, *site_.key) : send.question;
     FromPeer<Bytes> answer = peer_.Answer(signed_question, left_ms);
-    if (answer && Signed(*answer, send)) {
-      foreign_ = 0;
+    if (answer) answer = Checked(std::move(*answer), send);
+    if (answer) {
+      no_answers_ = 0;
       return answer;
     }
-    if (answer) {
-      const bool never = ++foreign_ >= kMaxForeign;
-      return tl::unexpected(
-          PeerError{never ? PeerError::Kind::kNever : PeerError::Kind::kLater,
-                    fmt::format("{}: its answers are not signed by the key of the receipt that it hands out", peer_.name())});
-    }
-    if (answer.error().kind == PeerError::Kind::kNotOpen) open_ = false;
+    PeerError& error = answer.error();
+    if (error.kind == PeerError::Kind::kNotOpen) open_ = false;
+    if (error.kind != PeerError::Kind::kNoAnswer) return answer;
+    error.retry_ms = kNoAnswerPauseMs;
+    if (++no_answers_ >= kMaxNoAnswers) error.kind = PeerError::Kind::kNever;
     return answer;
   }
-  // What is not signed by the claim's key is nobody's answer, wherever it came from.
-  bool Signed(const Bytes& bytes, const Send& send) const {
+  // What is not signed by the claim's key is nobody's answer, wherever it came from. Nor is what is longer than any answer to the question, which the
+  // referee does not read.
+  FromPeer<Bytes> Checked(Bytes bytes, const Send& send) const {
+    const auto none = [&](std::string_view why) {
+      return tl::unexpected(PeerError{PeerError::Kind::kNoAnswer, fmt::format("{}: its answers are {}", peer_.name(), why)});
+    };
+    const auto asked = DecodeQuestion(send.question);
+    if (asked && bytes.size() > site_.law.max_answer_bytes(asked->question)) return none("longer than any answer can be");
     const auto answer = DecodeAnswer(bytes);
-    return answer && site_.law.is_signed(*answer, send.question, site_.claim.signer);
+    if (!answer || !site_.law.is_signed(*answer, send.question, site_.claim.signer))
+      return none("not signed by the key of the receipt that it hands out");
+    return bytes;
   }
 
   ProviderId id_;
@@ -259,7 +269,7 @@ class Line {
   bool hopeless_ = false;
   std::optional<PeerError> refusal_;  // of the dispute
   std::int64_t refused_until_ms_ = 0;
-  int foreign_ = 0;  // answers in a row that its key has not signed
+  int no_answers_ = 0;  // in a row
   Patience patience_;
   std::thread thread_;
 };

@@ -18,13 +18,14 @@ namespace assay::dispute {
 struct PeerError {
   enum class Kind : std::uint8_t {
     kLater,       // it may be asked again, after `retry_ms`
+    kNoAnswer,    // what came is none; it may be asked again, but not for long
     kNotOpen,     // the dispute has to be opened first
     kDenied,      // this referee may not ask it, or it has too little left for this dispute
     kNever,       // it said so
     kNoProvider,  // what is there is none, and will not be
     kFailed,      // this machine could not ask it: nothing is known of the provider
   } kind{};
-  static bool IsFinal(Kind kind) { return kind != Kind::kLater && kind != Kind::kNotOpen; }
+  static bool IsFinal(Kind kind) { return kind != Kind::kLater && kind != Kind::kNotOpen && kind != Kind::kNoAnswer; }
   bool is_final() const { return IsFinal(kind); }
   std::string why;
   std::int64_t retry_ms = 0;

@@ -40,6 +40,7 @@ struct Call {
 struct Blame {
   bool later = false;
   bool misplaced = false;
+  bool overlong = false;
 };
 
 // Whether there is something to read, an end included, or the connection is broken.
@@ -235,6 +236,7 @@ inline asio::awaitable<Status> Exchange::ReadIntoSink(const HttpResponse& head) 
 }
 
 inline Error Exchange::Fail(std::string_view what, const error_code& error) {
+  blame_.overlong = error == http::error::body_limit || error == http::error::header_limit;
   if (error == http::error::body_limit) {
     return {fmt::format("the answer is larger than {} bytes", limit_)};
   }

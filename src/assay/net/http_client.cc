@@ -350,6 +350,8 @@ bool HttpClient::later() const { return impl_->blame().later; }
 
 bool HttpClient::misplaced() const { return impl_->blame().misplaced; }
 
+bool HttpClient::overlong() const { return impl_->blame().overlong; }
+
 Result<HttpResponse> HttpClient::GetPatiently(std::string_view path, int timeout_ms, std::optional<std::size_t> max_bytes,
                                               int attempt_ms) {
   return impl_->RunPatiently(path, timeout_ms, max_bytes, std::max(attempt_ms, 1));

@@ -85,6 +85,9 @@ class HttpClient {
   // Whether the last call failed because what is there speaks another protocol than the URL says, or has a certificate that is not trusted.
   bool misplaced() const;
 
+  // Whether the last call failed because the answer is longer than was allowed.
+  bool overlong() const;
+
   // Get, again and again while `later()`, until `timeout_ms` is over; what came last is the result. Between attempts it waits for as long
   // as the server asks for, up to ten seconds, or else a quarter of a second. An attempt whose answer has not begun after `attempt_ms` is
   // made again, since a connection may be dead without a word.

@@ -46,7 +46,9 @@ class RemotePeer : public dispute::Peer {
     return {};
   }
   FromPeer<Bytes> Answer(ByteSpan question, std::int64_t timeout_ms) override {
-    return Checked(client_->Post("/v1/answer", question, Timeout(timeout_ms), dispute::kMaxAnswerBytes));
+    FromPeer<Bytes> answer = Checked(client_->Post("/v1/answer", question, Timeout(timeout_ms), dispute::kMaxAnswerBytes));
+    if (!answer && client_->overlong()) answer.error().kind = PeerError::Kind::kNoAnswer;
+    return answer;
   }
   void Cancel() override { client_->Cancel(); }
 
