@@ -172,6 +172,25 @@ TEST_F(AuditTest, LinksInARunAreRefused) {
   EXPECT_TRUE(Exists(path_ + "/../elsewhere/file"));
 }
 
+// Moved to another disk, as a user may: not missing, and not a run of its own.
+TEST_F(AuditTest, AFolderThatIsALinkIsCalledSo) {
+  ASSERT_TRUE(Train());
+  std::filesystem::rename(path_ + "/log", path_ + "/../log-elsewhere");
+  std::filesystem::create_directory_symlink(path_ + "/../log-elsewhere", path_ + "/log");
+  std::filesystem::create_directory_symlink(path_ + "/../log-elsewhere", path_ + "/other");
+  const FsckReport fsck = *Fsck(path_, pool_, {});
+  EXPECT_EQ(fsck.verdict, FsckVerdict::kDamaged);
+  ASSERT_EQ(fsck.findings.size(), 2u) << fsck.findings[2].file << ": " << fsck.findings[2].problem;
+  EXPECT_EQ(fsck.findings[0].file, "other");
+  EXPECT_FALSE(fsck.findings[0].damage) << "a link that nobody needs";
+  EXPECT_EQ(fsck.findings[1].file, "log/");
+  EXPECT_EQ(fsck.findings[1].problem, "is a symbolic link; a run holds its own files");
+  const AuditReport report = Check();
+  EXPECT_EQ(Name(report.verdict), "damaged");
+  ASSERT_TRUE(report.refutation);
+  EXPECT_NE(report.refutation->reason.find("log/: is a symbolic link"), std::string::npos) << report.refutation->reason;
+}
+
 // Guilt is a contradiction with one's own signature. Files that are gone, torn or not the ones that were signed for speak against nobody.
 TEST_F(AuditTest, ABadCopyIsDamagedNotRefuted) {
   ASSERT_TRUE(Train());

@@ -11,6 +11,8 @@ Result<FsckFiles> FsckFiles::List(const std::string& directory) {
     const auto size = ReadThrough(files.Path(name));
     if (!size && size.error().system) return tl::unexpected(size.error());
     if (!size) {
+      // Listed although it is a directory: a link to one.
+      if (IsDirectory(files.Path(name))) files.links_.insert(name + "/");
       files.Note(name, "is no plain file, and counts as absent");
       continue;
     }
@@ -32,7 +34,17 @@ void FsckFiles::TakeAll(std::string_view prefix) {
 }
 
 void FsckFiles::Damage(std::string_view file, std::string_view problem) {
+  const auto link = std::ranges::find_if(links_, [&](const std::string& folder) { return file.starts_with(folder); });
+  if (link != links_.end()) return DamageLink(*link);
   report_.findings.push_back({.file = std::string(file), .problem = std::string(problem), .damage = true});
+}
+
+// Once, instead of everything that is missing because of it.
+void FsckFiles::DamageLink(const std::string& link) {
+  if (std::ranges::any_of(report_.findings, [&](const Finding& finding) { return finding.damage && finding.file == link; }))
+    return;
+  std::erase_if(report_.findings, [&](const Finding& finding) { return finding.file + "/" == link; });
+  report_.findings.push_back({.file = link, .problem = "is a symbolic link; a run holds its own files", .damage = true});
 }
 
 void FsckFiles::Note(std::string_view file, std::string_view problem) {

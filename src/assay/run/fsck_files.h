@@ -16,7 +16,7 @@ namespace assay {
 class FsckFiles {
  public:
   // Reads every file to its end, so that what is mapped later can be read; an error where that fails. What is no plain file, such as a link that leads nowhere,
-  // is noted and counts as absent.
+  // is noted and counts as absent; a link to a directory is damage as soon as something in it is wanted.
   static Result<FsckFiles> List(const std::string& directory);
 
   std::string Path(std::string_view file) const { return JoinPath(path_, file); }
@@ -47,8 +47,11 @@ class FsckFiles {
 
  private:
   explicit FsckFiles(std::string path) : path_(std::move(path)) {}
+  void DamageLink(const std::string& link);
+
   std::string path_;
   std::set<std::string> all_, rest_;
+  std::set<std::string> links_;  // to directories, with a slash at their end
   FsckReport report_;
 };
 
