@@ -99,11 +99,12 @@ class FakeCoordinator {
     (void)Apply(order, life::Cancelled{.by = "client"});
     changed_.notify_all();
   }
-  // A backup of everything, and what is restored from it.
-  void BackUp() {
+  // A backup of everything, and what is restored from it. How many commitments there were when it was taken.
+  int BackUp() {
     const std::lock_guard lock(mutex_);
     saved_lives_ = lives_;
     saved_blobs_ = blobs_;
+    return commits;
   }
   void Restore() {
     const std::lock_guard lock(mutex_);
