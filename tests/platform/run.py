@@ -15,6 +15,7 @@ import time
 import traceback
 
 import audits
+import backup
 import cheats
 import full_disks
 import honest
@@ -26,7 +27,7 @@ import speakers
 from processes import Failure, Skip
 from world import ROOT, Setting
 
-MODULES = [honest, cheats, speakers, audits, killed_workers, killed_coordinators, networks, sealed, full_disks]
+MODULES = [honest, cheats, speakers, audits, killed_workers, killed_coordinators, networks, sealed, full_disks, backup]
 TESTS = {test.__name__: test for module in MODULES for test in module.TESTS}
 
 

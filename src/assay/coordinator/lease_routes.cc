@@ -167,7 +167,9 @@ Answer WorkOffice::ShowLease(const Call& call) {
     ASSAY_ASSIGN(const BroughtRun audited, OrFail(office_.book.RunOf(path.order, lease->of)));
     run = RunJson(audited);
   }
-  return JsonAnswer(200, {{"order", std::get<life::Submitted>(entry.event).order}, {"run", std::move(run)}});
+  return JsonAnswer(200, {{"order", std::get<life::Submitted>(entry.event).order},
+                          {"run", std::move(run)},
+                          {"committed", lease->committed ? lease->committed->size : 0}});
 }
 
 Answer WorkOffice::TakeAnswer(const Call& call) {
@@ -217,10 +219,11 @@ void WorkOffice::AddLeaseRoutes(Routes& routes) {
   routes.AddSchema(
       "GivenBack",
       R"({"type":"object","required":["why"],"properties":{"why":{"type":"string","enum":["given back","failed","lost"]},"words":{"type":"string"}}})");
-  routes.AddSchema("Lease",
-                   fmt::format(R"({{"type":"object","required":["order","run"],"properties":{{"order":{{"type":"string"}},
-    "run":{{"type":["object","null"],"properties":{{"receipt":{{"type":"string"}},"files":{}}}}}}}}})",
-                               kFiles));
+  routes.AddSchema(
+      "Lease",
+      fmt::format(R"({{"type":"object","required":["order","run","committed"],"properties":{{"order":{{"type":"string"}},
+    "committed":{{"type":"integer","minimum":0}},"run":{{"type":["object","null"],"properties":{{"receipt":{{"type":"string"}},"files":{}}}}}}}}})",
+                  kFiles));
   const auto add = [&](std::string verb, std::string summary, std::string schema, std::size_t max_bytes, bool quiet,
                        Answer (WorkOffice::*answer)(const Call&)) {
     routes.Add({.method = "POST",

@@ -171,6 +171,7 @@ TEST_P(Work, CommitmentsNeedTheSignatureOfTheWorker) {
   const Json lease = TestCaller::JsonOf(worker.Send("GET", "/v1/orders/" + order + "/leases/1", ""));
   EXPECT_TRUE(life::OpenOrder(lease.value("order", ""), "order")) << lease.dump();
   EXPECT_TRUE(lease["run"].is_null());
+  EXPECT_EQ(lease["committed"], 1);
   EXPECT_EQ(worker.Post(Under(order, 1, "result"),
                         {{"receipt", testkit::ReceiptFile(1, 0)},
                          {"proof", Json::array()},

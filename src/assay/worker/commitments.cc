@@ -53,6 +53,14 @@ Status Commitments::Sent(const Commitment& commitment) {
   return {};
 }
 
+Result<bool> Commitments::GoBackTo(std::uint64_t size) {
+  if (size >= committed_) return false;
+  ASSAY_TRY(folder_.DropPending());
+  committed_ = size;
+  pending_.reset();
+  return true;
+}
+
 std::vector<Digest> Commitments::ProofFor(const RunLog& log) const {
   ASSAY_CHECK(!pending_);
   if (committed_ == 0) return {};

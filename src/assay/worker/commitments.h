@@ -28,6 +28,9 @@ class Commitments {
   Result<std::optional<Commitment>> Next();
   // The coordinator has it.
   Status Sent(const Commitment& commitment);
+  // The coordinator has a commitment to so many entries. Where that is less than it had, as after a backup was restored, what it lacks is told anew from there on:
+  // true. Nothing changes where it is not.
+  Result<bool> GoBackTo(std::uint64_t size);
 
   // That what the coordinator has last is the beginning of the whole log, for the result. Nothing may be pending.
   std::vector<Digest> ProofFor(const RunLog& log) const;

@@ -99,6 +99,19 @@ class FakeCoordinator {
     (void)Apply(order, life::Cancelled{.by = "client"});
     changed_.notify_all();
   }
+  // A backup of everything, and what is restored from it. How many commitments there were when it was taken.
+  int BackUp() {
+    const std::lock_guard lock(mutex_);
+    saved_lives_ = lives_;
+    saved_blobs_ = blobs_;
+    return commits;
+  }
+  void Restore() {
+    const std::lock_guard lock(mutex_);
+    lives_ = saved_lives_;
+    blobs_ = saved_blobs_;
+    changed_.notify_all();
+  }
   void SetReachable(bool reachable) {
     const std::lock_guard lock(mutex_);
     reachable_ = reachable;
@@ -163,6 +176,7 @@ class FakeCoordinator {
         const life::Lease* lease = home_.lives_[name.order].life.Find(name.lease);
         if (lease == nullptr || lease->state != life::Lease::State::kOpen) return Ended();
         LeasePapers papers{.order = std::get<life::Submitted>(home_.lives_[name.order].events.front()).order};
+        papers.committed = lease->committed ? lease->committed->size : 0;
         if (lease->role == life::Role::kAudit) {
           papers.run = RunUnderAudit{.receipt = home_.lives_[name.order].life.Find(lease->of)->receipt_file,
                                      .files = home_.run_files[name.order]};
@@ -332,8 +346,8 @@ class FakeCoordinator {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool reachable_ = true;
-  std::map<std::string, Written> lives_;
-  std::map<Digest, Bytes> blobs_;
+  std::map<std::string, Written> lives_, saved_lives_;
+  std::map<Digest, Bytes> blobs_, saved_blobs_;
   std::map<std::string, Posted> posted_;
 };
 

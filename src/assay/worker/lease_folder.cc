@@ -71,6 +71,10 @@ Status LeaseFolder::SetPending(const Commitment& commitment) const {
 
 Status LeaseFolder::SetCommitted(const Commitment& commitment) const {
   ASSAY_TRY(WriteFileAtomic(JoinPath(path_, "committed.json"), AsBytes(ToJson(commitment))));
+  return DropPending();
+}
+
+Status LeaseFolder::DropPending() const {
   const std::string pending = JoinPath(path_, "pending.json");
   return Exists(pending) ? RemoveFileDurably(pending) : Status();
 }

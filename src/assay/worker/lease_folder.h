@@ -37,6 +37,7 @@ class LeaseFolder {
   Result<std::optional<Commitment>> Pending() const { return ReadCommitment("pending.json"); }
   Status SetPending(const Commitment& commitment) const;
   Status SetCommitted(const Commitment& commitment) const;  // and nothing is pending
+  Status DropPending() const;
 
   // What ends the lease, once it is made.
   Result<std::optional<Delivery>> ReadDelivery() const;

@@ -151,6 +151,10 @@ Outcome<TrainOutcome> LeaseWork::Train(const PreparedJob& prepared, const LeaseF
 // What is on its way arrives before the result, whose proof begins there.
 Outcome<void> LeaseWork::SettleCommitments(const LeaseFolder& folder, Reporter& reporter, Commitments& commitments) {
   reporter.EndCommitments();
+  // A coordinator that was restored from a backup knows less than it did.
+  const auto papers = TakePapers(folder);
+  if (!papers) return tl::unexpected(papers.error());
+  if (const auto back = commitments.GoBackTo(papers->committed); !back) return Here(back.error());
   const auto pending = folder.Pending();
   if (!pending) return Here(pending.error());
   if (!*pending) return {};
@@ -160,29 +164,43 @@ Outcome<void> LeaseWork::SettleCommitments(const LeaseFolder& folder, Reporter& 
   return {};
 }
 
+// The run, trained to its end, and all of its files at the coordinator.
+Outcome<Delivery> LeaseWork::MakeRun(const life::Order& order, LeaseFolder& folder, Reporter& reporter) {
+  if (auto fetched = FetchInputs(order, {}, folder, reporter); !fetched) return tl::unexpected(fetched.error());
+  Compute compute;
+  const auto prepared = PrepareJob(order, folder, compute);
+  if (!prepared) return tl::unexpected(prepared.error());
+  auto commitments = Commitments::Open(folder, site_.key);
+  if (!commitments) return Here(commitments.error());
+  Say(folder.lease().name, fmt::format("trains {} ({} steps){}", prepared->job.name, prepared->job.steps,
+                                       folder.lease().of != 0 ? ", to make good its audit" : ""));
+  const auto outcome = Train(*prepared, folder, compute, reporter, **commitments);
+  if (!outcome) return tl::unexpected(outcome.error());
+  if (auto settled = SettleCommitments(folder, reporter, **commitments); !settled) return tl::unexpected(settled.error());
+  if (!site_.craft.BeforeDelivery()) return tl::unexpected(Setback{.halted = true, .words = "is not delivered"});
+  reporter.SetPhase("upload", prepared->job.steps, {});
+  return MakeDelivery(porter(), order, folder, site_.key, **commitments);
+}
+
 Outcome<WorkEnd> LeaseWork::TrainOrder(const life::Order& order, LeaseFolder& folder, Reporter& reporter) {
   const LeaseName& name = folder.lease().name;
-  auto delivery = folder.ReadDelivery();
-  if (!delivery) return Here(delivery.error());
-  if (!*delivery) {
-    if (auto fetched = FetchInputs(order, {}, folder, reporter); !fetched) return tl::unexpected(fetched.error());
-    Compute compute;
-    const auto prepared = PrepareJob(order, folder, compute);
-    if (!prepared) return tl::unexpected(prepared.error());
-    auto commitments = Commitments::Open(folder, site_.key);
-    if (!commitments) return Here(commitments.error());
-    Say(name, fmt::format("trains {} ({} steps){}", prepared->job.name, prepared->job.steps,
-                          folder.lease().of != 0 ? ", to make good its audit" : ""));
-    const auto outcome = Train(*prepared, folder, compute, reporter, **commitments);
-    if (!outcome) return tl::unexpected(outcome.error());
-    if (auto settled = SettleCommitments(folder, reporter, **commitments); !settled) return tl::unexpected(settled.error());
-    if (!site_.craft.BeforeDelivery()) return tl::unexpected(Setback{.halted = true, .words = "is not delivered"});
-    reporter.SetPhase("upload", prepared->job.steps, {});
-    auto made = MakeDelivery(porter(), order, folder, site_.key, **commitments);
-    if (!made) return tl::unexpected(made.error());
-    *delivery = *std::move(made);
+  const auto kept = folder.ReadDelivery();
+  if (!kept) return Here(kept.error());
+  if (*kept) {
+    const auto handed = HandOver(porter(), folder, **kept);
+    if (handed) return Delivered(name);
+    if (handed.error().halted || handed.error().why != life::Ending::kFailed) return tl::unexpected(handed.error());
+    // A coordinator that was restored from a backup may lack files, or commitments, that were there when the result was made.
+    Say(name, fmt::format("the coordinator refuses the result that is kept here ({}); it is made ready once more",
+                          Short(handed.error().words)));
   }
-  if (auto handed = HandOver(porter(), folder, **delivery); !handed) return tl::unexpected(handed.error());
+  const auto made = MakeRun(order, folder, reporter);
+  if (!made) return tl::unexpected(made.error());
+  if (auto handed = HandOver(porter(), folder, *made); !handed) return tl::unexpected(handed.error());
+  return Delivered(name);
+}
+
+WorkEnd LeaseWork::Delivered(const LeaseName& name) const {
   Say(name, "is delivered");
   return WorkEnd::kDelivered;
 }

@@ -39,6 +39,8 @@ class LeaseWork {
  private:
   Outcome<WorkEnd> Work(LeaseFolder& folder, Reporter& reporter);
   Outcome<WorkEnd> TrainOrder(const life::Order& order, LeaseFolder& folder, Reporter& reporter);
+  Outcome<Delivery> MakeRun(const life::Order& order, LeaseFolder& folder, Reporter& reporter);
+  WorkEnd Delivered(const LeaseName& name) const;
   Outcome<WorkEnd> AuditRun(const life::Order& order, const RunUnderAudit& run, LeaseFolder& folder, Reporter& reporter);
   Outcome<LeasePapers> TakePapers(const LeaseFolder& folder);
   Outcome<void> FetchInputs(const life::Order& order, const std::vector<life::OrderFile>& more, const LeaseFolder& folder,

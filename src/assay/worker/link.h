@@ -74,6 +74,7 @@ struct RunUnderAudit {
 struct LeasePapers {
   std::string order;  // the envelope
   std::optional<RunUnderAudit> run{};
+  std::uint64_t committed = 0;  // entries of the run's log that the coordinator has a commitment to
 };
 
 struct Commitment {

@@ -200,6 +200,7 @@ Result<WorkReply> ParseWorkReply(std::string_view text) {
 Result<LeasePapers> ParsePapers(std::string_view text) {
   ASSAY_ASSIGN(const Json json, Object(text));
   LeasePapers papers{.order = life::TextOf(json, "order")};
+  papers.committed = static_cast<std::uint64_t>(std::max<std::int64_t>(0, life::CountOf(json, "committed")));
   if (const auto run = json.find("run"); run != json.end() && run->is_object()) {
     papers.run = RunUnderAudit{.receipt = life::TextOf(*run, "receipt")};
     ASSAY_ASSIGN(papers.run->files, ParseFiles(*run));

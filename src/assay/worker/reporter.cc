@@ -141,6 +141,14 @@ void Reporter::RenewNow(Clock::time_point now) {
   if (Heard(link_.Renew(folder_.lease().name))) sign_of_life_ = now;
 }
 
+// Whether the coordinator knows less of the log than it did, and is told from there on.
+bool Reporter::GoBack() {
+  const auto papers = link_.Papers(folder_.lease().name);
+  if (!papers) return false;
+  const auto back = commitments_->GoBackTo(papers->committed);
+  return back && *back;
+}
+
 void Reporter::CommitNow() {
   const std::lock_guard lock(committing_);
   if (commitments_ == nullptr) return;
@@ -149,7 +157,7 @@ void Reporter::CommitNow() {
   const Call<void> sent = link_.Commit(folder_.lease().name, **next);
   if (Heard(sent)) {
     (void)commitments_->Sent(**next);  // where that fails it is sent again
-  } else if (sent.error().kind == CallError::Kind::kRefused) {
+  } else if (sent.error().kind == CallError::Kind::kRefused && !GoBack()) {
     commitments_ = nullptr;  // what was refused stands on disk, and is asked about once more before the result
   }
 }

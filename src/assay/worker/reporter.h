@@ -52,6 +52,7 @@ class Reporter {
   void Watch();
   bool TellNow(Clock::time_point now);
   void CommitNow();
+  bool GoBack();
   void RenewNow(Clock::time_point now);
   // What an answer means for the work; whether it was one.
   bool Heard(const Call<void>& answer);

@@ -219,6 +219,28 @@ TEST_F(WorkerTest, TrainsOnWhileTheCoordinatorIsAway) {
   EXPECT_TRUE(home_.WaitFor([&] { return home_.HasRun(order.id); }));
 }
 
+TEST_F(WorkerTest, GoesOnWithACoordinatorThatWasRestoredFromABackup) {
+  home_.lease_ms = 60'000;
+  const life::Order order = MakeOrder("a", {.replicas = 2});
+  home_.Submit(order);
+  SlowCraft slow(40);
+  {
+    Running worker(home_, scratch_ / "one", slow);
+    ASSERT_TRUE(home_.WaitFor([&] { return home_.commits >= 1; }));
+    const int known = home_.BackUp();
+    ASSERT_TRUE(home_.WaitFor([&] { return home_.commits > known || home_.HasRun(order.id); }));
+    home_.Restore();
+    ASSERT_TRUE(home_.WaitFor([&] { return home_.HasRun(order.id); })) << "commitments that the coordinator has lost";
+  }
+  // Delivered, and lost with all its files: nothing is trained again.
+  const int steps = slow.steps;
+  home_.Restore();
+  Running again(home_, scratch_ / "one", slow);
+  ASSERT_TRUE(home_.WaitFor([&] { return home_.HasRun(order.id); })) << "a result that the coordinator has lost";
+  EXPECT_EQ(slow.steps, steps);
+  EXPECT_TRUE(home_.given_back.empty());
+}
+
 TEST_F(WorkerTest, GivesBackWhatDoesNotFit) {
   const auto words_for = [&](const std::string& digit, const life::LeaseLimits& limits, Craft& craft) {
     life::Order order = MakeOrder(digit, {.replicas = 1, .audit = 100});
