@@ -115,6 +115,15 @@ def check_names(root):
                 yield path, line_of(text, match.start()), f"{match.group(0)}: do it or open an issue"
 
 
+def check_merged(root):
+    tracked = subprocess.run(["git", "ls-files", "*.md", "*.txt", "*.cmake", "*.py", "*.sh", "*.toml", "*.mjs"], capture_output=True, text=True, cwd=root)
+    for path in {*sources(root), *(root / name for name in tracked.stdout.splitlines())}:
+        if path.exists():
+            text = path.read_text(errors="replace")
+            for match in re.finditer(r"^(<{7} |>{7} |={7}$)", text, re.MULTILINE):
+                yield path, line_of(text, match.start()), "a merge left both sides here"
+
+
 def check_format(root):
     tool = shutil.which("clang-format-19")
     if tool is None:
@@ -126,7 +135,7 @@ def check_format(root):
         yield pathlib.Path(match.group(1)), int(match.group(2)), "run make format"
 
 
-RULES = {"layers": check_layers, "libm": check_libm, "flags": check_flags, "names": check_names, "format": check_format}
+RULES = {"layers": check_layers, "libm": check_libm, "flags": check_flags, "names": check_names, "merged": check_merged, "format": check_format}
 
 
 def main():
