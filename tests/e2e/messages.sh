@@ -104,7 +104,7 @@ seq 1 400 >"$work/text.txt"
 train "$work/text" examples/gpt2-tiny.toml --steps 2 --data "$work/text.txt" >/dev/null || fail "$(cat "$work/stderr")"
 for letters in 0123456789 abcdefghijklmnopqrstuvwxyz; do
   for i in $(seq 1 100); do echo $letters; done >"$work/text.txt"
-  for command in "resume $work/text" "eval $work/text" "trace $work/text --step 1"; do
+  for command in "resume $work/text --steps 3" "eval $work/text" "trace $work/text --step 1"; do
     refused_alike 'the data here is not the data that the run committed to' "$assay" $command
   done
   "$assay" audit "$work/text" >"$work/out" 2>&1
