@@ -53,6 +53,13 @@ cmp "$work/whole/receipt.json" "$work/INT/receipt.json" || fail "a finished run 
 # `assay resume` says what is no run, what is finished, and goes on to more steps.
 json=$("$assay" resume "$work/TERM" --json --quiet 2>"$work/stderr") || fail "resume of a finished run: $(cat "$work/stderr")"
 [ "$(echo "$json" | field resumed_from)" -eq $steps ] || fail "a finished run was trained again: $json"
+# Without its data or its key, too: there is nothing to do.
+cp -r "$work/TERM" "$work/alone" && mkdir "$work/nobody"
+without=$(env -u ASSAY_KEY HOME="$work/nobody" XDG_CONFIG_HOME="$work/nobody" "$assay" resume "$work/alone" --data "$work/none" --json --quiet 2>"$work/stderr") ||
+  fail "resume of a finished run without data: $(cat "$work/stderr")"
+[ "$(echo "$without" | field state_root)" = "$(echo "$json" | field state_root)" ] || fail "a finished run without data: $without"
+[ "$(echo "$without" | field loss)" = "$(echo "$json" | field loss)" ] || fail "a finished run without data: $without"
+[ -z "$(ls -A "$work/nobody")" ] || fail "a key was made to say that a run is finished"
 json=$("$assay" resume "$work/TERM" --steps $((steps + 5)) --json --quiet 2>"$work/stderr") || fail "resume to more steps: $(cat "$work/stderr")"
 [ "$(echo "$json" | field steps)" -eq $((steps + 5)) ] || fail "resume to more steps: $json"
 "$assay" resume "$work" --quiet >"$work/out" 2>"$work/stderr" && fail "resume of no run"

@@ -19,17 +19,17 @@ refused_alike() {
 }
 
 # Numbers.
-refused_alike '--steps: wants an integer, got 5\.0' "$assay" train $job --out "$work/run" --steps 5.0
+refused_alike '--steps: expected an integer, got 5\.0' "$assay" train $job --out "$work/run" --steps 5.0
 refused_alike '--steps: expected 1 \.\. 4294967295, got 0' "$assay" train $job --out "$work/run" --steps 0
 refused_alike '--steps: expected 1 \.\. 4294967295, got 99999999999999999999' "$assay" train $job --out "$work/run" --steps 99999999999999999999
-refused_alike '--steps: wants an integer, got many' "$assay" train $job --out "$work/run" --steps many
+refused_alike '--steps: expected an integer, got many' "$assay" train $job --out "$work/run" --steps many
 refused_alike '--threads: expected 1 \.\. 1024, got -3' "$assay" train $job --out "$work/run" --threads -3
-refuses '--temperature: wants a number, got nan' "$assay" sample "$work" --temperature nan
+refuses '--temperature: expected a number, got nan' "$assay" sample "$work" --temperature nan
 refuses '--temperature: expected 0 \.\. 100, got 101' "$assay" sample "$work" --temperature 101
-refuses '--seed: wants an integer, got 1\.5' "$assay" sample "$work" --seed 1.5
+refuses '--seed: expected an integer, got 1\.5' "$assay" sample "$work" --seed 1.5
 refused_alike "--simd: expected one of auto, .*, got 'sse9'" "$assay" train $job --out "$work/run" --simd sse9
 sed 's/^steps = .*/steps = 5.0/' $job >"$work/bad.toml"
-refused_alike 'bad.toml:[0-9]+: steps: wants an integer, got 5\.0' "$assay" train "$work/bad.toml" --out "$work/run"
+refused_alike 'bad.toml:[0-9]+: steps: expected an integer, got 5\.0' "$assay" train "$work/bad.toml" --out "$work/run"
 
 # Words.
 refused_alike "unknown command 'trian'; did you mean train" "$assay" trian
@@ -104,7 +104,7 @@ seq 1 400 >"$work/text.txt"
 train "$work/text" examples/gpt2-tiny.toml --steps 2 --data "$work/text.txt" >/dev/null || fail "$(cat "$work/stderr")"
 for letters in 0123456789 abcdefghijklmnopqrstuvwxyz; do
   for i in $(seq 1 100); do echo $letters; done >"$work/text.txt"
-  for command in "resume $work/text" "eval $work/text" "trace $work/text --step 1"; do
+  for command in "resume $work/text --steps 3" "eval $work/text" "trace $work/text --step 1"; do
     refused_alike 'the data here is not the data that the run committed to' "$assay" $command
   done
   "$assay" audit "$work/text" >"$work/out" 2>&1

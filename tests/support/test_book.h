@@ -9,7 +9,7 @@
 #include "assay/coordinator/book.h"
 #include "assay/coordinator/schema.h"
 #include "assay/seal/announcement.h"
-#include "assay/store/engines_for_test.h"
+#include "support/engines.h"
 #include "support/fake_clock.h"
 #include "support/life_parties.h"
 

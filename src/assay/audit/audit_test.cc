@@ -13,28 +13,13 @@
 #include "assay/train/trainer.h"
 #include "assay/train/weights.h"
 #include "support/scratch.h"
+#include "support/small_job.h"
 
 namespace assay {
 namespace {
 
-constexpr char kJob[] = R"(
-steps = 12
-seed = 3
-[model]
-kind = "mlp"
-hidden = [4]
-[data]
-kind = "features"
-features = 3
-classes = 2
-samples = 64
-[batch]
-microbatch = 4
-[commit]
-every = 3
-[snapshot]
-every = 6
-)";
+const std::string kJob =
+    testkit::SmallJobText({.steps = 12, .microbatches = 1, .adam = false, .commit_every = 3, .snapshot_every = 6, .keep = 0});
 
 // Runs that are tampered with after, or while, an honest trainer made them. Cheating trainers are in tests/attacks.
 class AuditTest : public testing::Test {

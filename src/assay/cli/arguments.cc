@@ -64,7 +64,7 @@ std::string IntegerComplaint(const std::string& text, T low, T high) {
   const auto value = IntegerOf<T>(text);
   if (value && *value >= low && *value <= high) return {};
   if (IsDigits(text)) return fmt::format("expected {} .. {}, got {}", low, high, OneLine(text));
-  return fmt::format("wants an integer, got {}", text.empty() ? "nothing" : OneLine(text));
+  return fmt::format("expected an integer, got {}", text.empty() ? "nothing" : OneLine(text));
 }
 
 constexpr const char* kTypesRange = "the range of the variable's type";
@@ -238,7 +238,7 @@ Option Subcommand::Option(const std::string& name, float& value, const std::stri
   CLI::Option* option = app_->add_option(name, value, Wrapped(help));
   Check(option, [](const std::string& text) {
     const auto number = NumberOf(text);
-    return number && std::isfinite(*number) ? std::string() : fmt::format("wants a number, got {}", OneLine(text));
+    return number && std::isfinite(*number) ? std::string() : fmt::format("expected a number, got {}", OneLine(text));
   });
   return cli::Option(option);
 }

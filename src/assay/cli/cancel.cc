@@ -5,11 +5,7 @@
 namespace assay::cli {
 namespace {
 
-struct CancelOptions : PlatformOptions {
-  std::string id;
-};
-
-client::Checked<int> Cancel(const CancelOptions& options) {
+client::Checked<int> Cancel(const OrderOptions& options) {
   ASSAY_ASSIGN(Session session, OpenSession(options));
   ASSAY_ASSIGN(client::LifeTerms terms, TermsOf(session, options, options.id));
   client::LifeReader reader(*session.api, session.state, std::move(terms));
@@ -25,20 +21,18 @@ client::Checked<int> Cancel(const CancelOptions& options) {
   return kExitOk;
 }
 
-Result<int> RunCancel(const CancelOptions& options) { return Concluded(Cancel(options), options.id, options.json); }
+Result<int> RunCancel(const OrderOptions& options) { return Concluded(Cancel(options), options.id, options.json); }
 
 }  // namespace
 
 void AddCancel(Arguments& app, Command& command) {
-  auto options = std::make_shared<CancelOptions>();
+  auto options = std::make_shared<OrderOptions>();
   Subcommand sub = app.Add("cancel", "Cancel an order that is not decided");
   sub.Footer(
       "The order ends as failed. One that is decided already stays as it is, which is an error here.\n"
       "\n"
       "Example: assay cancel 0123456789abcdef0123456789abcdef");
-  sub.Option("id", options->id, "The order, as submit and jobs print it").Required().Type("ID");
-  AddPlatformOptions(sub, *options);
-  AddLifeOptions(sub, *options);
+  AddOrderOptions(sub, *options);
   SetCommand(sub, std::move(options), command, RunCancel);
 }
 

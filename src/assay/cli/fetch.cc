@@ -6,8 +6,8 @@
 namespace assay::cli {
 namespace {
 
-struct FetchOptions : PlatformOptions {
-  std::string id, out;
+struct FetchOptions : OrderOptions {
+  std::string out;
 };
 
 void Print(const FetchOptions& options, const life::Life& life, bool delivered) {
@@ -73,10 +73,8 @@ void AddFetch(Arguments& app, Command& command) {
       "Exit status: 0 verified or refereed, 1 withheld or failed, or what the coordinator says is not true, 3 undecided.\n"
       "\n"
       "Example: assay fetch 0123456789abcdef0123456789abcdef --out models/mine");
-  sub.Option("id", options->id, "The order, as submit and jobs print it").Required().Type("ID");
   sub.Option("--out", options->out, "Folder to make; never overwritten").Required().NotEmpty().Type("DIR");
-  AddPlatformOptions(sub, *options);
-  AddLifeOptions(sub, *options);
+  AddOrderOptions(sub, *options);
   SetCommand(sub, std::move(options), command, RunFetch);
 }
 

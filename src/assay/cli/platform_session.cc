@@ -63,6 +63,12 @@ void AddLifeOptions(Subcommand& sub, PlatformOptions& options) {
       .Type("KEY");
 }
 
+void AddOrderOptions(Subcommand& sub, OrderOptions& options) {
+  sub.Option("id", options.id, "The order, as submit and jobs print it").Required().Type("ID");
+  AddPlatformOptions(sub, options);
+  AddLifeOptions(sub, options);
+}
+
 Result<std::unique_ptr<platform::ApiClient>> OpenApi(const PlatformOptions& options) {
   platform::ApiOptions api;
   api.server = options.server.empty() ? Environment("ASSAY_SERVER") : options.server;

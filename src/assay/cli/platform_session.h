@@ -33,6 +33,13 @@ struct PlatformOptions {
 void AddPlatformOptions(Subcommand& subcommand, PlatformOptions& options);
 void AddLifeOptions(Subcommand& subcommand, PlatformOptions& options);
 
+// Of commands that are about one order.
+struct OrderOptions : PlatformOptions {
+  std::string id;
+};
+// All of them.
+void AddOrderOptions(Subcommand& subcommand, OrderOptions& options);
+
 // A coordinator whose key is known. Movable.
 struct Session {
   client::State state;

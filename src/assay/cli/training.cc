@@ -57,11 +57,12 @@ std::string FollowsText(const TrainOptions& options, const std::optional<Follows
                     std::max<std::int64_t>(0, parting.first - 1), parting.last);
 }
 
-void PrintResult(const TrainOptions& options, const PreparedJob& prepared, const RunDirectory& run, const Compute& compute,
+// `name`: the job's.
+void PrintResult(const TrainOptions& options, const std::string& name, const RunDirectory& run, const Compute& compute,
                  const std::optional<Follows>& follows, const TrainOutcome& outcome, double seconds) {
   if (options.json) {
-    const OrderedJson json = {{"job", prepared.job.name},
-                              {"job_id", prepared.identity.job.hex()},
+    const OrderedJson json = {{"job", name},
+                              {"job_id", run.identity().job.hex()},
                               {"steps", outcome.step},
                               {"resumed_from", outcome.first_step},
                               {"loss", outcome.step > 0 ? OrderedJson(outcome.loss) : OrderedJson(nullptr)},
@@ -159,8 +160,13 @@ Result<int> TrainInto(const TrainOptions& options, const PreparedJob& prepared, 
   }
   const InterruptGuard interrupt;
   if (follow) follow->StopWhen([&] { return interrupt.signal() != 0; });
+  bool began = false;
   const TrainHooks hooks{
-      .on_start = [&](std::int64_t first) { progress.Start(first, Now()); },
+      .on_start =
+          [&](std::int64_t first) {
+            began = true;
+            progress.Start(first, Now());
+          },
       .on_step = [&](const StepReport& report) { progress.Step(report, Now()); },
       .on_evaluation = [&](std::int64_t step, float loss) { progress.Evaluation(step, loss); },
       .on_note = [&](const std::string& text) { progress.Note(text); },
@@ -168,13 +174,23 @@ Result<int> TrainInto(const TrainOptions& options, const PreparedJob& prepared, 
   };
   const auto outcome = TrainWithin(prepared, run, key, compute, hooks, std::move(follow));
   progress.Finish();
-  if (!outcome) return tl::unexpected(outcome.error());
-  PrintResult(options, prepared, run, compute, follows, *outcome, Now() - begin);
+  if (!outcome) {
+    Error error = outcome.error();
+    if (began) error.message += fmt::format("; once that is mended, continue with {}", HowToContinue(options));
+    return tl::unexpected(std::move(error));
+  }
+  PrintResult(options, prepared.job.name, run, compute, follows, *outcome, Now() - begin);
   if (!outcome->interrupted) return kExitOk;
   std::fflush(stdout);
   progress.Note(fmt::format("interrupted after step {} of {}; continue with {}", outcome->step, prepared.job.steps,
                             HowToContinue(options)));
   return 128 + interrupt.signal();
+}
+
+int PrintFinished(const TrainOptions& options, const std::string& name, const RunDirectory& run, const Compute& compute,
+                  const TrainOutcome& outcome) {
+  PrintResult(options, name, run, compute, std::nullopt, outcome, 0);
+  return kExitOk;
 }
 
 void AddTrainingOptions(Subcommand& sub, TrainOptions& options) {

@@ -5,7 +5,9 @@
 #include <string>
 
 #include "assay/cli/command.h"
+#include "assay/run/directory.h"
 #include "assay/train/prepare.h"
+#include "assay/train/trainer.h"
 
 namespace assay::cli {
 
@@ -29,5 +31,9 @@ void AddTrainingOptions(Subcommand& subcommand, TrainOptions& options);
 
 // Trains into options.out. The exit status; an interrupted training has 128 and the signal's number.
 Result<int> TrainInto(const TrainOptions& options, const PreparedJob& prepared, Compute compute);
+
+// Says of a run that it was finished before, as TrainInto does. `name`: the job's. The exit status.
+int PrintFinished(const TrainOptions& options, const std::string& name, const RunDirectory& run, const Compute& compute,
+                  const TrainOutcome& outcome);
 
 }  // namespace assay::cli

@@ -4,11 +4,7 @@
 namespace assay::cli {
 namespace {
 
-struct WatchOptions : PlatformOptions {
-  std::string id;
-};
-
-client::Checked<int> Watch(const WatchOptions& options, int& signal) {
+client::Checked<int> Watch(const OrderOptions& options, int& signal) {
   ASSAY_ASSIGN(Session session, OpenSession(options));
   const StopOnSignal stop(*session.api);
   OrderView view(stderr, ProgressModeFor(stderr, options.quiet));
@@ -20,7 +16,7 @@ client::Checked<int> Watch(const WatchOptions& options, int& signal) {
   return ExitStatusOf(checked->life());
 }
 
-Result<int> RunWatch(const WatchOptions& options) {
+Result<int> RunWatch(const OrderOptions& options) {
   int signal = 0;
   Result<int> status = Concluded(Watch(options, signal), options.id, options.json);
   return signal != 0 ? 128 + signal : status;
@@ -29,7 +25,7 @@ Result<int> RunWatch(const WatchOptions& options) {
 }  // namespace
 
 void AddWatch(Arguments& app, Command& command) {
-  auto options = std::make_shared<WatchOptions>();
+  auto options = std::make_shared<OrderOptions>();
   Subcommand sub = app.Add("watch", "Watch an order until it is decided, and check every step of its life");
   sub.Footer(
       "Shows what happens to the order while it happens. What counts is its life, a log that the coordinator signs: every\n"
@@ -39,9 +35,7 @@ void AddWatch(Arguments& app, Command& command) {
       "Exit status: 0 verified or refereed, 1 withheld or failed, or what the coordinator says is not true, 3 undecided.\n"
       "\n"
       "Example: assay watch 0123456789abcdef0123456789abcdef");
-  sub.Option("id", options->id, "The order, as submit and jobs print it").Required().Type("ID");
-  AddPlatformOptions(sub, *options);
-  AddLifeOptions(sub, *options);
+  AddOrderOptions(sub, *options);
   SetCommand(sub, std::move(options), command, RunWatch);
 }
 

@@ -1,6 +1,6 @@
 #include <string>
 
-#include "assay/coordinator/station_for_test.h"
+#include "support/test_station.h"
 
 namespace assay::coordinator {
 namespace {

@@ -228,6 +228,22 @@ Responder::Note Door::NoteOf(const std::shared_ptr<Visit>& visit) {
   return [this, visit](int status, const Failure* failure) { Note(*visit, status, failure); };
 }
 
+HttpResponse Door::AnswerOwn(const OwnReply& own) {
+  const std::string_view code = own.status == 503   ? "later"
+                                : own.status == 413 ? "too_large"
+                                : own.status == 404 ? "not_found"
+                                : own.status == 500 ? "broken"
+                                                    : "bad_request";
+  metrics_.CountOwn(own.status);
+  log_.Write({{"method", own.request == nullptr ? "" : own.request->method},
+              {"path", own.request == nullptr ? "" : LoggedPath(own.request->target)},
+              {"status", own.status},
+              {"peer", own.peer},
+              {"code", code},
+              {"error", own.why}});
+  return ToResponse({.status = own.status, .code = std::string(code), .error = std::string(own.why)});
+}
+
 void Door::Note(const Visit& visit, int status, const Failure* failure) {
   const double seconds = std::chrono::duration<double>(Steady::now() - visit.begun).count();
   metrics_.Count(visit.route, status, seconds);

@@ -17,6 +17,7 @@
 #include "assay/coordinator/request_log.h"
 #include "assay/coordinator/routes.h"
 #include "assay/coordinator/tokens.h"
+#include "assay/net/http_server.h"
 #include "assay/net/service.h"
 #include "assay/store/clock.h"
 
@@ -37,6 +38,8 @@ class Door {
   Service service() {
     return [this](const HttpRequest& head) { return Decide(head); };
   }
+  // What the server says by itself: an error like all others, which is counted and logged.
+  HttpResponse AnswerOwn(const OwnReply& own);
 
  private:
   struct Visit;

@@ -3,8 +3,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "assay/coordinator/station_for_test.h"
-#include "assay/net/raw_peer_for_test.h"
+#include "support/raw_peer.h"
+#include "support/test_station.h"
 
 namespace assay::coordinator {
 namespace {
@@ -108,6 +108,32 @@ TEST_P(DoorTest, AnOversizedBodyIsRefusedBeforeItIsSent) {
   EXPECT_TRUE(peer.Send("POST /v1/admin/tokens HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + admin_token_ +
                         "\r\nContent-Length: 1000000000\r\n\r\n"));
   EXPECT_NE(peer.Receive().find("413"), std::string::npos);
+}
+
+// What no route has seen has the form of all errors, and is counted and logged like them.
+TEST_P(DoorTest, WhatTheServerSaysByItselfIsAnErrorLikeAllOthers) {
+  const auto port = static_cast<std::uint16_t>(std::stoi(station_->url().substr(station_->url().rfind(':') + 1)));
+  const RawSocket peer = RawSocket::ConnectTo(port);
+  ASSERT_TRUE(peer.Send("this is no request\r\n\r\n"));
+  const std::string garbage = peer.Receive();
+  EXPECT_TRUE(garbage.starts_with("HTTP/1.1 400 ")) << garbage;
+  EXPECT_NE(garbage.find("Content-Type: application/json\r\n"), std::string::npos) << garbage;
+  EXPECT_TRUE(garbage.ends_with(R"({"error":"not a proper request","code":"bad_request"})")) << garbage;
+  const RawSocket wordy = RawSocket::ConnectTo(port);
+  ASSERT_TRUE(wordy.Send("GET / HTTP/1.1\r\nHost: a\r\nX: " + std::string(9 << 10, 'x') + "\r\n\r\n"));
+  EXPECT_TRUE(wordy.Receive().starts_with("HTTP/1.1 431 "));
+
+  const HttpResponse metrics = Admin().Send("GET", "/metrics");
+  const std::string text(metrics.bytes().begin(), metrics.bytes().end());
+  for (const char* status : {"400", "431"}) {
+    const std::string line = fmt::format(R"(assay_http_requests_total{{method="",path="",status="{}"}} 1)", status);
+    EXPECT_NE(text.find(line), std::string::npos) << text;
+  }
+  station_.reset();  // the log is written
+  std::ifstream file(options_.log);
+  std::stringstream log;
+  log << file.rdbuf();
+  EXPECT_NE(log.str().find(R"("code":"bad_request","error":"not a proper request")"), std::string::npos) << log.str();
 }
 
 TEST_P(DoorTest, WhoKeepsGuessingHasToWaitAndNeighboursDoNot) {

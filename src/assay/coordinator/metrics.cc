@@ -21,6 +21,11 @@ void Metrics::Count(const Route* route, int status, double seconds) {
   histogram.sum += seconds;
 }
 
+void Metrics::CountOwn(int status) {
+  const std::lock_guard lock(mutex_);
+  ++requests_[{nullptr, status}];
+}
+
 void Metrics::Add(const std::string& counter, double by) {
   const std::lock_guard lock(mutex_);
   counters_[counter] += by;

@@ -18,6 +18,8 @@ class Metrics {
  public:
   // A request was answered. `route`: null where it had none.
   void Count(const Route* route, int status, double seconds);
+  // The server answered by itself: there was no request, or no room for it.
+  void CountOwn(int status);
   void Add(const std::string& counter, double by);  // a counter by its name, which ends in _total
   void AddGauge(std::string name, std::string help, std::function<double()> value);
 

@@ -2,8 +2,8 @@
 #include <string>
 #include <thread>
 
-#include "assay/coordinator/station_for_test.h"
-#include "assay/net/service_for_test.h"
+#include "support/test_service.h"
+#include "support/test_station.h"
 
 namespace assay::coordinator {
 namespace {

@@ -151,6 +151,7 @@ Status Station::Start() {
   options.max_body_bytes = 64 << 10;  // of routes that do not say
   options.idle_timeout_ms = 75'000;
   options.transfer_threads = 4;
+  options.own_reply = [this](const OwnReply& own) { return door_->AnswerOwn(own); };
   ASSAY_ASSIGN(server_, HttpServer::Serve(options, door_->service()));
   sweeper_ = std::thread([this] { Sweep(); });
   return {};

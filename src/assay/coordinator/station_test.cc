@@ -6,7 +6,7 @@
 #include <set>
 
 #include "assay/coordinator/openapi.h"
-#include "assay/coordinator/station_for_test.h"
+#include "support/test_station.h"
 
 namespace assay::coordinator {
 namespace {

@@ -7,11 +7,11 @@
 #include <thread>
 
 #include "assay/base/base64.h"
-#include "assay/coordinator/station_for_test.h"
 #include "assay/life/fields.h"
 #include "assay/platform/request_signature.h"
 #include "assay/seal/announcement.h"
 #include "support/life_parties.h"
+#include "support/test_station.h"
 
 namespace assay::coordinator {
 namespace {

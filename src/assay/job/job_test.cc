@@ -48,7 +48,7 @@ TEST(Job, ReadsValuesAndDefaults) {
 TEST(Job, ErrorsNameFileLineKeyAndExpectation) {
   EXPECT_EQ(ErrorOf(Gpt2("width = \"x\"")), "j.toml:3: model.width: expected an integer in 1 .. 65536, got 'x'");
   EXPECT_EQ(ErrorOf(Gpt2("width = 0")), "j.toml:3: model.width: expected an integer in 1 .. 65536, got 0");
-  EXPECT_EQ(ErrorOf(Gpt2("width = 1.5")), "j.toml:3: model.width: wants an integer, got 1.5");
+  EXPECT_EQ(ErrorOf(Gpt2("width = 1.5")), "j.toml:3: model.width: expected an integer, got 1.5");
   EXPECT_EQ(ErrorOf(Gpt2("dropout = 1.0")), "j.toml:3: model.dropout: expected a number 0 <= x < 1, got 1.0");
   EXPECT_EQ(ErrorOf(Gpt2("dropout = nan")), "j.toml:3: model.dropout: expected a number 0 <= x < 1, got nan");
   EXPECT_EQ(ErrorOf(Gpt2("dropout = 1e300")), "j.toml:3: model.dropout: expected a number 0 <= x < 1, got 1e+300");
@@ -92,11 +92,11 @@ TEST(Job, ErrorsNameFileLineKeyAndExpectation) {
 }
 
 TEST(Job, ANumberWithAPointIsNoIntegerAndIsShownAsWritten) {
-  EXPECT_EQ(ErrorOf("steps = 5.0\n" + Gpt2("")), "j.toml:1: steps: wants an integer, got 5.0");
+  EXPECT_EQ(ErrorOf("steps = 5.0\n" + Gpt2("")), "j.toml:1: steps: expected an integer, got 5.0");
   EXPECT_EQ(ErrorOf("[model]\nkind = \"resnet\"\ndepth = 50.0\n[data]\nkind = \"images\"\n"),
-            "j.toml:3: model.depth: wants an integer, got 50.0");
+            "j.toml:3: model.depth: expected an integer, got 50.0");
   EXPECT_EQ(ErrorOf("[model]\nkind = \"mlp\"\nhidden = [8, 4.0]\n[data]\nkind = \"features\"\n"),
-            "j.toml:3: model.hidden: wants an integer, got 4.0");
+            "j.toml:3: model.hidden: expected an integer, got 4.0");
 }
 
 TEST(Job, ARangeThatRefusesAValueSaysWhy) {

@@ -78,7 +78,7 @@ class Parser : public job::FieldVisitor {
     if (v != nullptr && v->get() >= low && v->get() <= high) {
       value = v->get();
     } else if (node->is_floating_point()) {
-      ComplainOfFraction(*node, key);
+      Complain(node, key, "an integer", Describe(*node));
     } else {
       Complain(node, key, fmt::format("an integer in {} .. {}", low, high), Describe(*node));
     }
@@ -161,7 +161,7 @@ class Parser : public job::FieldVisitor {
     if (array->size() > most) return Complain(node, key, expected, fmt::format("a list of {}", array->size()));
     value.clear();
     for (const toml::node& element : *array) {
-      if (element.is_floating_point()) return ComplainOfFraction(element, key);
+      if (element.is_floating_point()) return Complain(&element, key, "an integer", Describe(element));
       const auto* v = element.as_integer();
       if (v == nullptr || v->get() < low || v->get() > high) return Complain(&element, key, expected, Describe(element));
       value.push_back(v->get());
@@ -220,12 +220,6 @@ class Parser : public job::FieldVisitor {
     if (error_) return;
     const std::string where = node == nullptr ? std::string(name_) : fmt::format("{}:{}", name_, node->source().begin.line);
     error_ = Error{fmt::format("{}: {}: expected {}, got {}", where, FullKey(section_, key), expected, got)};
-  }
-
-  void ComplainOfFraction(const toml::node& node, std::string_view key) {
-    if (error_) return;
-    error_ = Error{fmt::format("{}:{}: {}: wants an integer, got {}", name_, node.source().begin.line, FullKey(section_, key),
-                               Describe(node))};
   }
 
   // A key of the file that the job does not have.

@@ -9,7 +9,7 @@
 
 #include "assay/net/http_client.h"
 #include "assay/net/http_server.h"
-#include "assay/net/raw_peer_for_test.h"
+#include "support/raw_peer.h"
 
 namespace assay {
 namespace {

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <future>
 
-#include "assay/net/raw_peer_for_test.h"
-#include "assay/net/service_for_test.h"
+#include "support/raw_peer.h"
+#include "support/test_service.h"
 
 namespace assay {
 namespace {

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "assay/net/http_server.h"
-#include "assay/net/raw_peer_for_test.h"
+#include "support/raw_peer.h"
 
 namespace assay {
 namespace {

@@ -251,11 +251,14 @@ void HttpServer::Impl::Close(Places::Id id) {
 
 // What fits into the empty buffer of a fresh connection, without waiting; a peer that speaks TLS is closed in silence.
 void HttpServer::Impl::TurnAway(tcp::socket& socket) const {
-  static constexpr std::string_view kAnswer =
-      "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n";
   error_code ignored;
+  const std::string peer = AddressOf(socket.remote_endpoint(ignored));
+  const HttpResponse response = OwnWords{options_, peer}.Later("too many connections");
+  const std::string header = ResponseHeader(response, {.length = response.bytes().size(), .keep_alive = false});
+  const std::array<asio::const_buffer, 2> answer = {asio::buffer(header),
+                                                    asio::buffer(response.bytes().data(), response.bytes().size())};
   socket.non_blocking(true, ignored);
-  if (options_.key_file.empty()) socket.write_some(asio::buffer(kAnswer), ignored);
+  if (options_.key_file.empty()) socket.write_some(answer, ignored);
   socket.shutdown(tcp::socket::shutdown_both, ignored);
 }
 

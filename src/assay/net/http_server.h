@@ -22,12 +22,21 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "assay/base/result.h"
 #include "assay/net/http.h"
 #include "assay/net/service.h"
 
 namespace assay {
+
+// What a server answers by itself, without the service: to what is no request, or cannot be served.
+struct OwnReply {
+  int status = 503;
+  std::string_view why{};                // one line
+  std::string_view peer{};               // HOST:PORT
+  const HttpRequest* request = nullptr;  // null where its header has not been read
+};
 
 struct ServerOptions {
   std::string listen = "127.0.0.1:0";  // HOST:PORT; port 0 picks a free one
@@ -50,6 +59,9 @@ struct ServerOptions {
   int transfer_threads = 2;        // which wait for disks: sinks of bodies, files that are sent
   std::string certificate_file{};  // PEM, the chain from the server's own on; both files or neither
   std::string key_file{};          // PEM
+  // Puts it into the form that the service's answers have; without it it is plain text. Called once for each, by any thread; must not wait or throw.
+  // Retry-After is the server's.
+  std::function<HttpResponse(const OwnReply& reply)> own_reply{};
 };
 
 class HttpServer {

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "assay/net/http_client.h"
-#include "assay/net/raw_peer_for_test.h"
+#include "support/raw_peer.h"
 
 namespace assay {
 namespace {
@@ -183,6 +183,46 @@ TEST(HttpServer, GarbageIsABadRequest) {
     EXPECT_TRUE(peer.Receive().starts_with("HTTP/1.1 400 ")) << garbage;
   }
   EXPECT_EQ(ClientOf(*server)->Get("/", kTimeoutMs)->status, 200);
+}
+
+// Whatever the server answers by itself has the form that it is given.
+TEST(HttpServer, ItsOwnRepliesHaveTheServicesForm) {
+  ServerOptions options{.max_connections = 4, .max_connections_per_peer = 2, .max_body_bytes = 10};
+  std::atomic<int> said = 0;
+  options.own_reply = [&](const OwnReply& own) {
+    ++said;
+    const std::string text = fmt::format("<{} of {}>", own.why, own.request == nullptr ? "" : own.request->target);
+    return HttpResponse{.status = own.status, .content_type = "application/x-own", .body = Bytes(text.begin(), text.end())};
+  };
+  std::promise<void> release;
+  const auto released = release.get_future().share();
+  const auto server = Serve(options, [&](HttpRequest request) {
+    if (request.target == "/held") released.wait();
+    return Echo(std::move(request));
+  });
+  const auto said_to = [&](std::string_view text) {
+    const RawSocket peer = RawSocket::ConnectTo(server->port());
+    EXPECT_TRUE(peer.Send(text));
+    return peer.Receive();
+  };
+  const std::string garbage = said_to("no request\r\n\r\n");
+  EXPECT_TRUE(garbage.starts_with("HTTP/1.1 400 ") && garbage.ends_with("<not a proper request of >")) << garbage;
+  EXPECT_NE(garbage.find("Content-Type: application/x-own\r\n"), std::string::npos) << garbage;
+  const std::string large = said_to("PUT /large HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n");
+  EXPECT_TRUE(large.starts_with("HTTP/1.1 413 ") && large.ends_with("<the body is too large of /large>")) << large;
+  EXPECT_EQ(said, 2);
+  // Its two connections are at work: nobody can be sent away for a third.
+  std::vector<RawSocket> held;
+  for (int i = 0; i < 2; ++i) {
+    held.push_back(RawSocket::ConnectTo(server->port()));
+    ASSERT_TRUE(held.back().Send("GET /held HTTP/1.1\r\nHost: a\r\n\r\n"));
+  }
+  std::string full;
+  const auto start = steady_clock::now();
+  while (full.find("503") == std::string::npos && steady_clock::now() - start < milliseconds(kTimeoutMs)) full = said_to(kGet);
+  EXPECT_TRUE(full.starts_with("HTTP/1.1 503 ") && full.ends_with("<too many connections of >")) << full;
+  EXPECT_NE(full.find("Retry-After: 1\r\n"), std::string::npos) << full;
+  release.set_value();
 }
 
 TEST(HttpServer, PeersThatLeaveMidway) {

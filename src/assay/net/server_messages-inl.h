@@ -30,20 +30,29 @@ inline HttpRequest Convert(const http::request<http::buffer_body>& message, cons
   return request;
 }
 
-inline HttpResponse Later(std::string_view why) {
-  HttpResponse response = TextResponse(503, why);
-  response.retry_after_s = kRetryAfterSeconds;
-  return response;
-}
+// The server's own answers to one peer.
+struct OwnWords {
+  const ServerOptions& options;
+  const std::string& peer;
+  const HttpRequest* request = nullptr;
 
-// The answer to a request that could not be read; none where nobody waits for it.
-inline std::optional<HttpResponse> Complaint(const error_code& error) {
-  if (error == http::error::end_of_stream || error == http::error::partial_message) return {};
-  if (error == http::error::header_limit) return TextResponse(431, "the header is too large");
-  if (error == http::error::body_limit) return TextResponse(413, "the body is too large");
-  if (IsHttpError(error)) return TextResponse(400, "not a proper request");
-  return {};
-}
+  HttpResponse Say(int status, std::string_view why) const {
+    HttpResponse response = options.own_reply
+                                ? options.own_reply({.status = status, .why = why, .peer = peer, .request = request})
+                                : TextResponse(status, why);
+    response.retry_after_s = status == 503 ? kRetryAfterSeconds : 0;
+    return response;
+  }
+  HttpResponse Later(std::string_view why) const { return Say(503, why); }
+  // To a request that could not be read; none where nobody waits for it.
+  std::optional<HttpResponse> Complaint(const error_code& error) const {
+    if (error == http::error::end_of_stream || error == http::error::partial_message) return {};
+    if (error == http::error::header_limit) return Say(431, "the header is too large");
+    if (error == http::error::body_limit) return Say(413, "the body is too large");
+    if (IsHttpError(error)) return Say(400, "not a proper request");
+    return {};
+  }
+};
 
 // The time that a transfer in pieces may take: a peer may neither pause for long nor be slow for long. Time that was spent waiting for
 // disks is not the peer's.

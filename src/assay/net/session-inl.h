@@ -73,6 +73,7 @@ class Session : public std::enable_shared_from_this<Session> {
     bool keep_alive = false;
   };
 
+  OwnWords Own(const HttpRequest* request = nullptr) const { return {common_.options, address_, request}; }
   asio::awaitable<Next> ServeRequest();
   asio::awaitable<Next> Follow(Request& request, Course course);
   bool Rename(const std::string& name);
@@ -140,7 +141,7 @@ inline asio::awaitable<Session::Next> Session::ServeRequest() {
   Request request;
   const error_code error = co_await ReadRequestHeader(link_, request.parser, common_.options, request.begun);
   if (error) {
-    std::optional<HttpResponse> complaint = Complaint(error);
+    std::optional<HttpResponse> complaint = Own().Complaint(error);
     if (!complaint) co_return Next::kEnd;
     co_return co_await Send(request, *std::move(complaint));
   }
@@ -153,13 +154,13 @@ inline asio::awaitable<Session::Next> Session::ServeRequest() {
 
 inline asio::awaitable<Session::Next> Session::Follow(Request& request, Course course) {
   if (!course.peer.empty() && !Rename(course.peer)) {
-    course.answer = Later("too many connections of this peer");
+    course.answer = Own(&request.message).Later("too many connections of this peer");
     request.keep_alive = false;
   }
-  if (!course.answer && !course.handler) course.answer = TextResponse(404, "there is nothing here");
+  if (!course.answer && !course.handler) course.answer = Own(&request.message).Say(404, "there is nothing here");
   if (!course.answer) {
     const error_code error = co_await ReadBodyOf(request, course, course.answer);
-    if (error && !course.answer) course.answer = Complaint(error);
+    if (error && !course.answer) course.answer = Own(&request.message).Complaint(error);
     if (error && !course.answer) co_return Next::kEnd;
   }
   if (course.answer) {
@@ -210,11 +211,12 @@ inline asio::awaitable<error_code> Session::ReadIntoSink(RequestParser& parser, 
     std::shared_ptr<BodySink> sink;
     Bytes piece;
     std::optional<HttpResponse> refusal;
+    bool failed = false;
     void operator()() {
       try {
         refusal = sink->Take(piece);
       } catch (...) {
-        refusal = TextResponse(500, "the body could not be taken");
+        failed = true;
       }
     }
   };
@@ -238,7 +240,7 @@ inline asio::awaitable<error_code> Session::ReadIntoSink(RequestParser& parser, 
       const SteadyTime before = std::chrono::steady_clock::now();
       co_await AwaitErrand(*errand);
       pace.Excuse(std::chrono::steady_clock::now() - before);
-      refusal = std::move(taking->refusal);
+      refusal = taking->failed ? Own().Say(500, "the body could not be taken") : std::move(taking->refusal);
     }
     if (error || refusal || filled == 0) break;
     filling.resize(filled);
@@ -274,7 +276,7 @@ inline asio::awaitable<Session::Next> Session::Handle(Request& request, Course c
   if (!stayed) co_return Next::kEnd;
   ReplyState::Given given = reply_->Take();
   if (const std::string_view fault = Fault(given.head); !fault.empty())
-    given = {.head = TextResponse(500, fault), .file = {}, .stream = {}};
+    given = {.head = Own().Say(500, fault), .file = {}, .stream = {}};
   if (given.file) co_return co_await SendFile(request, std::move(given));
   if (given.stream) co_return co_await SendStream(request, *reply_, std::move(given));
   co_return co_await Send(request, std::move(given.head));
@@ -286,6 +288,8 @@ inline void Session::Dispatch(HttpRequest message, Course course, const std::sha
     HttpRequest message;
     Reply reply;
     std::shared_ptr<ReplyState> state;
+    const ServerOptions& options;
+    const std::string peer;
     void Run() {
       try {
         handler(std::move(message), std::move(reply));
@@ -295,24 +299,26 @@ inline void Session::Dispatch(HttpRequest message, Course course, const std::sha
       }
       state->SetReturned();
     }
+    void PutOff(std::string_view why) { reply.Send(OwnWords{options, peer, &message}.Later(why)); }
   };
-  const auto call = std::make_shared<Call>(Call{std::move(course.handler), std::move(message), Reply(state), state});
+  const auto call = std::make_shared<Call>(
+      Call{std::move(course.handler), std::move(message), Reply(state), state, common_.options, address_});
   if (course.at_once) return call->Run();
   const bool queued = common_.workers.TryPush(peer_, [call](WorkQueue::Turn turn) {
     switch (turn) {
       case WorkQueue::Turn::kRun: call->Run(); break;
-      case WorkQueue::Turn::kDisplaced: call->reply.Send(Later("the server is busy")); break;
-      case WorkQueue::Turn::kStopping: call->reply.Send(Later("the server is stopping")); break;
+      case WorkQueue::Turn::kDisplaced: call->PutOff("the server is busy"); break;
+      case WorkQueue::Turn::kStopping: call->PutOff("the server is stopping"); break;
     }
   });
-  if (!queued) call->reply.Send(Later("the server is busy"));
+  if (!queued) call->PutOff("the server is busy");
 }
 
 // False where the peer has left. While a handler runs it is not looked for: one that has said all it has to say may have closed its side.
 inline asio::awaitable<bool> Session::AwaitAnswer(ReplyState& state) {
   while (!state.IsGiven()) {
     if (common_.giving_up) {
-      state.Give({.head = Later("the server is stopping"), .file = {}, .stream = {}});
+      state.Give({.head = Own().Later("the server is stopping"), .file = {}, .stream = {}});
     } else if (!state.IsReturned()) {
       co_await AwaitWord();
     } else {

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "assay/net/event_stream.h"
-#include "assay/net/raw_peer_for_test.h"
-#include "assay/net/service_for_test.h"
+#include "support/raw_peer.h"
+#include "support/test_service.h"
 
 namespace assay {
 namespace {

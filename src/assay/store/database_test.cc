@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "assay/store/engines_for_test.h"
+#include "support/engines.h"
 
 namespace assay::store {
 namespace {

@@ -1,7 +1,7 @@
 // Requests that are repeated until they succeed have their effect once, wherever the store fails meanwhile: on it the coordinator relies.
 #include <gtest/gtest.h>
 
-#include "assay/store/engines_for_test.h"
+#include "support/engines.h"
 #include "support/faulty_store.h"
 
 namespace assay::store {

@@ -11,7 +11,7 @@
 
 #include "assay/store/blobs.h"
 #include "assay/store/descriptor.h"
-#include "assay/store/engines_for_test.h"
+#include "support/engines.h"
 
 namespace assay::store {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "assay/store/engines_for_test.h"
+#include "support/engines.h"
 
 namespace assay::store {
 namespace {

@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "assay/store/database.h"
-#include "assay/store/engines_for_test.h"
-#include "assay/store/postgres_proxy_for_test.h"
+#include "support/engines.h"
+#include "support/postgres_proxy.h"
 
 namespace assay::store {
 namespace {

@@ -12,7 +12,7 @@
 #include <fstream>
 
 #include "assay/store/database.h"
-#include "assay/store/engines_for_test.h"
+#include "support/engines.h"
 
 namespace assay::store {
 namespace {

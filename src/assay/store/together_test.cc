@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "assay/store/database.h"
-#include "assay/store/engines_for_test.h"
+#include "support/engines.h"
 
 namespace assay::store {
 namespace {

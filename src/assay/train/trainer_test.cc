@@ -9,39 +9,12 @@
 #include "assay/train/batch.h"
 #include "assay/train/evaluate.h"
 #include "support/scratch.h"
+#include "support/small_job.h"
 
 namespace assay {
 namespace {
 
-constexpr char kJob[] = R"(
-name = "test"
-steps = 9
-seed = 3
-[model]
-kind = "mlp"
-hidden = [4]
-[data]
-kind = "features"
-features = 3
-classes = 2
-samples = 64
-[batch]
-microbatch = 4
-microbatches = 3
-[optimizer]
-kind = "adam"
-[schedule]
-kind = "constant"
-lr = 0.01
-[eval]
-every = 4
-batches = 1
-[commit]
-every = 2
-[snapshot]
-every = 4
-keep = 2
-)";
+const std::string kJob = testkit::SmallJobText({.sections = "[eval]\nevery = 4\nbatches = 1\n"});
 
 class TrainerTest : public testing::Test {
  protected:

@@ -12,38 +12,14 @@
 #include "assay/backend/ref/ref_backend.h"
 #include "assay/merkle/proof.h"
 #include "assay/seal/seal.h"
-#include "assay/worker/fake_coordinator_for_test.h"
+#include "support/fake_coordinator.h"
 #include "support/scratch.h"
+#include "support/small_job.h"
 
 namespace assay::worker {
 namespace {
 
-constexpr char kJob[] = R"(
-name = "test"
-steps = 9
-seed = 3
-[model]
-kind = "mlp"
-hidden = [4]
-[data]
-kind = "features"
-features = 3
-classes = 2
-samples = 64
-[batch]
-microbatch = 4
-microbatches = 3
-[optimizer]
-kind = "adam"
-[schedule]
-kind = "constant"
-lr = 0.01
-[commit]
-every = 2
-[snapshot]
-every = 4
-keep = 2
-)";
+const std::string kJob = testkit::SmallJobText();
 
 // Its text lies outside of the order's folder.
 constexpr char kElsewhere[] = R"(

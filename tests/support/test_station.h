@@ -10,7 +10,7 @@
 
 #include "assay/coordinator/station.h"
 #include "assay/net/http_client.h"
-#include "assay/store/engines_for_test.h"
+#include "support/engines.h"
 #include "support/life_parties.h"
 
 namespace assay::coordinator {
