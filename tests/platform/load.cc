@@ -123,10 +123,7 @@ Status SubmitMany(Stage& stage, int count) {
     wires.Send(wire, wires::Write({.method = "POST", .target = "/v1/orders", .token = stage.client_token(), .body = order}),
                answered);
   };
-  for (int i = 0; i < kAtOnce; ++i) {
-    ASSAY_ASSIGN(const wires::Wires::Id wire, wires.Connect());
-    next(wire);
-  }
+  for (int i = 0; i < kAtOnce; ++i) next(wires.Add());
   while (failed && done < count) wires.Turn(100);
   return failed;
 }

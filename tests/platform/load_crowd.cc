@@ -63,7 +63,7 @@ Status Crowd::TurnUntil(const std::function<bool()>& done, int seconds, std::str
 
 Status Crowd::Gather() {
   ASSAY_TRY(MakeOrders());
-  ASSAY_TRY(Connect());
+  Cast();
   for (std::size_t i = 0; i < std::min(kEnlistAtOnce, workers_.size()); ++i) Enlist(workers_[enlisted_++]);
   const auto has_lease = [](const Worker& worker) { return worker.lease > 0; };
   ASSAY_TRY(TurnUntil([&] { return std::ranges::all_of(workers_, has_lease); }, 300, "leases of all workers"));
@@ -80,23 +80,19 @@ Status Crowd::MakeOrders() {
   return {};
 }
 
-Status Crowd::Connect() {
+void Crowd::Cast() {
   for (std::size_t i = 0; i < static_cast<std::size_t>(plan_.workers); ++i) {
-    Worker worker{.key = SigningKey::Generate(fmt::format("load-{}", i)), .token = stage_.provider_token(i)};
-    ASSAY_ASSIGN(worker.wire, wires_.Connect());
-    ASSAY_ASSIGN(worker.poll, wires_.Connect());
-    workers_.push_back(std::move(worker));
+    workers_.push_back({.key = SigningKey::Generate(fmt::format("load-{}", i)),
+                        .token = stage_.provider_token(i),
+                        .wire = wires_.Add(),
+                        .poll = wires_.Add()});
   }
   for (std::size_t i = 0; i < static_cast<std::size_t>(plan_.viewers); ++i) {
     Viewer& viewer = viewers_.emplace_back();
     viewer.order = orders_[i % orders_.size()];
-    ASSAY_ASSIGN(viewer.wire, wires_.Connect());
+    viewer.wire = wires_.Add();
   }
-  for (int i = 0; i < plan_.callers; ++i) {
-    ASSAY_ASSIGN(const wires::Wires::Id wire, wires_.Connect());
-    callers_.push_back(wire);
-  }
-  return {};
+  for (int i = 0; i < plan_.callers; ++i) callers_.push_back(wires_.Add());
 }
 
 void Crowd::SendSigned(const Worker& worker, wires::Wires::Id wire, std::string_view method, const std::string& target,

@@ -79,7 +79,7 @@ class Crowd {
   };
 
   Status MakeOrders();
-  Status Connect();
+  void Cast();
   void Enlist(Worker& worker);
   void Ask(Worker& worker, std::function<void()> then);
   void OpenView(Viewer& viewer);

@@ -61,7 +61,13 @@ Wires::~Wires() {
   ::close(poll_);
 }
 
-Result<Wires::Id> Wires::Connect() {
+Wires::Id Wires::Add() {
+  wires_.push_back(std::make_unique<Wire>());
+  return wires_.size() - 1;
+}
+
+Status Wires::Connect(Wire& wire, Id id) {
+  wire.is_new = false;
   const int descriptor = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (descriptor < 0) return Err("socket: {}", std::strerror(errno));
   sockaddr_in address{};
@@ -75,9 +81,9 @@ Result<Wires::Id> Wires::Connect() {
     ::close(descriptor);
     return Err("connect: {}", std::strerror(number));
   }
-  wires_.push_back(std::make_unique<Wire>(Wire{.descriptor = descriptor}));
-  Watch(*wires_.back(), wires_.size() - 1, EPOLL_CTL_ADD);
-  return wires_.size() - 1;
+  wire.descriptor = descriptor;
+  Watch(wire, id, EPOLL_CTL_ADD);
+  return {};
 }
 
 void Wires::Watch(const Wire& wire, Id id, int how) const {
@@ -101,6 +107,9 @@ void Wires::Listen(Id id, const std::string& request, Streamed streamed) {
 
 void Wires::Begin(Id id, const std::string& request) {
   Wire& wire = *wires_[id];
+  if (wire.is_new) {
+    if (const Status connected = Connect(wire, id); !connected) return End(wire, connected.error().message);
+  }
   if (wire.descriptor < 0) return End(wire, "the connection has ended");
   wire.out += request;
   Flush(wire, id);

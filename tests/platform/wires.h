@@ -38,7 +38,8 @@ class Wires {
   Wires& operator=(const Wires&) = delete;
 
   using Id = std::size_t;
-  Result<Id> Connect();
+  // One that connects with its first request: a server may close connections that say nothing.
+  Id Add();
   void Send(Id id, const std::string& request, Answered answered);
   void Listen(Id id, const std::string& request, Streamed streamed);
   bool IsBusy(Id id) const { return wires_[id]->answered || wires_[id]->streamed; }
@@ -48,6 +49,7 @@ class Wires {
  private:
   struct Wire {
     int descriptor = -1;
+    bool is_new = true;  // has not connected yet
     bool asks_to_write = false;
     Answered answered{};
     Streamed streamed{};
@@ -57,6 +59,7 @@ class Wires {
   };
 
   void Begin(Id id, const std::string& request);
+  Status Connect(Wire& wire, Id id);
   void Flush(Wire& wire, Id id);
   void Receive(Wire& wire);
   void TakeAnswer(Wire& wire);

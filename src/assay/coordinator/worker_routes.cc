@@ -21,10 +21,16 @@ Json LeaseJson(const GivenLease& lease) {
 
 }  // namespace
 
-Outcome<VerifyKey> WorkOffice::Signer(const Call& call) const {
+Outcome<VerifyKey> WorkOffice::Signer(const Call& call) {
   const platform::SignedRequest request{
       .method = call.request.method, .target = call.request.target, .body = HashBytes(call.request.body)};
-  auto key = platform::VerifyRequest(request, call.request.headers, office_.Now());
+  std::optional<VerifyKey> known;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = keys_.find(call.request.Header(platform::kWorkerHeader)); found != keys_.end())
+      known = found->second;
+  }
+  auto key = platform::VerifyRequest(request, call.request.headers, office_.Now(), known);
   if (key) return *std::move(key);
   Failure failure{.status = 401, .code = "unauthorized", .error = key.error().message};
   if (key.error().clock) failure.headers.emplace_back(platform::kTimeHeader, std::to_string(office_.Now()));
@@ -45,6 +51,7 @@ Outcome<std::string> WorkOffice::WorkerOf(const Call& call) {
     known = Known{registered->first, registered->second};
     const std::lock_guard lock(mutex_);
     known_.emplace(point, *known);
+    if (known->key == key.ToString()) keys_.emplace(known->key, key);
   }
   if (known->account != call.caller.account) return Fail(403, "forbidden", "this key is registered to another account");
   return known->key;
@@ -158,7 +165,7 @@ void WorkOffice::Poll(Call call, Responder responder) {
              [this, account, worker = asked->worker, point = asked->point, holding = asked->holding,
               fresh = asked->fresh](const News& news) -> std::optional<Answer> {
                const bool concerns =
-                   news.last || (news.wanted && fresh) || news.addressees.contains(point) ||
+                   news.last || (news.wanted && fresh && !news.holders.contains(point)) || news.addressees.contains(point) ||
                    std::ranges::any_of(holding, [&](const std::string& order) { return news.changed.contains(order); });
                return concerns ? Work(account, worker, holding, fresh, news.last) : std::nullopt;
              });
