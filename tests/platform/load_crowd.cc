@@ -114,11 +114,15 @@ void Crowd::Enlist(Worker& worker) {
       R"("matmul_gflops":321.5,"hash_gbps":1.5,"version":"0.1.0"},"recipient":""})";
   SendSigned(worker, worker.wire, "PUT", "/v1/workers", says, [this, &worker](int status, std::string_view body) {
     if (status != 200) return Fail("PUT /v1/workers", status, body);
-    Ask(worker, [this] {
+    Ask(worker, [this, &worker] {
+      Poll(worker, FirstWaitMs());
       if (enlisted_ < workers_.size()) Enlist(workers_[enlisted_++]);
     });
   });
 }
+
+// Each worker's polls end at a time of its own, as they would after a while.
+int Crowd::FirstWaitMs() { return 1000 + static_cast<int>(outcome_.polls_begun++ * kPollMs / plan_.workers); }
 
 void Crowd::Ask(Worker& worker, std::function<void()> then) {
   SendSigned(worker, worker.wire, "POST", "/v1/work", R"({"wait_ms":0,"holding":[],"new":true})",
@@ -177,13 +181,13 @@ void Crowd::Tell(Worker& worker) {
   });
 }
 
-void Crowd::Poll(Worker& worker) {
-  const std::string body = fmt::format(R"({{"wait_ms":{},"holding":["{}"],"new":true}})", kPollMs, worker.order);
+void Crowd::Poll(Worker& worker, int wait_ms) {
+  const std::string body = fmt::format(R"({{"wait_ms":{},"holding":["{}"],"new":true}})", wait_ms, worker.order);
   SendSigned(worker, worker.poll, "POST", "/v1/work", body, [this, &worker](int status, std::string_view answer) {
-    if (!running_) return;
+    if (is_over_) return;
     ++outcome_.polls;
     if (status != 200) return Fail("POST /v1/work", status, answer);
-    Poll(worker);
+    Poll(worker, kPollMs);
   });
 }
 
@@ -195,7 +199,7 @@ void Crowd::TellDue(Clock::time_point now) {
     const auto due = begin_ + std::chrono::nanoseconds(1'000'000'000 * next_sample_ / count);
     if (due > now) return;
     Worker& worker = workers_[next_sample_ % count];
-    if (worker.made++ == 0) Poll(worker);
+    ++worker.made;
     ++outcome_.made;
     worker.due.push_back(due);
     if (!wires_.IsBusy(worker.wire)) Tell(worker);
@@ -250,7 +254,6 @@ bool Crowd::IsDone() const {
 }
 
 void Crowd::Run() {
-  running_ = true;
   begin_ = Clock::now();
   const auto end = begin_ + std::chrono::seconds(plan_.seconds);
   while (Clock::now() < end) {
@@ -272,7 +275,7 @@ void Crowd::Run() {
     for (const Viewer& viewer : viewers_) outcome_.to_see += accepted[viewer.order];
     if (IsDone() && outcome_.seen >= outcome_.to_see) break;
   }
-  running_ = false;
+  is_over_ = true;
 }
 
 }  // namespace assay::load

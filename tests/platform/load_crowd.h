@@ -38,7 +38,7 @@ struct Outcome {
   std::int64_t out_of_place = 0;        // of them, twice or after a gap
   std::int64_t put_off = 0;             // posts that were answered "later", and sent again
   std::int64_t failed = 0;              // anything else that was not answered as it should
-  std::int64_t polls = 0;
+  std::int64_t polls_begun = 0, polls = 0;
   std::string first_failure{};
   Latencies samples{};
   std::map<std::string, Latencies> calls{};
@@ -87,7 +87,8 @@ class Crowd {
   void SendSigned(const Worker& worker, wires::Wires::Id wire, std::string_view method, const std::string& target,
                   const std::string& body, wires::Answered answered);
   void Tell(Worker& worker);
-  void Poll(Worker& worker);
+  void Poll(Worker& worker, int wait_ms);
+  int FirstWaitMs();
   void TellDue(Clock::time_point now);
   void CallDue(Clock::time_point now);
   Call NextCall();
@@ -106,7 +107,7 @@ class Crowd {
   Clock::time_point begin_{};
   std::size_t next_sample_ = 0, next_call_ = 0;
   std::deque<std::string> to_cancel_;
-  bool running_ = false;
+  bool is_over_ = false;
   std::size_t enlisted_ = 0;
   Outcome outcome_;
 };
