@@ -1,5 +1,6 @@
 // Routes of workers and about workers: who they are, and what they are told to do.
 #include <algorithm>
+#include <iterator>
 
 #include "assay/base/base64.h"
 #include "assay/coordinator/work_office.h"
@@ -76,17 +77,14 @@ Answer WorkOffice::Register(const Call& call) {
 
 Answer WorkOffice::ListWorkers() {
   ASSAY_ASSIGN(const auto lines, OrFail(office_.book.Workers(false)));
-  Json workers = Json::array();
+  // Written as text, since there may be thousands; what a worker says of its hardware is kept as the JSON that Register made of it.
+  std::string text = R"({"workers":[)";
   for (const WorkerLine& line : lines) {
-    Json hardware = Json::parse(line.hardware, nullptr, false);
-    if (!hardware.is_object()) hardware = Json::object();
-    workers.push_back({{"key", line.key},
-                       {"recipient", line.announcement},
-                       {"hardware", std::move(hardware)},
-                       {"role", line.role},
-                       {"seen", line.seen_ms}});
+    fmt::format_to(std::back_inserter(text), R"({}{{"key":{},"recipient":{},"hardware":{},"role":{},"seen":{}}})",
+                   &line == lines.data() ? "" : ",", Compact(line.key), Compact(line.announcement),
+                   line.hardware.starts_with('{') ? line.hardware : "{}", Compact(line.role), line.seen_ms);
   }
-  return JsonAnswer(200, {{"workers", std::move(workers)}});
+  return JsonText(200, text + "]}");
 }
 
 std::optional<Answer> WorkOffice::Work(const std::string& account, const std::string& worker,
