@@ -40,7 +40,7 @@ struct SignatureRefusal {
 };
 
 // The key that signed the request. Its time may be kMaxSkewMs from `now_ms`, no more. `known`: what the header's key reads as, where the caller has read the
-// same text before; finding out whether 32 bytes are a public key takes a third of the time that a signature takes.
+// same text before; finding out whether 32 bytes are a public key takes a good part of the time that a signature takes.
 tl::expected<VerifyKey, SignatureRefusal> VerifyRequest(const SignedRequest& request, const HttpHeaders& headers,
                                                         std::int64_t now_ms,
                                                         const std::optional<VerifyKey>& known = std::nullopt);
