@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -110,6 +111,8 @@ class Book {
     friend auto operator<=>(const Beat&, const Beat&) = default;
   };
   Status RenewAll(const std::vector<Beat>& beats);
+  // The workers, by PointOf, that have an open lease.
+  Result<std::set<std::string>> Holders();
   Status Receive(const std::string& vkey, const std::string& order, life::Received received,
                  const std::vector<life::OrderFile>& files = {});
   Status Report(const std::string& vkey, const std::string& order, life::Audited audited);

@@ -57,6 +57,18 @@ TEST_P(Orders, SignsOfLifeThatAreWrittenTogetherKeepLeases) {
   EXPECT_EQ(*book_->StateOf(WorkerKey(1), order, 1), LeaseState::kOpen);
 }
 
+TEST_P(Orders, WhoHoldsALeaseIsKnownWhileItIsOpen) {
+  AddWorker(1);
+  AddWorker(2);
+  const std::string order = Submit({.replicas = 2});
+  EXPECT_TRUE(book_->Holders()->empty());
+  ASSERT_EQ(Lease(1), 1);
+  EXPECT_EQ(*book_->Holders(), (std::set<std::string>{PointOfWorker(1)}));
+  ASSERT_EQ(Lease(2), 2);
+  Good(book_->GiveBack(WorkerKey(1), order, {.lease = 1, .why = life::Ending::kGivenBack}));
+  EXPECT_EQ(*book_->Holders(), (std::set<std::string>{PointOfWorker(2)}));
+}
+
 TEST_P(Orders, ACommitmentCountsOnceAndOnlyWithItsSignature) {
   AddWorker(1);
   const std::string order = Submit({.replicas = 2});

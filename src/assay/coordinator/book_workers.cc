@@ -155,6 +155,18 @@ Result<std::string> Book::WantsNow() {
   });
 }
 
+Result<std::set<std::string>> Book::Holders() {
+  return database_.Read([&](Transaction& t) -> Result<std::set<std::string>> {
+    ASSAY_ASSIGN(const Rows rows, t.Run("SELECT worker FROM leases WHERE open = 1"));
+    std::set<std::string> holders;
+    for (const store::Row& row : rows) {
+      ASSAY_ASSIGN(std::string worker, row.Text(0));
+      holders.insert(std::move(worker));
+    }
+    return holders;
+  });
+}
+
 Result<LeaseState> Book::StateOf(const std::string& vkey, const std::string& order, life::LeaseNumber lease) {
   ASSAY_ASSIGN(const std::string point, PointOf(vkey));
   return database_.Read([&](Transaction& t) -> Result<LeaseState> {

@@ -65,6 +65,9 @@ News Desk::Gather(std::set<std::string> changed) {
     news.wanted = !wants->empty() && *wants != wants_;
     wants_ = *std::move(wants);
   }
+  if (news.wanted) {
+    if (auto holders = book_.Holders()) news.holders = *std::move(holders);
+  }
   return news;
 }
 

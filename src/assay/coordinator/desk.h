@@ -25,6 +25,7 @@ namespace assay::coordinator {
 struct News {
   bool last = false;                   // the waiter's time is over: it has to answer
   bool wanted = false;                 // there are leases to give, and not the same as before
+  std::set<std::string> holders{};     // where leases are wanted: workers (PointOf) that have one, and get no other
   std::set<std::string> addressees{};  // workers (PointOf) that have questions to answer
   std::set<std::string> changed{};     // orders that this process has changed
 };

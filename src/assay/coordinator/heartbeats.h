@@ -11,6 +11,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <tuple>
 
 #include "assay/coordinator/book.h"
 #include "assay/store/clock.h"
@@ -32,10 +33,15 @@ class Heartbeats {
   Status Flush();
 
  private:
+  struct Open {
+    std::int64_t until_ms = 0;  // that is believed
+    Book::Beat beat;
+  };
+
   Book& book_;
   const std::shared_ptr<store::Clock> clock_;
   std::mutex mutex_;
-  std::map<Book::Beat, std::int64_t> open_;  // until when that is believed
+  std::map<std::tuple<std::string, std::string, life::LeaseNumber>, Open> open_;  // by the worker's key, order and lease
   std::set<Book::Beat> beats_;
 };
 

@@ -51,7 +51,7 @@ class WorkOffice {
   void AddDisputeRoutes(Routes& routes);
 
   // The key that signed the request, whoever it belongs to.
-  Outcome<VerifyKey> Signer(const Call& call) const;
+  Outcome<VerifyKey> Signer(const Call& call);
   // The same, of a worker of the caller's account, as it is registered.
   Outcome<std::string> WorkerOf(const Call& call);
   Answer Register(const Call& call);
@@ -88,8 +88,9 @@ class WorkOffice {
   Heartbeats heartbeats_;
   Desk desk_;
   std::mutex mutex_;
-  std::map<std::string, Known> known_;  // registered keys, by point; they never change hands
-  Bell stop_;                           // rung once, at the end
+  std::map<std::string, Known> known_;                  // registered keys, by point; they never change hands
+  std::map<std::string, VerifyKey, std::less<>> keys_;  // the same, read, by their text
+  Bell stop_;                                           // rung once, at the end
   std::thread sweeper_;
   std::optional<VerdictHook> hook_;
   std::optional<Referee> referee_;

@@ -1,5 +1,6 @@
 // Routes of workers and about workers: who they are, and what they are told to do.
 #include <algorithm>
+#include <iterator>
 
 #include "assay/base/base64.h"
 #include "assay/coordinator/work_office.h"
@@ -21,10 +22,16 @@ Json LeaseJson(const GivenLease& lease) {
 
 }  // namespace
 
-Outcome<VerifyKey> WorkOffice::Signer(const Call& call) const {
+Outcome<VerifyKey> WorkOffice::Signer(const Call& call) {
   const platform::SignedRequest request{
       .method = call.request.method, .target = call.request.target, .body = HashBytes(call.request.body)};
-  auto key = platform::VerifyRequest(request, call.request.headers, office_.Now());
+  std::optional<VerifyKey> known;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = keys_.find(call.request.Header(platform::kWorkerHeader)); found != keys_.end())
+      known = found->second;
+  }
+  auto key = platform::VerifyRequest(request, call.request.headers, office_.Now(), known);
   if (key) return *std::move(key);
   Failure failure{.status = 401, .code = "unauthorized", .error = key.error().message};
   if (key.error().clock) failure.headers.emplace_back(platform::kTimeHeader, std::to_string(office_.Now()));
@@ -45,6 +52,7 @@ Outcome<std::string> WorkOffice::WorkerOf(const Call& call) {
     known = Known{registered->first, registered->second};
     const std::lock_guard lock(mutex_);
     known_.emplace(point, *known);
+    if (known->key == key.ToString()) keys_.emplace(known->key, key);
   }
   if (known->account != call.caller.account) return Fail(403, "forbidden", "this key is registered to another account");
   return known->key;
@@ -69,17 +77,14 @@ Answer WorkOffice::Register(const Call& call) {
 
 Answer WorkOffice::ListWorkers() {
   ASSAY_ASSIGN(const auto lines, OrFail(office_.book.Workers(false)));
-  Json workers = Json::array();
+  // Written as text, since there may be thousands; what a worker says of its hardware is kept as the JSON that Register made of it.
+  std::string text = R"({"workers":[)";
   for (const WorkerLine& line : lines) {
-    Json hardware = Json::parse(line.hardware, nullptr, false);
-    if (!hardware.is_object()) hardware = Json::object();
-    workers.push_back({{"key", line.key},
-                       {"recipient", line.announcement},
-                       {"hardware", std::move(hardware)},
-                       {"role", line.role},
-                       {"seen", line.seen_ms}});
+    fmt::format_to(std::back_inserter(text), R"({}{{"key":{},"recipient":{},"hardware":{},"role":{},"seen":{}}})",
+                   &line == lines.data() ? "" : ",", Compact(line.key), Compact(line.announcement),
+                   line.hardware.starts_with('{') ? line.hardware : "{}", Compact(line.role), line.seen_ms);
   }
-  return JsonAnswer(200, {{"workers", std::move(workers)}});
+  return JsonText(200, text + "]}");
 }
 
 std::optional<Answer> WorkOffice::Work(const std::string& account, const std::string& worker,
@@ -158,7 +163,7 @@ void WorkOffice::Poll(Call call, Responder responder) {
              [this, account, worker = asked->worker, point = asked->point, holding = asked->holding,
               fresh = asked->fresh](const News& news) -> std::optional<Answer> {
                const bool concerns =
-                   news.last || (news.wanted && fresh) || news.addressees.contains(point) ||
+                   news.last || (news.wanted && fresh && !news.holders.contains(point)) || news.addressees.contains(point) ||
                    std::ranges::any_of(holding, [&](const std::string& order) { return news.changed.contains(order); });
                return concerns ? Work(account, worker, holding, fresh, news.last) : std::nullopt;
              });

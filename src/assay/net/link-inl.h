@@ -96,9 +96,10 @@ class Link {
   beast::flat_buffer unread_;
 };
 
-constexpr std::size_t kIdleBytes = 1 << 10;        // for the first bytes of a message, which may be long in coming
-constexpr std::size_t kPieceBytes = 16 << 10;      // of a message, read at a time
-constexpr std::size_t kTransferBytes = 256 << 10;  // the same, of a large one
+constexpr std::size_t kIdleBytes = 1 << 10;          // for the first bytes of a message, which may be long in coming
+constexpr std::size_t kPieceBytes = 16 << 10;        // of a message, read at a time
+constexpr std::size_t kTransferBytes = 256 << 10;    // the same, of a large one
+constexpr std::size_t kMostTransferBytes = 1 << 20;  // the same, of one that has proved to be
 
 template <bool kRequest>
 using Parser = http::parser<kRequest, http::buffer_body>;

@@ -204,7 +204,8 @@ inline asio::awaitable<error_code> Session::ReadBodyOf(Request& request, const C
   co_return error;
 }
 
-// Two pieces: one is filled while the sink takes the other.
+// Two pieces: one is filled while the sink takes the other. They grow while the sink agrees, so that threads seldom wait for each other in a long body, and a
+// stranger's costs little before the sink has seen who it is.
 inline asio::awaitable<error_code> Session::ReadIntoSink(RequestParser& parser, std::shared_ptr<BodySink> sink,
                                                          std::optional<HttpResponse>& refusal) {
   struct Taking {
@@ -224,9 +225,10 @@ inline asio::awaitable<error_code> Session::ReadIntoSink(RequestParser& parser, 
   std::shared_ptr<Errand> errand;
   Pace pace(common_.options.read_timeout_ms, common_.options.slowest_bytes_per_s);
   Bytes filling;
+  std::size_t piece_bytes = kTransferBytes;
   error_code error;
   while (!error && !refusal) {
-    filling.resize(kTransferBytes);
+    filling.resize(piece_bytes);
     std::size_t filled = 0;
     while (filled < filling.size()) {
       link_.tcp().expires_at(pace.Deadline());
@@ -241,6 +243,7 @@ inline asio::awaitable<error_code> Session::ReadIntoSink(RequestParser& parser, 
       co_await AwaitErrand(*errand);
       pace.Excuse(std::chrono::steady_clock::now() - before);
       refusal = taking->failed ? Own().Say(500, "the body could not be taken") : std::move(taking->refusal);
+      piece_bytes = std::min(2 * piece_bytes, kMostTransferBytes);
     }
     if (error || refusal || filled == 0) break;
     filling.resize(filled);

@@ -39,11 +39,11 @@ Result<std::int64_t> ParseTime(std::string_view text) {
 }
 
 tl::expected<VerifyKey, SignatureRefusal> VerifyRequest(const SignedRequest& request, const HttpHeaders& headers,
-                                                        std::int64_t now_ms) {
+                                                        std::int64_t now_ms, const std::optional<VerifyKey>& known) {
   const std::string_view worker = FindHeader(headers, kWorkerHeader);
   if (worker.empty())
     return Refuse(fmt::format("expected a request that a worker's key signs, with the header {}", kWorkerHeader));
-  const auto key = VerifyKey::Parse(worker);
+  const auto key = known ? Result<VerifyKey>(*known) : VerifyKey::Parse(worker);
   if (!key) return Refuse(fmt::format("{}: {}", kWorkerHeader, key.error().message));
   const auto time = ParseTime(FindHeader(headers, kTimeHeader));
   if (!time) return Refuse(time.error().message);

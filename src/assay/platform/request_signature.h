@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -38,9 +39,11 @@ struct SignatureRefusal {
   bool clock = false;  // nothing else is wrong: the answer says the coordinator's time
 };
 
-// The key that signed the request. Its time may be kMaxSkewMs from `now_ms`, no more.
+// The key that signed the request. Its time may be kMaxSkewMs from `now_ms`, no more. `known`: what the header's key reads as, where the caller has read the
+// same text before; finding out whether 32 bytes are a public key takes a good part of the time that a signature takes.
 tl::expected<VerifyKey, SignatureRefusal> VerifyRequest(const SignedRequest& request, const HttpHeaders& headers,
-                                                        std::int64_t now_ms);
+                                                        std::int64_t now_ms,
+                                                        const std::optional<VerifyKey>& known = std::nullopt);
 
 // A time as it stands in the header: decimal digits without leading zeros, below 2^53.
 Result<std::int64_t> ParseTime(std::string_view text);

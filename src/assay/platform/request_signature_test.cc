@@ -76,6 +76,19 @@ TEST(RequestSignature, RefusesWhatWasNotSigned) {
   EXPECT_TRUE(refused(request, {}));
 }
 
+TEST(RequestSignature, AKnownKeyIsNoExcuseForTheSignature) {
+  const SigningKey key = KeyOf(7);
+  const SignedRequest request{.method = "POST", .target = "/v1/work", .body = HashBytes(AsBytes("{}"))};
+  const HttpHeaders headers = SignRequest(request, kNow, key);
+  const auto signer = VerifyRequest(request, headers, kNow, key.verify_key());
+  ASSERT_TRUE(signer) << signer.error().message;
+  EXPECT_EQ(*signer, key.verify_key());
+  EXPECT_FALSE(VerifyRequest(request, headers, kNow, KeyOf(8).verify_key()));
+  SignedRequest other = request;
+  other.method = "PUT";
+  EXPECT_FALSE(VerifyRequest(other, headers, kNow, key.verify_key()));
+}
+
 TEST(RequestSignature, TellsAWrongClockFromEverythingElse) {
   const SigningKey key = KeyOf(7);
   const SignedRequest request{.method = "GET", .target = "/v1/work", .body = HashBytes({})};

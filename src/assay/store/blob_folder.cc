@@ -15,6 +15,8 @@ namespace assay::store {
 namespace {
 
 constexpr std::size_t kMostHashed = 256;  // uploads under way whose hash is kept in memory, each with an open file
+constexpr std::size_t kWorthAside =
+    64 << 10;  // bytes: writing and hashing take as long as each other, and fewer than waking a thread up
 constexpr std::string_view kWhole = "whole";
 constexpr std::string_view kPartial = "partial";
 
@@ -177,10 +179,20 @@ Result<std::uint64_t> BlobFolder::Append(const Digest& hash, std::string_view ow
   const ByteSpan fresh = bytes.subspan(known);
   if (fresh.empty()) return there;
   ASSAY_TRY(CheckRoom(owner, there + fresh.size(), fresh.size()));
-  ASSAY_TRY(opened->Append(fresh));
   const std::shared_ptr<Hashed> hashed = HashedOf(path, *opened);
-  if (hashed->bytes == there) {
-    hashed->hash.Update(fresh);
+  Sha256 sum = hashed->hash;
+  const bool follows = hashed->bytes == there;
+  const auto write = [&] { return opened->Append(fresh); };
+  if (!follows) {
+    ASSAY_TRY(write());
+  } else if (fresh.size() < kWorthAside) {
+    ASSAY_TRY(write());
+    sum.Update(fresh);
+  } else {
+    ASSAY_TRY(aside_.Run(write, [&] { sum.Update(fresh); }));
+  }
+  if (follows) {
+    hashed->hash = sum;
     hashed->bytes = opened->size();
   }
   ASSAY_TRY(opened->SetModified(options_.clock->WallMs()));

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "assay/store/aside.h"
 #include "assay/store/blobs.h"
 #include "assay/store/partial_file.h"
 
@@ -59,6 +60,7 @@ class BlobFolder final : public Blobs {
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Hashed>> hashed_;  // by path
   std::uint64_t uses_ = 0;
+  Aside aside_;  // hashes what is being written
 };
 
 }  // namespace assay::store

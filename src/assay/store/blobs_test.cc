@@ -241,6 +241,22 @@ TEST_F(BlobsTest, AFullDiskLeavesTheUploadAsItWas) {
   EXPECT_TRUE(blobs_->Finish(hash, "me"));
 }
 
+// Large ones are hashed beside the writing, small ones after it.
+TEST_F(BlobsTest, PiecesOfAllSizesGiveTheHash) {
+  const Bytes content = Content(700'000);
+  const Digest hash = HashBytes(content);
+  std::uint64_t at = 0;
+  for (const std::size_t size : {200'000, 10, 65'536, 65'535, 100'000, 1, 268'918}) {
+    const auto there = blobs_->Append(hash, "me", at, ByteSpan(content).subspan(at, size));
+    ASSERT_TRUE(there) << there.error().message;
+    at += size;
+    EXPECT_EQ(*there, at);
+  }
+  ASSERT_EQ(at, content.size());
+  EXPECT_TRUE(blobs_->Finish(hash, "me"));
+  EXPECT_EQ(Read(hash), content);
+}
+
 TEST_F(BlobsTest, AbandonedUploadsAreSwept) {
   const Bytes old = Content(100), fresh = Content(200);
   ASSERT_TRUE(blobs_->Append(HashBytes(old), "me", 0, ByteSpan(old).first(50)));
