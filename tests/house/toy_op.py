@@ -70,7 +70,8 @@ def main():
     tree, build = work / "tree", work / "build"
     copy(root, tree)
     jobs = os.environ.get("JOBS", str(os.cpu_count()))
-    configure = ["cmake", "-S", tree, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O1", "-DASSAY_CUDA_BUILD=OFF", "--log-level=WARNING"]
+    configure = ["cmake", "-S", tree, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O1", "-DASSAY_BATCHES=ON",
+                 "-DASSAY_CUDA_BUILD=OFF", "--log-level=WARNING"]
     run("configure", configure, work)
 
     def make(*targets):
