@@ -4,8 +4,8 @@
 # Two files that define the same name never share a batch, whatever namespace without a name it stands in. A name that only a neighbour's header has is an
 # error of the build here and nowhere else; it would puzzle readers, too: give it another.
 
-# The main build and the presets with sanitizers do it; builds for other processors compile file by file, so that names that only batches mix up, and includes that
-# only a neighbour has, are found there.
+# The main build does it, and so do all presets that `make test` builds. The others compile file by file, riscv64 of scripts/cross-check.sh among them: names
+# that only batches mix up, and includes that only a neighbour has, are found there.
 set(ASSAY_BATCHES_DEFAULT OFF)
 if(ASSAY_PCH AND CMAKE_BUILD_TYPE STREQUAL "Release" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_CROSSCOMPILING)
   set(ASSAY_BATCHES_DEFAULT ON)
