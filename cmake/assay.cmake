@@ -77,7 +77,7 @@ function(assay_share_test_headers folder)
     get_target_property(type ${target} TYPE)
     get_target_property(libraries ${target} LINK_LIBRARIES)
     get_target_property(options ${target} COMPILE_OPTIONS)
-    if(NOT type MATCHES "^(EXECUTABLE|STATIC_LIBRARY)$" OR NOT libraries)
+    if(NOT type MATCHES "^(EXECUTABLE|STATIC_LIBRARY)$" OR NOT libraries MATCHES "assay_|GTest::")  # GoogleTest itself, where it is compiled here
       continue()
     endif()
     assay_batch(${target})
