@@ -9,6 +9,7 @@
 namespace assay::store {
 namespace {
 
+constexpr int kMostTaken = 8;  // attempts that end because a key is taken
 constexpr std::int64_t kFirstPauseMs = 4;
 constexpr std::int64_t kLongestPauseMs = 250;
 
@@ -114,6 +115,8 @@ Status PooledDatabase::Transact(Access access, const Body& body) {
     Attempt<void> done = Once(access, body, left_ms);
     if (done) return {};
     Fault fault = std::move(done).error();
+    // Whoever finds the key there once more, with what the others have done before its eyes, wants what cannot be.
+    if (fault.kind == Fault::Kind::kTaken && attempt + 1 >= kMostTaken) fault.kind = Fault::Kind::kFinal;
     if (fault.kind == Fault::Kind::kFinal || fault.error.unknown_outcome) return tl::unexpected(std::move(fault.error));
     const std::int64_t pause_ms = PauseMs(attempt);
     if (options_.clock->SteadyMs() + pause_ms >= deadline_ms) {

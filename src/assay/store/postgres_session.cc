@@ -58,6 +58,8 @@ Result<std::string> NameOf(const std::string& url) {
 Fault::Kind KindOf(std::string_view state) {
   if (state == "40001" || state == "40P01" || state == "55P03")
     return Fault::Kind::kConflict;  // serialization, deadlock, lock_timeout
+  if (state == "23505")
+    return Fault::Kind::kTaken;  // also where a serializable transaction has looked for the key and found none
   if (state == "57P01" || state == "57P02" || state == "57P03" || state == "25P03")
     return Fault::Kind::kLost;  // the server ends or restarts
   return Fault::Kind::kFinal;

@@ -23,7 +23,8 @@ struct Fault {
   enum class Kind {
     kFinal,     // it would fail again
     kConflict,  // another transaction was in the way; nothing has happened, and the session can go on
-    kLost,      // the session cannot go on; nothing has happened, unless a commit was under way
+    kTaken,  // a key is there already: kConflict if another transaction has put it there meanwhile, kFinal if this one may not have it at all
+    kLost,   // the session cannot go on; nothing has happened, unless a commit was under way
   };
   Error error;
   Kind kind = Kind::kFinal;

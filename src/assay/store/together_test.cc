@@ -50,6 +50,28 @@ TEST_P(TogetherTest, NoUpdateIsLost) {
   EXPECT_EQ(*Number("SELECT balance FROM account WHERE id = 1"), kThreads * kRounds);
 }
 
+// Two that read how many numbers are taken take the same one: PostgreSQL calls that a key that is there already, not a conflict.
+TEST_P(TogetherTest, EverybodyGetsANumberOfTheirOwn) {
+  ASSERT_TRUE(Do("CREATE TABLE number (n BIGINT PRIMARY KEY)"));
+  const auto other = Open();
+  constexpr int kThreads = 4, kRounds = 15;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      for (int round = 0; round < kRounds; ++round) {
+        const auto done = (i % 2 == 0 ? *database_ : *other).Write([](Transaction& t) -> Status {
+          ASSAY_ASSIGN(const std::int64_t taken, Balance(t, 1));
+          ASSAY_TRY(t.Run("INSERT INTO number (n) VALUES ($1)", {taken}));
+          return SetBalance(t, 1, taken + 1);
+        });
+        EXPECT_TRUE(done) << done.error().message;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(*Number("SELECT COUNT(*) FROM number"), kThreads * kRounds);
+}
+
 // Each looks at both accounts and takes from its own only if the sum allows it. One after the other, only one of them may.
 TEST_P(TogetherTest, WritesDoNotSkew) {
   const auto other = Open();
