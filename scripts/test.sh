@@ -27,7 +27,7 @@ part_release() {
 # Another compiler, with the address and undefined-behaviour sanitizers: the layers that read bytes from outside, and the trainings whose state roots are
 # checked in.
 part_clang() {
-  local layers=(base tensor merkle sign seal net graph data job run rounding dispute service) tests=
+  local layers=(base tensor merkle sign seal net monitor graph data job run rounding dispute service) tests=
   tests=$(IFS='|'; echo "^unit\.(${layers[*]})$|^fuzz")
   build asan -- assay fuzz_test "${layers[@]/%/_test}" &&
     ctest --test-dir build/asan --parallel "$JOBS" --output-on-failure --no-tests=error -R "$tests" &&

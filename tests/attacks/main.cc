@@ -96,6 +96,11 @@ int Main(int argc, char** argv) {
   arguments.Option("name", options.cheat, "The cheat").Type("NAME");
   arguments.Option("job", options.job, "Job file").Type("JOB");
   arguments.Option("--out", options.out, "Run directory; must not hold a run").Type("DIR");
+  bool worker = false;
+  arguments.Flag(
+      "--worker", worker,
+      "Be a worker of the platform that cheats: cheat NAME --worker --work DIR [--at STEP] [options of assay worker]; "
+      "cheat --worker --help lists them");
   arguments.Option("--provide", options.provide, "Answer a referee about the run in --out instead of training it")
       .Type("HOST:PORT");
   arguments.Option("--steps", options.steps, "Steps to train, instead of the job's number")
@@ -106,11 +111,7 @@ int Main(int argc, char** argv) {
       .Type("STEP");
   arguments.Option("--key", options.key, "Signing key (assay keygen); otherwise $ASSAY_KEY, or your own").Type("FILE");
   cli::AddComputeOptions(arguments, options.compute);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? cli::kExitOk : cli::kExitBadInput;
-  }
+  if (const auto status = cli::ParseAlone(app, argc, argv)) return *status;
   if (options.list) {
     PrintList();
     return cli::kExitOk;

@@ -20,11 +20,7 @@ int WorkerMain(int argc, char** argv) {
       .Type("STEP");
   arguments.Option("--stall", stall_s, "How long `late` stands still").Range(1, 86400).ShowDefault().Type("S");
   cli::AddWorkerOptions(arguments, terms);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? cli::kExitOk : cli::kExitBadInput;
-  }
+  if (const auto status = cli::ParseAlone(app, argc, argv)) return *status;
   const auto craft = MakeWorkerCheat(name, at, stall_s);
   const Result<int> result = craft ? cli::RunWorkerWith(terms, **craft) : Result<int>(tl::unexpected(craft.error()));
   if (result) return *result;

@@ -34,7 +34,7 @@ closed=$said
 undecided "too little is left" --provider "$liar" --provider "$second" --provider "$closed"
 has '"reason":"2 was not heard'
 has_not 'list without'
-has "\"decided_by\":\"the provider of 2 \($closed\), if it names this referee's public key \(referee\+[^ ]*, in $work/referee.key.pub\), or names nobody and leaves 5 bouts for strangers \(--open-to-all\); or a dispute of 2 with one other alone"
+has "\"decided_by\":\"the provider of 2 \($closed\), if it names this referee's public key \(referee\+[^ ]*\), or names nobody and leaves 5 bouts for strangers \(--open-to-all\); or a dispute of 2 with one other alone"
 has '"referee":"referee\+'
 [ "$(name_of)" = "$closed" ] || fail "$what: the advice is about $(name_of): $(last)"
 command=$(last | grep -o '"assay dispute [^"]*heard-2-0[^"]*"' | tr -d '"')

@@ -257,17 +257,38 @@ TEST(Crafted, AnswersHaveTheirLengths) {
   }
 }
 
+// What is shared is tried for everybody who falls, so that a small file could cost its judge hours.
 TEST(Crafted, ChargesRestOnSoMuchAndNoMore) {
   const Terms terms = TermsFor(SmallMlp());
-  for (const std::size_t times : {std::size_t{257}, std::size_t{200}}) {
+  for (const std::size_t fall : {std::size_t{1}, std::size_t{200}, std::size_t{257}}) {
     Crafted crafted(terms);
     crafted.Add({}), crafted.Add(TreeName{.kind = TreeKind::kOutput, .at = 2});
     Trial trial = crafted.Tried(0, 1);
-    const StatementId large =
-        crafted.Say(SamplesQuestion{.step = 1, .begin = 0, .end = 1 << 10}, Bytes(kMaxBodyBytes - 128), {0});
-    trial.shared.assign(times, large);
+    trial.shared = {crafted.Say(SamplesQuestion{.step = 1, .begin = 0, .end = 1 << 10}, Bytes(kMaxBodyBytes - 128), {0})};
+    while (trial.convicted.size() < fall) trial.convicted.push_back(trial.convicted.back() + 1);
     const auto judgement = Judged(crafted.Make({trial}));
-    EXPECT_EQ(judgement.has_value(), times == 200) << (judgement ? "" : judgement.error().message);
+    ASSERT_EQ(judgement.has_value(), fall == 1) << (judgement ? "" : judgement.error().message);
+    if (fall == 1) continue;
+    EXPECT_EQ(judgement.error().message.find("rest on more than") != std::string::npos, fall == 257)
+        << judgement.error().message;
+  }
+}
+
+TEST(Crafted, ATrialNamesNothingTwice) {
+  const Terms terms = TermsFor(SmallMlp());
+  for (const bool shared : {false, true}) {
+    for (const bool twice : {false, true}) {
+      Crafted crafted(terms);
+      crafted.Add({}), crafted.Add(TreeName{.kind = TreeKind::kOutput, .at = 2});
+      Trial trial = crafted.Tried(0, 1);
+      trial.shared = {crafted.Say(SamplesQuestion{.step = 1, .begin = 0, .end = 1}, {1}, {0})};
+      auto& list = shared ? trial.shared : trial.convicted;
+      if (twice) list.push_back(list.back());
+      const auto judgement = Judged(crafted.Make({trial}));
+      ASSERT_EQ(judgement.has_value(), !twice) << (judgement ? "" : judgement.error().message);
+      if (!twice) continue;
+      EXPECT_NE(judgement.error().message.find("not ascending"), std::string::npos) << judgement.error().message;
+    }
   }
 }
 

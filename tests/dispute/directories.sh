@@ -9,6 +9,17 @@ sed 's/^seed = .*/seed = 9/' "$work/job.toml" >"$work/other.toml"
 trained "$work/other.toml" "$work/other" "$work/honest.key"
 "$cheat" replaced-weights "$work/job.toml" --out "$work/file" --key "$work/liar.key" >"$work/out" || fail "cheat"
 
+# Runs whose data is not here: what they promise is compared, and nothing more.
+seq 1 400 >"$work/text.txt"
+{ echo 'steps = 8' && sed -e '/^steps/d' -e '/^\[data\]/,/^$/s|^kind = .*|&\npath = "text.txt"|' examples/gpt2-tiny.toml; } >"$work/text.toml"
+trained "$work/text.toml" "$work/far/one" "$work/honest.key"
+trained "$work/text.toml" "$work/far/two" "$work/liar.key"
+"$cheat" flipped-bit "$work/text.toml" --out "$work/far/false" --at 2 --key "$work/liar.key" >"$work/out" || fail "cheat"
+rm "$work/text.txt"
+disputes "the same promise without data" 0 both "$work/far/one" "$work/far/two"
+disputes "another promise without data" 3 undecided "$work/far/one" "$work/far/false"
+has '"reason":"[^"]*its data, '
+
 # The judge's words, then those of the audit.
 sed 's/^every = 2/every = 1/' "$work/job.toml" >"$work/fine.toml"
 trained "$work/fine.toml" "$work/true" "$work/honest.key"
@@ -20,7 +31,7 @@ has 'used lr'
 said=$(reason_of)
 [ "${said%"; an audit of a says: $reason"}" != "$said" ] || fail "the audit says $reason: $(last)"
 base=${said%"; an audit of a says: $reason"}
-echo "$base" | grep -q 'step 7: .* lr 0.05, and cannot show the state that it committed to after step 7$' || fail "expected words for what cannot be shown: $base"
+echo "$base" | grep -q '^step 7: liar.s own steps, run again, do not lead to the state that liar signed for after step 7$' || fail "expected words for what cannot be shown: $base"
 # Who is accused by answers that nobody signed is called so by both, and both say what such evidence is worth, and how to get other.
 has '"convicted":\[\],"accused":\[\{"label":"a"'
 has '"proven":false'

@@ -92,8 +92,7 @@ TEST(EvidenceFiles, TheWeighedBytesAreLimited) {
   const Liars liars;
   std::size_t weighed = 0, largest = 0;
   for (const Charge& charge : liars.whole.charges) {
-    std::size_t one = 0;
-    for (const StatementId id : StatementsOf(charge)) one += WeighedBytes(liars.whole.statements[id]);
+    const std::size_t one = WeighedBytes(charge, liars.whole.statements);
     weighed += one;
     largest = std::max(largest, one);
   }
@@ -106,6 +105,40 @@ TEST(EvidenceFiles, TheWeighedBytesAreLimited) {
   std::set<std::size_t> convicted;
   for (const Evidence& file : made.files) convicted.merge(liars.ConvictedBy(file, limits));
   EXPECT_EQ(convicted, liars.ConvictedBy(liars.whole, {}));
+}
+
+// A trial by which many fall weighs more than a file may, and is held once for some of them and once for the others.
+TEST(EvidenceFiles, ATrialOfManyIsDividedAmongThem) {
+  const auto law = ToyLaw(kShape, 1);
+  Table table(law);
+  table.Add(RunWith({}), 0);
+  for (std::uint32_t i = 0; i < 9; ++i) table.Add(RunWith({{Lie::kOutput, 2, 1, 1}}), 1 + i);
+  table.Play();
+  Evidence whole = EvidenceOf(table.record());
+  const auto found =
+      std::ranges::find_if(whole.charges, [](const Charge& charge) { return std::holds_alternative<Trial>(charge); });
+  ASSERT_NE(found, whole.charges.end());
+  auto& trial = std::get<Trial>(*found);
+  ASSERT_EQ(trial.convicted.size(), 9u);
+  trial.shared = trial.said[0];
+  std::ranges::sort(trial.shared);
+  Trial of_two = trial;
+  of_two.convicted.resize(2);
+  const EvidenceLimits limits{.weighed = WeighedBytes(of_two, whole.statements)};
+  const EvidenceFiles made = InFiles(whole, limits);
+  EXPECT_GT(made.files.size(), 3u);
+  EXPECT_TRUE(made.left_out.empty());
+  std::set<std::size_t> convicted;
+  for (const Evidence& file : made.files) {
+    const auto read = DecodeEvidence(Encode(file), limits);
+    ASSERT_TRUE(read) << read.error().message;
+    const auto judgement = JudgeBy(*law, table.claims(), *read);
+    ASSERT_TRUE(judgement) << judgement.error().message;
+    for (std::size_t i = 0; i < judgement->parties.size(); ++i) {
+      if (IsGuilty(judgement->parties[i].standing) && judgement->parties[i].proven) convicted.insert(i);
+    }
+  }
+  EXPECT_EQ(convicted, (std::set<std::size_t>{1, 2, 3, 4, 5, 6, 7, 8, 9}));
 }
 
 // Nobody counts as convicted whom no file convicts.

@@ -37,14 +37,26 @@ grep -q '^convicted   0 (liar, key liar+' "$work/out" && grep -q 'So 0 (liar, ke
 # Nobody else is answered, whatever it shows; what it was asked and answered says nothing against it.
 disputes "a stranger" 3 undecided --provider "$liar" --provider "$honest" --referee-key "$work/stranger.key" --evidence "$work/e0"
 has '"reason":"1 was not heard \(.*only referees that are named here'
-has '"decided_by":"the provider of 1 [^"]*stranger.key.pub\), or names nobody and leaves 3 bouts for strangers'
-has '"hear":"1".*"assay provide RUN --listen HOST:PORT --referee [^"]*stranger.key.pub"'
+has '"decided_by":"the provider of 1 [^"]*\(stranger\+[^ )]*\), or names nobody and leaves 3 bouts for strangers'
+has '"hear":"1".*"assay provide RUN --listen HOST:PORT --referee [^" ]*stranger\+[^" ]*"'
 has "\"assay dispute --job $id --provider $liar --provider $honest --referee-key "
 has '"absent":\[\{"label":"1".*only referees that are named here'
 has_not '"convicted":\[\{'
 has_not 'in time'
 judges "a stranger" 3 "$work/e0"
 grep -Eq '^refused a dispute by referee [A-Za-z0-9+/]{12}: only referees that are named here' "$work/honest.err" || fail "the provider says nothing: $(cat "$work/honest.err")"
+# Several who refuse are all named.
+serve shut "$assay" provide "$work/second" --key "$work/second.key" --referee "$work/referee.key.pub"
+disputes "two who refuse" 3 undecided --provider "$liar" --provider "$honest" --provider "$url" --referee-key "$work/stranger.key"
+has '"reason":"1 was not heard \([^"]*; 2 was not heard \('
+has '"decided_by":"the provider of 1 [^"]*; and the provider of 2 '
+# Two keys of one name are told apart.
+"$assay" keygen --out "$work/namesake.key" --name honest >"$work/out" || fail "keygen"
+"$cheat" flipped-bit "$work/job.toml" --out "$work/namesake" --at 7 --key "$work/namesake.key" >"$work/out" || fail "cheat"
+serve namesake "$cheat" flipped-bit "$work/job.toml" --out "$work/namesake" --at 7 --key "$work/namesake.key" --provide 127.0.0.1:0
+disputes "two of one name" 0 1 --provider "$url" --provider "$honest" --referee-key "$work/referee.key" --evidence "$work/names"
+judges "two of one name" 0 "$work/names"
+has "\"convicted\":\[\{\"label\":\"0\",\"name\":\"$(cut -d+ -f1,2 "$work/namesake.key.pub" | sed 's/+/\\+/')\""
 # Convictions among the others stand, and so does what they show.
 serve second "$cheat" flipped-labels "$work/job.toml" --out "$work/second" --at 5 --key "$work/second.key" --provide 127.0.0.1:0
 disputes "two liars and one who was not heard" 3 undecided --provider "$liar" --provider "$url" --provider "$honest" --referee-key "$work/stranger.key" --evidence "$work/e0b"
@@ -143,6 +155,8 @@ trained "$work/fine.toml" "$work/true" "$work/honest.key"
 disputes "directories" 0 b "$work/rate" "$work/true" --evidence "$work/e5"
 cp "$work/e5" "$work/kept"
 refuses 'e5: exists already and is not overwritten; choose another name' "$assay" dispute "$work/rate" "$work/true" --evidence "$work/e5"
+: >"$work/e6.2"
+refuses 'e6.2: exists already and is not overwritten; choose another name' "$assay" dispute "$work/rate" "$work/true" --evidence "$work/e6"
 refuses 'e5: exists already' "$assay" dispute --provider http://127.0.0.1:1 --provider http://127.0.0.1:2 --evidence "$work/e5"
 cmp "$work/e5" "$work/kept" || fail "evidence was overwritten"
 refuses 'expected a file in a folder that exists' "$assay" dispute "$work/rate" "$work/true" --evidence "$work/missing/e"

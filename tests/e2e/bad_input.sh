@@ -3,7 +3,6 @@
 job=examples/mlp.toml
 
 # Usage.
-refuses 'subcommand is required' "$assay"
 refuses 'frobnicate' "$assay" frobnicate
 refuses 'unknown|not expected.*--frobnicate' "$assay" train $job --out "$work/run" --frobnicate
 refuses 'job is required' "$assay" train --out "$work/run"

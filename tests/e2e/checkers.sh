@@ -117,7 +117,7 @@ row '1 1 1none 0 4' '1 1 0b 0 4' 'rm -r * && cp -r $work/short/* .'
 
 # What is left of a run that has no id is a run, and without the job's files too.
 row '4 4 4damaged 4 4' '4 4 4damaged 4 4' 'rm -r id receipt.json log events'
-row '2 0 2 2 2' '2 0 2 2 2' 'rm -r id receipt.json log events snapshots model.safetensors'
+row '2 0 2 2 2' '2 0 2 2 2' 'rm -rf id receipt.json log events snapshots model.safetensors telemetry.bin'
 row '2 2 2 2 2' '2 2 2 2 2' 'rm -r *'
 # Weights that the training did not end with are a lie about the log, which leads elsewhere, whatever has become of the file.
 "$cheat" replaced-weights "$work/job.toml" --out "$work/replaced" --key "$ASSAY_KEY" >"$work/out" 2>&1 || fail "$(cat "$work/out")"

@@ -20,7 +20,7 @@ goes_on() {
 
 # The state of this job is some 500 KiB: a limit of 64 KiB lets the small files through and stops the first snapshot.
 limited() { (ulimit -f 64 && exec "$assay" train $job --out "$work/limited" --quiet); }
-refuses "snapshots/step-[0-9]+\.safetensors: cannot write: File too large; once that is mended, continue with .assay resume $work/limited" limited
+refuses "snapshots/step-[0-9]+\.safetensors: cannot write: File too large; once that is fixed, continue with .assay resume $work/limited" limited
 check_left "$work/limited"
 goes_on "$work/limited"
 

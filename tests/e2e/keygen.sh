@@ -25,7 +25,7 @@ cmp -s "$work/key" "$work/named" && fail "two keys are equal"
 
 # Nothing is overwritten: not the pair, not half of it, not a link.
 before=$(cat "$work/key")
-refuses 'key.pub: exists already' "$assay" keygen --out "$work/key"
+refuses 'work/key: exists already' "$assay" keygen --out "$work/key"
 mv "$work/key.pub" "$work/pub"
 refuses 'key: exists already' "$assay" keygen --out "$work/key"
 [ "$(cat "$work/key")" = "$before" ] || fail "the key was overwritten"

@@ -78,7 +78,7 @@ cmp "$run/receipt.json" "$work/longer/receipt.json" || fail "going on gave $long
 
 # A shorter one would throw away what is signed for: it is refused, finished or not, and nothing is touched.
 rm -rf "$work/before" && cp -a "$run" "$work/before"
-refuses "has $((steps + 4)) steps and a receipt for them already, and $((steps - 5)) were asked for; .*--out" "$assay" train "$job" --out "$run" --steps $((steps - 5))
+refuses "has $((steps + 4)) steps and a receipt for them already, and $((steps - 5)) were asked for; .*another directory" "$assay" train "$job" --out "$run" --steps $((steps - 5))
 diff -r "$run" "$work/before" || fail "a refused shorter training changed the run"
 rm "$work/before/receipt.json" "$work/before/model.safetensors"
 refuses "has $((steps + 4)) steps already, and $((steps - 5)) were asked for" "$assay" train "$job" --out "$work/before" --steps $((steps - 5))

@@ -73,6 +73,17 @@ start --open-to-all 3
 kill -INT $pid && wait $pid
 grep -q '^open to any referee, for 3 bouts in all' "$work/stderr" || fail "it said: $(cat "$work/stderr")"
 
+# For programs.
+"$assay" provide "$run" --json >"$work/provider" 2>"$work/stderr" </dev/null &
+pid=$!
+for wait in $(seq 1 500); do
+  grep -q . "$work/provider" && break
+  sleep 0.02
+done
+kill -TERM $pid && wait $pid
+grep -Eqx "\{\"listening\":\"http://127\.0\.0\.1:[0-9]+\",\"job_id\":\"$("$assay" show "$run" --json | field job_id)\"\}" "$work/provider" ||
+  fail "provide --json said: $(cat "$work/provider")"
+
 "$assay" keygen --out "$work/other" --name e2e >/dev/null
 refuses 'is signed by e2e\+.*, not by e2e\+.*--key' "$assay" provide "$run" --key "$work/other"
 refuses 'expected both or neither' "$assay" provide "$run" --tls-cert "$work/other"

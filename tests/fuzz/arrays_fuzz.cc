@@ -17,7 +17,8 @@ void RunArrays(ByteSpan input) {
               static_cast<std::size_t>(inputs->array.shape.elements()) * SizeOf(inputs->array.type));
   const auto labels = ParseArray(input, "y", "file");
   if (!labels) return;
-  const auto arrays = LabelledArrays::Make(std::move(*inputs), *labels, "file");
+  Allowance everything;
+  const auto arrays = LabelledArrays::Make(std::move(*inputs), *labels, "file", everything);
   if (!arrays) return;
   for (ArrayLayout layout : {ArrayLayout::kFlat, ArrayLayout::kNhwc, ArrayLayout::kNchw}) {
     const SampleRule rule{.augment = layout != ArrayLayout::kFlat, .layout = layout};

@@ -32,6 +32,7 @@ constexpr Target kTargets[] = {
     {"safetensors", RunSafetensors, SafetensorsSeeds},
     {"sealed", RunSealed, SealedSeeds, 4},
     {"sealing_key", RunSealingKey, SealingKeySeeds},
+    {"telemetry", RunTelemetry, TelemetrySeeds, 4},
     {"terms", RunTerms, TermsSeeds},
     {"tokens", RunTokens, TokensSeeds},
     {"trace", RunTrace, TraceSeeds},

@@ -1,12 +1,12 @@
 #!/usr/bin/env node
 // Verifies a finished run directory with nothing but Node's standard library. Written from
-// docs/formats/{run,log,receipt,state}.md and docs/JOBS.md ("Identity") alone: it shares no code with Assay, so where both agree,
+// docs/formats/{run,log,receipt,state,telemetry}.md and docs/JOBS.md ("Identity") alone: it shares no code with Assay, so where both agree,
 // the pages say enough and mean what they say.
 //
 //   node verify.mjs RUN KEY.pub [PROOF.json]     PROOF.json: what `assay log RUN --prove STEP --json` printed
 //
 // Checked: id, job.bin, program.bin and job.toml; the signed checkpoint; every entry and tile, the chain, the root, inclusion
-// proofs of up to 50 entries; the receipt; every snapshot's tensors against the log; model.safetensors against both. Not checked:
+// proofs of up to 50 entries; the receipt; every snapshot's tensors against the log; model.safetensors against both; the chain of telemetry.bin. Not checked:
 // whether the training was done as the job says, which takes a replay (`assay audit`). Exit status 0, or 1 with one line that
 // says what is wrong.
 import crypto from 'node:crypto';
@@ -409,6 +409,33 @@ function checkModel(run, id, job, {entries}, state) {
   }
 }
 
+// Telemetry, where the run has it (telemetry.md): its chain, and the seals, the last of which is about the whole log.
+function checkTelemetry(run, key, id, {entries, checkpoint}) {
+  const file = path.join(run, 'telemetry.bin');
+  if (!fs.existsSync(file)) return;
+  const bytes = readFile(file), title = 'assay/telemetry/1\n';
+  need(bytes.subarray(0, title.length).equals(Buffer.from(title)), `${file}: not telemetry`);
+  let hash = sha256(title, Buffer.from(id.trajectory, 'hex'), `${key.text}\n`), count = 0n, seal;
+  for (const records = new Reader(bytes.subarray(title.length), file); records.at < records.bytes.length; ++count) {
+    const payload = records.take(records.u32()), fields = new Reader(payload, file);
+    const kind = fields.u8();
+    need(fields.u64() === count, `${file}: a record is not number ${count}`);
+    seal = undefined;
+    if (kind === 4) {
+      fields.take(24);
+      seal = {job: hex(fields.take(32)), size: fields.u64(), root: fields.take(32), final: fields.u8()};
+      const signature = fields.take(64);
+      fields.end();
+      const message = Buffer.concat([Buffer.from('assay/telemetry-seal/1\n'), hash, payload.subarray(0, payload.length - 64)]);
+      need(key.verifies(message, signature), `${file}: record ${count}: bad signature of ${key.id}`);
+    }
+    hash = sha256(hash, payload);
+    need(records.take(32).equals(hash), `${file}: record ${count}: its hash does not fit`);
+  }
+  need(seal && seal.final === 1, `${file}: does not end with the seal of a finished run`);
+  need(seal.job === id.job && seal.size === BigInt(entries.length) && seal.root.equals(checkpoint.root), `${file}: its last seal is not about the log`);
+}
+
 function main([run, keyFile, proofFile]) {
   need(run && keyFile, 'usage: verify.mjs RUN KEY.pub [PROOF.json]');
   const key = new Key(readFile(keyFile).toString('latin1').replace(/\n$/, ''), keyFile);
@@ -420,6 +447,7 @@ function main([run, keyFile, proofFile]) {
   checkReceipt(run, key, id, job, log);
   const {last, count} = checkSnapshots(run, key, id, job, log);
   checkModel(run, id, job, log, last);
+  checkTelemetry(run, key, id, log);
   const counts = `${job.steps} steps, ${log.entries.length} entries, ${count} snapshots`;
   console.log(`${run}: verified: job ${id.job}, ${counts}, signed by ${key.id}`);
 }

@@ -2,9 +2,13 @@
 
     client.py ASSAY CHEAT LIAR
 """
+import base64
+import hashlib
 import json
+import os
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 
 import kit
@@ -89,6 +93,63 @@ def bookkeeping(platform, job):
     check(status == 1 or status == 0, f"the same key elsewhere: {status} {error}")
 
 
+def stumbling(platform, job, order):
+    """What somebody new gets wrong, and what is said to that."""
+    def says(words, *command, status=2, **environment):
+        settings = dict(ASSAY_SERVER=platform.server, ASSAY_TOKEN=platform.token("client"))
+        settings.update(environment)
+        done = subprocess.run([platform.assay, *[str(word) for word in command]], text=True, capture_output=True, timeout=120, env=platform.environment(**settings))
+        check(done.returncode == status and words in done.stderr + done.stdout, f"{command}: {done.returncode}: {done.stdout}{done.stderr}; expected: {words}")
+        return done
+
+    nobody = "the token is not valid, was revoked or has expired (--token, $ASSAY_TOKEN)"
+    says(nobody, "jobs", ASSAY_TOKEN="assay_" + "0" * 64)
+    refused = says(nobody, "worker", "--work", platform.path / "denied", ASSAY_TOKEN="assay_" + "0" * 64)
+    check("GFLOP/s" not in refused.stderr, f"a worker without a token measures the machine: {refused.stderr}")
+    says("a token of role client may not do this", "worker", "--work", platform.path / "denied")
+    says("no order of this id in this token's account (tokens made with --account NAME share one)", "watch", "0" * 32)
+    says("--audit: expected a whole number of percent from 1 to 100", "submit", job, "--audit", "0%")
+    lost = says("was not made here", "submit", "--again", "0" * 32)
+    check("send the same order again" not in lost.stderr, f"an order that is nobody's: {lost.stderr}")
+    stopped = says("may not do this", "submit", "--again", order, ASSAY_TOKEN=platform.token("provider"))
+    check("send the same order again" not in stopped.stderr, f"a token of another role: {stopped.stderr}")
+    keys = platform.path / "store" / "coordinator.key.pub", platform.path / "one" / "key.pub"
+    says(order, "jobs", "--coordinator", keys[0], status=0)
+    says("expected", "jobs", "--coordinator", keys[1], status=1)
+    says("no good signature of the witness", "watch", order, "--witness", keys[1], status=1)
+    gone = says("waiting for http://127.0.0.1:1: connection refused; giving up after 1 s (--patience)", "jobs", "--patience", 1, "--json",
+                ASSAY_SERVER="http://127.0.0.1:1")
+    check("waiting" not in gone.stdout and '"error"' in gone.stdout, f"what is waited for is no result: {gone.stdout}")
+    admin = dict(ASSAY_TOKEN=platform.tokens["admin"])
+    made = json.loads(says("token", "admin", "token", "--role", "client", "--json", status=0, **admin).stdout)
+    check(says("revoked", "admin", "revoke", made["id"], status=0, **admin).stdout == f"revoked {made['id']}\n", "admin revoke")
+    says("of 1000000000", "admin", "quota", made["account"], "--bytes", "1GB", status=0, **admin)
+    new = platform.path / "nothing"
+    says("unknown scheme", "serve", "--store", new, "--database", "mysql://x")
+    check(not new.exists(), "a coordinator without a database leaves something behind")
+
+
+def waiting(platform, job):
+    """An order that lacks a worker: watch says so."""
+    order = platform.client("submit", job, "--replicas", 16, "--attempts", 16)[1]["id"]
+    watch = subprocess.Popen([platform.assay, "watch", order], text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                             env=platform.environment(ASSAY_SERVER=platform.server, ASSAY_TOKEN=platform.token("client")))
+    platform.processes.append(watch)
+    said = ""
+    for line in watch.stderr:
+        said += line
+        if "waiting for workers: this order needs 14 more runs, by keys that have had no lease in it" in line:
+            break
+    else:
+        raise kit.Failure(f"watch does not say what the order lacks: {said}")
+    status, said, error = platform.client("cancel", order)
+    check(status == 0, f"cancel: {status} {said} {error}")
+    watch.communicate(timeout=60)
+    check(watch.returncode == 1, f"watch of a cancelled order: {watch.returncode}")
+    status, said, error = platform.client("cancel", order)
+    check(status == 0 and said["cancelled"], f"cancel again: {status} {said} {error}")
+
+
 def sealed(platform):
     job = platform.path / "secret.toml"
     job.write_text(JOB.replace("hidden = [16]", "hidden = [19]"))
@@ -100,6 +161,79 @@ def sealed(platform):
     return said["id"]
 
 
+def call(url, token=None, body=None, method=None):
+    """What the API answers, as status and object."""
+    request = urllib.request.Request(url, method=method, data=body if isinstance(body, bytes | None) else json.dumps(body).encode())
+    if token:
+        request.add_header("Authorization", f"Bearer {token}")
+    try:
+        with urllib.request.urlopen(request) as answer:
+            return answer.status, json.loads(answer.read() or b"{}")
+    except urllib.error.HTTPError as refusal:
+        return refusal.code, json.loads(refusal.read())
+
+
+def recipients(platform):
+    """Those that the workers have announced."""
+    envelopes = [worker["recipient"] for worker in call(f"{platform.server}/v1/workers", platform.token("client"))[1]["workers"]]
+    return [json.loads(base64.b64decode(json.loads(envelope)["payload"]))["recipient"] for envelope in envelopes if envelope]
+
+
+def replayed(platform, liar, order):
+    """Whoever has the sealed files of an order makes one of its own of them, with results for itself: workers refuse it and say nothing of what is in them."""
+    api, admin = f"{platform.server}/v1", platform.tokens["admin"]
+    envelope = json.loads(call(f"{api}/orders/{order}/life", admin)[1]["entries"][0])["order"]
+    files = json.loads(base64.b64decode(json.loads(envelope)["payload"]))["files"]
+    thief = call(f"{api}/admin/tokens", admin, {"role": "client"})[1]["token"]
+    for file in files:
+        blobs = [path.read_bytes() for path in (platform.path / "store" / "blobs").rglob("*") if path.is_file()]
+        content = next(blob for blob in blobs if hashlib.sha256(blob).hexdigest() == file["sha256"])
+        status, _ = call(f"{api}/blobs/{file['sha256']}?offset=0&size={len(content)}", thief, content, "PUT")
+        check(status == 201, f"the sealed files of somebody else: {status}")
+    stolen = call(f"{liar.url}/replay", body={"order": envelope, "id": os.urandom(16).hex(), "reply": recipients(platform)[0]})[1]["order"]
+    status, answer = call(f"{api}/orders", thief, stolen.encode())
+    check(status == 201, f"an order of somebody else's sealed files: {status} {answer}")
+
+    def entries():
+        return [json.loads(entry) for entry in call(f"{api}/orders/{answer['id']}/life", thief)[1]["entries"]]
+
+    kit.wait_until(lambda: sum(1 for entry in entries() if entry["kind"] in ("released", "received")) >= 2, 60, "two workers to look at a stolen order")
+    told = [entry for entry in entries() if entry["kind"] not in ("submitted", "leased")]
+    words = "its files cannot be opened, or were not sealed for it"
+    check(all(entry["kind"] == "released" and entry["words"] == words for entry in told), f"a stolen order: {told}")
+    call(f"{api}/orders/{answer['id']}/cancel", thief, {})
+
+
+def usurped(platform, liar):
+    """Somebody else than the client of a sealed order says that the honest worker was silent: the API refuses it, and so does every reader of the life."""
+    job = platform.path / "usurped.toml"
+    job.write_text(JOB.replace("hidden = [16]", "hidden = [23]"))
+    status, said, error = platform.client("submit", job, "--sealed-to", "all", "--replicas", 2)
+    check(status == 0, f"a sealed order: {status} {error}")
+    order = said["id"]
+    api, admin = f"{platform.server}/v1", platform.tokens["admin"]
+    kit.wait_until(lambda: [lease["state"] for lease in call(f"{api}/orders/{order}", admin)[1]["leases"]] == ["held", "held"], 60, "two sealed runs")
+    # The operator has a token of the client's account made.
+    account = next(line["account"] for line in call(f"{api}/admin/orders?state=all", admin)[1]["orders"] if line["id"] == order)
+    usurper = call(f"{api}/admin/tokens", admin, {"role": "client", "account": account})[1]["token"]
+    for silent in (1, 2):
+        judged = {"among": [1, 2], "evidence": "", "convicted": [], "silent": [silent], "outcome": "decided", "words": "gave no answer", "signature": ""}
+        status, answer = call(f"{api}/orders/{order}/judged", usurper, {"judged": judged})
+        check(status == 422 and "judged by its client" in answer["error"], f"somebody else judges a sealed order: {status} {answer}")
+    out = platform.path / "usurped"
+    liar.tell("referee")
+    for command in (["fetch", order, "--out", out], ["watch", order]):
+        status, said, error = platform.client(*command, server=liar.url)
+        check(status == 1 and "judged by its client" in (said.get("refused") or ""), f"a life that somebody else judged: {status} {said} {error}")
+    check(not out.exists(), "a life that somebody else judged: something was written")
+    # The client does it itself; on another machine, with its key, that is believed.
+    status, said, error = platform.client("watch", order)
+    check(status == 0 and said["verdict"] == "refereed" and len(said["convicted"]) == 1, f"the client referees: {status} {said} {error}")
+    fetch(platform, order, out)
+    status, said, error = platform.client("watch", order, state=platform.path / "another-machine")
+    check(status == 0 and said["verdict"] == "refereed", f"the client's judgement elsewhere: {status} {said} {error}")
+
+
 class Liar:
     def __init__(self, platform, program):
         process = platform.start("liar", [program, "--server", platform.server, "--key", platform.path / "store" / "coordinator.key"])
@@ -109,8 +243,7 @@ class Liar:
         urllib.request.urlopen(urllib.request.Request(f"{self.url}/lie/{lie}", method="POST", data=b"")).close()
 
 
-def lies(platform, program, two_honest, with_cheat):
-    liar = Liar(platform, program)
+def lies(platform, liar, two_honest, with_cheat):
     out = platform.path / "lie"
 
     def refused(lie, order, words, command="fetch", state=None):
@@ -147,7 +280,7 @@ def lies(platform, program, two_honest, with_cheat):
 
 
 def main():
-    assay, cheat, liar = sys.argv[1:4]
+    assay, cheat, program = sys.argv[1:4]
     with kit.Platform(assay, cheat) as platform:
         platform.serve()
         job = platform.path / "job.toml"
@@ -155,11 +288,20 @@ def main():
         subprocess.run(["cp", "-r", "examples/arrays", platform.path / "arrays"], check=True)
         first = [platform.worker("one"), platform.worker("two")]
         two_honest = verified(platform, job)
-        sealed(platform)
+        liar = Liar(platform, program)
+        replayed(platform, liar, sealed(platform))
         bookkeeping(platform, job)
+        stumbling(platform, job, two_honest)
+        waiting(platform, job)
         first[1].terminate()
         first[1].wait(timeout=30)
-        platform.worker("three", "flipped-bit", "provider", "--at", 7)
+        three = platform.worker("three", "flipped-bit", "provider", "--at", 7)
+        kit.wait_until(lambda: len(recipients(platform)) == 3, 60, "the cheat's recipient")
+        # Sealed first: who is convicted gets no more work.
+        usurped(platform, liar)
+        three.terminate()
+        three.wait(timeout=30)
+        platform.worker("four", "flipped-bit", "provider", "--at", 7)
         with_cheat = refereed(platform, job)
         lies(platform, liar, two_honest, with_cheat)
     print("ok")

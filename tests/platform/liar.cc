@@ -2,7 +2,8 @@
 //
 //   platform_liar --server URL --key COORDINATOR.KEY
 //
-// prints {"listening":URL} and runs until it is killed. POST /lie/NAME chooses what to lie about from then on; NAME is one of those of kLies.
+// prints {"listening":URL} and runs until it is killed. POST /lie/NAME chooses what to lie about from then on; NAME is one of those of kLies. POST /replay with
+// {"order","id","reply"} answers with somebody's order under another id, signed by another client, that wants its results for another recipient.
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
@@ -16,6 +17,8 @@
 #include "assay/base/quote.h"
 #include "assay/life/fields.h"
 #include "assay/life/life.h"
+#include "assay/life/ruling.h"
+#include "assay/life/wanted.h"
 #include "assay/merkle/tree.h"
 #include "assay/net/http_client.h"
 #include "assay/net/http_server.h"
@@ -26,7 +29,7 @@
 namespace assay {
 namespace {
 
-constexpr std::array<std::string_view, 12> kLies = {
+constexpr std::array<std::string_view, 13> kLies = {
     "none",
     "verdict",        // another run's model is delivered
     "early",          // verified, before that follows
@@ -39,6 +42,7 @@ constexpr std::array<std::string_view, 12> kLies = {
     "order",          // another order under the id
     "key",            // another key
     "unsigned",       // nobody signed it
+    "referee",        // a sealed order's dispute is judged in the client's place: the other run's worker was silent
 };
 
 HttpResponse Text(int status, const std::string& text) {
@@ -58,6 +62,7 @@ class Liar {
 
   HttpResponse Respond(const HttpRequest& request) {
     if (request.target.starts_with("/lie/")) return Choose(request.target.substr(5));
+    if (request.target == "/replay") return Replay(request);
     // Events are not relayed: a client asks again by itself.
     if (request.target.ends_with("/events")) return Text(404, R"({"error":"no events","code":"not_found"})");
     Result<HttpResponse> answer = Relay(request);
@@ -82,6 +87,15 @@ class Liar {
     if (std::ranges::find(kLies, lie) == kLies.end()) return Text(404, "{}");
     lie_ = lie;
     return Text(200, "{}");
+  }
+  HttpResponse Replay(const HttpRequest& request) const {
+    const life::Json wish = life::ParseObject({reinterpret_cast<const char*>(request.body.data()), request.body.size()});
+    auto order = life::OpenOrder(life::TextOf(wish, "order"), "order");
+    if (!order) return Text(400, Dump({{"error", order.error().message}}));
+    order->id = life::TextOf(wish, "id");
+    order->client = other_.verify_key().ToString();
+    order->reply = life::TextOf(wish, "reply");
+    return Text(200, Dump({{"order", life::SignOrder(*order, other_)}}));
   }
   std::string Current() {
     const std::lock_guard lock(mutex_);
@@ -156,6 +170,21 @@ class Liar {
     return not_this + 1;
   }
 
+  // What a life becomes in which somebody else than the client says how its dispute ended; signed, too, but by another key.
+  void Usurp(std::vector<life::Entry>& entries) const {
+    life::Life life;
+    while (!entries.empty() && !std::holds_alternative<life::Received>(entries.back().event)) entries.pop_back();
+    for (const life::Entry& entry : entries) static_cast<void>(life.Apply(entry));
+    life::Judged judged{.among = life::WantedBy(life).dispute, .decided = true};
+    if (judged.among.size() != 2) return;
+    judged.silent = {judged.among.front()};
+    judged.signature = life::SignRuling(life, judged, key_);
+    const life::Decided decided{.verdict = life::Verdict::kRefereed, .lease = judged.among.back()};
+    const std::int64_t at = life.last_time();
+    entries.push_back({.n = 0, .at = at, .event = std::move(judged)});
+    entries.push_back({.n = 0, .at = at, .event = decided});
+  }
+
   void Alter(const std::string& lie, std::vector<life::Entry>& entries) const {
     auto* decided = std::get_if<life::Decided>(&entries.back().event);
     if (lie == "verdict" && decided != nullptr) {
@@ -179,6 +208,8 @@ class Liar {
         judged->convicted = {*std::ranges::find_if(judged->among, [&](life::LeaseNumber number) { return number != right; })};
         if (decided != nullptr) decided->lease = right;
       }
+    } else if (lie == "referee") {
+      Usurp(entries);
     } else if (lie == "order") {
       auto& submitted = std::get<life::Submitted>(entries.front().event);
       life::Order order = *life::OpenOrder(submitted.order, "order");

@@ -97,7 +97,11 @@ void Crowd::Cast() {
 
 void Crowd::SendSigned(const Worker& worker, wires::Wires::Id wire, std::string_view method, const std::string& target,
                        const std::string& body, wires::Answered answered) {
-  const platform::SignedRequest request{.method = method, .target = target, .body = HashBytes(AsBytes(body))};
+  const platform::SignedRequest request{.method = method,
+                                        .target = target,
+                                        .body = HashBytes(AsBytes(body)),
+                                        .coordinator = stage_.coordinator().point(),
+                                        .token = HashBytes(AsBytes(worker.token))};
   wires_.Send(wire,
               wires::Write({.method = method,
                             .target = target,

@@ -19,6 +19,7 @@ Result<std::unique_ptr<Stage>> Stage::Open(const std::string& server, const std:
   };
   ASSAY_ASSIGN(const Json said, admin->Get("/v1/coordinator"));
   stage->coordinator_ = said.value("key", "");
+  ASSAY_ASSIGN(stage->coordinator_key_, VerifyKey::Parse(stage->coordinator_));
   ASSAY_ASSIGN(stage->client_token_, token("client", "load-client"));
   for (int i = 0; i < providers; ++i) {
     ASSAY_ASSIGN(std::string made, token("provider", fmt::format("load-provider-{}", i)));

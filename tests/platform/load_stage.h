@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ class Stage {
   static Result<std::unique_ptr<Stage>> Open(const std::string& server, const std::string& admin_token, int providers);
 
   std::uint16_t port() const { return port_; }
+  const VerifyKey& coordinator() const { return *coordinator_key_; }
   const std::string& client_token() const { return client_token_; }
   const std::string& provider_token(std::size_t worker) const { return provider_tokens_[worker % provider_tokens_.size()]; }
   const std::string& job_blob() const { return job_blob_; }
@@ -35,6 +37,7 @@ class Stage {
   const SigningKey key_;
   std::uint16_t port_ = 0;
   std::string coordinator_, client_token_, job_blob_;
+  std::optional<VerifyKey> coordinator_key_;
   std::vector<std::string> provider_tokens_;
   std::unique_ptr<platform::ApiClient> client_;
   std::vector<life::OrderFile> files_;

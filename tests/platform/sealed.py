@@ -1,6 +1,9 @@
 """Sealed orders: the coordinator keeps and relays what it cannot read."""
 
+import base64
+import json
 import random
+import re
 import struct
 
 from processes import folder_bytes
@@ -138,4 +141,45 @@ def sealed_dispute(setting):
         expect_equal(search(world, hidden), [], "secrets that the coordinator has")
 
 
-TESTS = [sealed, sealed_audit, sealed_dispute]
+def sealed_refuted(setting):
+    """A lie in a sealed order is refuted, challenged and convicted, and what the coordinator is told of it on the way is where, and nothing of the job."""
+    with World(setting) as world:
+        world.serve()
+        liar = world.worker("liar", cheat="wrong-learning-rate")
+        job = make_job(world, "refuted", 20000)  # long enough for a report, whatever the machine
+        ada, ben = world.worker("ada", start=False), world.worker("ben", start=False)
+        for worker in (ada, ben):
+            worker.start()
+        recipients(world, 3)
+        for worker in (ada, ben):
+            worker.stop()
+        order = world.submit(job, "--audit", "100%", "--sealed-to", "all")
+        told = []
+
+        def received():
+            told.extend(world.order(order)["progress"])
+            return any(entry["kind"] == "received" for entry in world.life(order))
+        world.wait_for("the liar's run", received, every=0.02)
+        ada.start(), ben.start()
+        watching = world.watching(order)
+
+        def judged():
+            told.extend(world.order(order)["progress"])
+            return any(entry["kind"] == "judged" for entry in world.life(order))
+        world.wait_for("the conviction", judged, every=0.02)
+        outcome = world.outcome(watching, 240)
+        expect_equal((outcome["verdict"], outcome["convicted"]), ("refereed", [liar.key]), "the outcome")
+        expect(told, "telemetry of a sealed order was seen")
+        expect_equal({key for sample in told for key in sample} - {"lease", "at", "phase", "step", "steps"}, set(), "more that telemetry tells")
+        life = world.life(order)
+        reports = [json.loads(base64.b64decode(json.loads(entry["report"])["payload"])) for entry in life if entry["kind"] == "audited"]
+        expect_equal(reports[0]["verdict"], "refuted", "the first report")
+        for report in reports:
+            expect(re.fullmatch(r"(refuted at step \d+)?", report["words"]), f"the words of a report: {report}")
+        expect_equal([entry["words"] for entry in life if entry["kind"] in ("judged", "released") and entry["words"]], [], "words in the life")
+        hidden = {"the rate": b"used lr", "the job's name": MARK.encode()}
+        expect_equal(search(world, hidden), [], "what the coordinator was told")
+        world.expect_honest_model(order, job)
+
+
+TESTS = [sealed, sealed_audit, sealed_dispute, sealed_refuted]

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "assay/coordinator/schema.h"
+#include "assay/life/ruling.h"
 #include "assay/merkle/proof.h"
 #include "assay/merkle/tree.h"
 #include "assay/seal/announcement.h"
@@ -110,6 +111,7 @@ World::World(std::uint64_t seed) : dice_(seed) {
           order.sealed.push_back(RecipientOf("worker" + std::to_string(worker)).ToString());
       }
       order.reply = RecipientOf("client" + std::to_string(i)).ToString();
+      for (life::OrderFile& file : order.files) file.bound = DigestOf("bound").hex();
     }
     clients_.push_back(
         {.order = order.id, .envelope = life::SignOrder(order, key), .gives_up = dice_.Percent(5), .sealed = sealed});
@@ -167,11 +169,13 @@ void World::Finish(Worker& worker) {
                               .lease = lease.lease,
                               .receipt = HashBytes(AsBytes(audited->receipt_file)),
                               .nonce = lease.nonce,
+                              .share = {},
                               .percent = seen.order().policy.audit,
                               .finding = says ? life::Finding::kVerified : life::Finding::kRefuted,
                               .steps = 1};
+    const life::Report sampled = Sampled(report, *audited->receipt, "share of " + std::to_string(worker.number));
     done = AnyBook().Report(key, lease.order,
-                            {.lease = lease.lease, .report = life::SignReport(report, KeyOfWorker(worker.number))});
+                            {.lease = lease.lease, .report = life::SignReport(sampled, KeyOfWorker(worker.number))});
   } else {
     const Log log(ClaimOf(worker));
     Receipt receipt = ReceiptOf(worker.number, ClaimOf(worker));
@@ -327,8 +331,10 @@ void World::ActAsReferee() {
 void World::JudgeOwn(Client& client) {
   const auto among = life::WantedBy(client.life).dispute;
   if (among.empty()) return;
-  const life::Judged judged = Decide(client.life, among);
+  life::Judged judged = Decide(client.life, among);
   const auto account = "client" + std::to_string(&client - clients_.data());
+  if (AnyBook().JudgeSealed(account, client.order, judged)) Complain("a sealed order is judged without its client's signature");
+  judged.signature = life::SignRuling(client.life, judged, KeyOf(account));
   if (AnyBook().JudgeSealed("client9", client.order, judged)) Complain("somebody else judges a sealed order");
   Note(AnyBook().JudgeSealed(account, client.order, judged));
   if (dice_.Percent(20)) Note(AnyBook().JudgeSealed(account, client.order, judged));

@@ -138,8 +138,8 @@ Result<TrainOutcome> Workload::Train(std::size_t which, const std::string& run) 
 Ended Workload::Spawn(std::size_t which, const std::string& run, const std::vector<std::string>& environment) {
   const std::string out = scratch_ / "out", error = scratch_ / "error";
   std::vector<std::string> words = {
-      ASSAY_BINARY, "train", variants_[which].job_file, "--out", run, "--key", key_file_, "--simd", "ref", "--threads", "1",
-      "--quiet",    "--json"};
+      ASSAY_BINARY, "train", variants_[which].job_file, "--out",   run,     "--key", key_file_, "--simd", "ref",
+      "--threads",  "1",     "--no-telemetry",          "--quiet", "--json"};
   std::vector<std::string> variables = environment;
   variables.push_back("HOME=" + scratch_.path());
   if (!environment.empty()) variables.push_back("LD_PRELOAD=" ASSAY_INTERPOSE);

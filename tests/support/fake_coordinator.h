@@ -124,6 +124,7 @@ class FakeCoordinator {
   std::map<std::string, std::vector<life::OrderFile>> run_files;  // by order
   std::string recipient;                                          // that was announced last
   int renewals = 0, commits = 0;
+  std::string nonces = "nonces";  // by which audits' nonces are made
   std::int64_t lease_ms = 2'000;
 
   LinkFactory LinksFor(const SigningKey& key) {
@@ -152,6 +153,7 @@ class FakeCoordinator {
       return Reached<CoordinatorInfo>(
           [&]() -> Call<CoordinatorInfo> { return CoordinatorInfo{home_.key_.verify_key().ToString(), home_.lease_ms}; });
     }
+    void Address(const VerifyKey&) override {}
     Call<void> Register(const Hardware&, const std::string& recipient) override {
       return Reached<void>([&]() -> Call<void> {
         home_.recipient = recipient;
@@ -328,7 +330,7 @@ class FakeCoordinator {
         } else if (!wanted.audits.empty()) {
           leased.role = life::Role::kAudit;
           leased.of = wanted.audits.front();
-          leased.nonce = HashBytes(AsBytes(order)).hex();
+          leased.nonce = HashBytes(AsBytes(home_.nonces + order)).hex();
         } else if (wanted.runs == 0) {
           continue;
         }

@@ -6,6 +6,7 @@
 
 #include "assay/life/order.h"
 #include "assay/life/report.h"
+#include "assay/life/sample.h"
 #include "assay/run/receipt.h"
 #include "assay/seal/keys.h"
 
@@ -31,7 +32,10 @@ inline std::string OrderOf(const life::Policy& policy, const std::string& client
                     .policy = policy,
                     .made = 1'700'000'000};
   for (const int worker : sealed) order.sealed.push_back(RecipientOf("worker" + std::to_string(worker)).ToString());
-  if (!sealed.empty()) order.reply = RecipientOf(client).ToString();
+  if (!sealed.empty()) {
+    order.reply = RecipientOf(client).ToString();
+    for (life::OrderFile& file : order.files) file.bound = DigestOf("bound " + file.name).hex();
+  }
   return life::SignOrder(order, key);
 }
 
@@ -56,6 +60,15 @@ inline Receipt ReceiptOf(int worker, int claim) {
 
 inline std::string ReceiptFile(int worker, int claim) {
   return SignReceipt(ReceiptOf(worker, claim), KeyOf("worker" + std::to_string(worker)));
+}
+
+// With a share of the auditor's, and the sample that follows from it.
+inline life::Report Sampled(life::Report report, const Receipt& receipt, const std::string& share = "share") {
+  report.share = DigestOf(share).hex();
+  report.sample.clear();
+  if (report.finding == life::Finding::kVerified)
+    report.sample = *life::SampleOf(receipt, report.receipt, report.nonce, report.share, report.percent);
+  return report;
 }
 
 }  // namespace assay::testkit

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Which segments a sampled audit draws, from docs/formats/receipt.md alone. Gave the vector in src/assay/audit/segments_test.cc."""
+"""Which segments a sampled audit draws, from docs/formats/receipt.md alone. Gave the vector in src/assay/run/segments_test.cc."""
 
 import hashlib
 import struct

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Sealed files as docs/formats/sealed.md has them, written from that page, RFC 5869, 7748 and 8439 and BIP 173 alone.
 
-Prints the vectors used in seal_test.cc and keys_test.cc. Randomness is the byte 0x01 again and again for the first request, 0x02 for the second and so on.
+Prints the vectors used in seal_test.cc, keys_test.cc and life/bound_test.cc. Randomness is the byte 0x01 again and again for the first request, 0x02 for the second and so on.
 """
 
 import base64
@@ -121,6 +121,11 @@ def seal(plain, recipients):
         encrypt(key, i.to_bytes(11, "big") + bytes([i == len(chunks) - 1]), chunk) for i, chunk in enumerate(chunks))
 
 
+def bound(file_key, order, client, reply, name, sealed):
+    statement = "".join(f"{line}\n" for line in ("assay/sealed/bound/1", order, client, reply, name, hashlib.sha256(sealed).hexdigest()))
+    return hmac.digest(hkdf(file_key, b"", b"assay/sealed/bound/1"), statement.encode(), "sha256")
+
+
 def main():
     recipients = []
     for byte in (0x42, 0x43):
@@ -128,6 +133,8 @@ def main():
         recipients.append(x25519(secret, BASE))
         print(bech32("age-secret-key-", secret).upper(), bech32("age", recipients[-1]))
     print("hello, one recipient:", seal(b"hello", recipients[:1]).hex())
+    print("hello, bound:", bound(Randomness().take(16), bytes(range(16)).hex(), "client", bech32("age", recipients[1]), "job.toml",
+                                 seal(b"hello", recipients[:1])).hex())
     print("nothing, two recipients:", seal(b"", recipients).hex())
     pattern = bytes(i * i // 251 % 256 for i in range(65537))
     for size in (65536, 65537):

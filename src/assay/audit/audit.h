@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "assay/audit/claims.h"
-#include "assay/audit/segments.h"
 #include "assay/backend/backend.h"
 #include "assay/base/thread_pool.h"
+#include "assay/run/segments.h"
 #include "assay/train/stepper.h"
 
 namespace assay {

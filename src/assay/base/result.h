@@ -18,6 +18,10 @@ struct Error {
   bool system = false;  // this machine failed (a disk error, no permission), whatever the thing at fault holds
   // Whether it was done cannot be told, since the answer got lost on its way: repeat it, if doing it twice does no harm.
   bool unknown_outcome = false;
+  bool broken = false;  // the program itself is at fault, not who asked: a database refuses a statement of ours
+
+  // Whether the request as such may have been right.
+  bool not_the_askers() const { return system || unknown_outcome || broken; }
 };
 
 template <class T>

@@ -18,7 +18,8 @@ struct AdminOptions {
   std::string store, database;
   std::string role, account, name;
   std::int64_t expires_days = 0;
-  std::optional<std::int64_t> orders, blob_bytes;
+  std::optional<std::int64_t> orders;
+  std::string blob_bytes;
   bool all = false;
   bool json = false;
 };
@@ -73,7 +74,7 @@ Result<int> MakeToken(const AdminOptions& options) {
   if (options.role.empty()) return Err("--role: expected client, provider, auditor or admin");
   const std::int64_t expires_ms = options.expires_days == 0 ? 0 : NowMs() + options.expires_days * 86'400'000;
   if (!options.store.empty()) {
-    if (!IsDirectory(options.store)) return Err("{}: is no folder of a coordinator", options.store);
+    if (!IsDirectory(options.store)) return Err("{}: is not a coordinator's folder", options.store);
     ASSAY_ASSIGN(const auto database, coordinator::OpenCoordinatorDatabase(options.store, options.database));
     coordinator::Tokens tokens(*database, store::SystemClock());
     ASSAY_ASSIGN(const coordinator::NewToken made,
@@ -110,7 +111,11 @@ Result<int> Revoke(const AdminOptions& options) {
   if (options.id.empty()) return Err("revoke: expected the id of a token (assay admin tokens)");
   ASSAY_ASSIGN(const auto api, OpenApi(options.platform));
   ASSAY_TRY(Plain(api->Send("DELETE", "/v1/admin/tokens/" + PercentEncode(options.id), {})));
-  if (options.json) fmt::print("{}\n", Dump({{"revoked", options.id}}));
+  if (options.json) {
+    fmt::print("{}\n", Dump({{"revoked", options.id}}));
+  } else {
+    fmt::print("revoked {}\n", options.id);
+  }
   return kExitOk;
 }
 
@@ -127,6 +132,14 @@ Result<int> ShowWorkers(const AdminOptions& options) {
                DayAndTime(NumberOf(worker, "seen")), NumberOf(worker, "record"),
                evidence.empty() ? "" : "convicted by " + evidence);
   }
+  return kExitOk;
+}
+
+Result<int> ReleaseWorker(const AdminOptions& options) {
+  if (options.id.empty()) return Err("release: expected the public key of a worker (assay admin workers)");
+  ASSAY_ASSIGN(const auto api, OpenApi(options.platform));
+  ASSAY_TRY(Plain(api->Post("/v1/admin/workers/release", {{"key", options.id}})));
+  if (options.json) fmt::print("{}\n", Dump({{"released", options.id}}));
   return kExitOk;
 }
 
@@ -161,18 +174,26 @@ Result<int> CancelOrder(const AdminOptions& options) {
   if (options.id.empty()) return Err("cancel: expected the id of an order (assay admin orders)");
   ASSAY_ASSIGN(const auto api, OpenApi(options.platform));
   ASSAY_TRY(Plain(api->Post("/v1/admin/orders/" + PercentEncode(options.id) + "/cancel", OrderedJson::object())));
-  if (options.json) fmt::print("{}\n", Dump({{"cancelled", options.id}}));
+  if (options.json) {
+    fmt::print("{}\n", Dump({{"cancelled", options.id}}));
+  } else {
+    fmt::print("cancelled {}\n", options.id);
+  }
   return kExitOk;
 }
 
 Result<int> ShowOrSetQuota(const AdminOptions& options) {
   if (options.id.empty()) return Err("quota: expected an account (assay admin tokens)");
+  std::optional<std::int64_t> bytes;
+  if (!options.blob_bytes.empty()) {
+    ASSAY_ASSIGN(bytes, SizeInBytes("--bytes", options.blob_bytes));
+  }
   ASSAY_ASSIGN(const auto api, OpenApi(options.platform));
   const std::string path = "/v1/admin/quotas/" + PercentEncode(options.id);
   ASSAY_ASSIGN(OrderedJson quota, Plain(api->Get(path)));
-  if (options.orders || options.blob_bytes) {
+  if (options.orders || bytes) {
     const OrderedJson wanted = {{"orders", options.orders.value_or(NumberOf(quota, "orders"))},
-                                {"blob_bytes", options.blob_bytes.value_or(NumberOf(quota, "blob_bytes"))}};
+                                {"blob_bytes", bytes.value_or(NumberOf(quota, "blob_bytes"))}};
     ASSAY_ASSIGN(quota, Plain(api->Put(path, wanted)));
   }
   if (options.json) {
@@ -190,6 +211,7 @@ Result<int> RunAdmin(const AdminOptions& options) {
   if (options.what == "tokens") return ShowTokens(options);
   if (options.what == "revoke") return Revoke(options);
   if (options.what == "workers") return ShowWorkers(options);
+  if (options.what == "release") return ReleaseWorker(options);
   if (options.what == "orders") return ShowOrders(options);
   if (options.what == "cancel") return CancelOrder(options);
   return ShowOrSetQuota(options);
@@ -205,20 +227,21 @@ void AddAdmin(Arguments& app, Command& command) {
       "  assay admin tokens                   list them\n"
       "  assay admin revoke TOKEN-ID\n"
       "  assay admin workers                  with their records and convictions\n"
+      "  assay admin release KEY              take a worker's key from the account that it is registered to\n"
       "  assay admin orders                   of all accounts that are open, oldest first; --all: all\n"
       "  assay admin cancel ORDER\n"
       "  assay admin quota ACCOUNT            show what an account may have; --orders and --bytes set it\n"
       "\n"
       "A token belongs to an account. Without --account it gets one of its own: what tokens of one account submit, all of\n"
-      "them see, and two workers of one account are never given runs of the same order to compare.\n"
+      "them see. With `serve --distinct-accounts`, two workers of one account never get runs of the same order.\n"
       "\n"
-      "Who has lost the administrator's token makes another one on the coordinator's machine:\n"
+      "If you lose the administrator's token, make another on the coordinator's machine:\n"
       "  assay admin token --role admin --store DIR");
-  sub.Option("what", options->what, "token, tokens, revoke, workers, orders, cancel or quota")
+  sub.Option("what", options->what, "token, tokens, revoke, workers, release, orders, cancel or quota")
       .Required()
-      .OneOf({"token", "tokens", "revoke", "workers", "orders", "cancel", "quota"})
+      .OneOf({"token", "tokens", "revoke", "workers", "release", "orders", "cancel", "quota"})
       .Type("WHAT");
-  sub.Option("id", options->id, "Id of a token or an order, or name of an account").Type("ID");
+  sub.Option("id", options->id, "Id of a token or an order, key of a worker, or name of an account").Type("ID");
   sub.Option("--server", options->platform.server, "The coordinator's address. Default: $ASSAY_SERVER").Type("URL");
   sub.Option("--token", options->platform.token, "The administrator's token. Default: $ASSAY_TOKEN").Type("TOKEN");
   sub.Option("--ca", options->platform.ca_file, "PEM certificates to trust instead of the system's").Type("FILE");
@@ -231,7 +254,7 @@ void AddAdmin(Arguments& app, Command& command) {
       .Range(std::int64_t{1}, std::int64_t{36'500})
       .Type("DAYS");
   sub.Option("--orders", options->orders, "quota: open orders").Type("N");
-  sub.Option("--bytes", options->blob_bytes, "quota: bytes of uploads").Type("N");
+  sub.Option("--bytes", options->blob_bytes, "quota: bytes of uploads, such as 100GB").Type("SIZE");
   sub.Flag("--all", options->all, "orders: the decided too");
   sub.Flag("--json", options->json, "Print one JSON object");
   SetCommand(sub, std::move(options), command, RunAdmin);

@@ -83,6 +83,7 @@ int Main(int argc, char** argv) {
   AddBench(app, command);
   AddLog(app, command);
   AddFsck(app, command);
+  AddCheck(app, command);
   AddRoundings(app, command);
   AddCalibrate(app, command);
   AddServe(app, command);

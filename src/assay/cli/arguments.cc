@@ -120,8 +120,8 @@ std::string UnexpectedText(const CLI::App& command, const std::vector<std::strin
 }
 
 // CLI11 would take the next option for the value: `--out --json` makes a directory of that name. Such a value can be written --out=--json.
-std::optional<std::string> OptionWithoutValue(const CLI::App& command, int argc, char** argv) {
-  for (int i = 2; i + 1 < argc && std::string_view(argv[i]) != "--"; ++i) {
+std::optional<std::string> OptionWithoutValue(const CLI::App& command, int first, int argc, char** argv) {
+  for (int i = first; i + 1 < argc && std::string_view(argv[i]) != "--"; ++i) {
     const std::string word = argv[i];
     if (!word.starts_with("--") || word.find('=') != std::string::npos) continue;
     const CLI::Option* option = command.get_option_no_throw(word);
@@ -277,8 +277,14 @@ Subcommand Arguments::Add(const std::string& name, const std::string& descriptio
 }
 
 std::optional<int> Arguments::Help(int argc, char** argv) const {
-  if (argc < 2 || std::string_view(argv[1]) != "help") return std::nullopt;
+  if (argc == 1) {
+    fmt::print(stderr, "{}", impl_->app.help());
+    return kExitBadInput;
+  }
+  if (std::string_view(argv[1]) != "help") return std::nullopt;
   const bool json = AsksForJson(argc, argv);
+  const bool about_help = argc == 3 && (std::string_view(argv[2]) == "help" || std::string_view(argv[2]) == "--help");
+  if (about_help) --argc;
   if (argc > 3) return ReportFailure(fmt::format("help: expected one command, got {}", argc - 2), json);
   if (argc == 3) {
     const std::vector<std::string> names = CommandNames(impl_->app);
@@ -292,13 +298,30 @@ std::optional<int> Arguments::Help(int argc, char** argv) const {
   return kExitOk;
 }
 
+std::optional<int> ParseAlone(CLI::App& app, int argc, char** argv) {
+  const auto refuse = [&](const std::string& text) {
+    fmt::print(stderr, "{}: {} (see: {} --help)\n", app.get_name(), text, app.get_name());
+    return kExitBadInput;
+  };
+  if (const auto option = OptionWithoutValue(app, 1, argc, argv))
+    return refuse(fmt::format("{}: expected a value after it", *option));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    return refuse(UsageText(error, app));
+  }
+  return std::nullopt;
+}
+
 std::optional<int> Arguments::Parse(int argc, char** argv) {
   if (const auto helped = Help(argc, argv)) return helped;
   const bool json = AsksForJson(argc, argv);
   if (argc > 1) {
     if (const Status known = CheckCommand(impl_->app, argv[1]); !known) return ReportFailure(known.error().message, json);
     const bool is_command = argv[1][0] != '-';
-    if (const auto option = is_command ? OptionWithoutValue(*impl_->app.get_subcommand(argv[1]), argc, argv) : std::nullopt) {
+    if (const auto option =
+            is_command ? OptionWithoutValue(*impl_->app.get_subcommand(argv[1]), 2, argc, argv) : std::nullopt) {
       return ReportFailure(fmt::format("{}: {}: expected a value after it (see: {} {} --help)", argv[1], *option,
                                        impl_->app.get_name(), argv[1]),
                            json);

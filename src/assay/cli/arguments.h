@@ -59,6 +59,9 @@ class Subcommand {
   CLI::App* app_;
 };
 
+// For a program without subcommands, whose options were declared by a Subcommand of `app`: an exit status when there is nothing to run, as Arguments::Parse.
+std::optional<int> ParseAlone(CLI::App& app, int argc, char** argv);
+
 class Arguments {
  public:
   // `footer` ends the help of the program.
@@ -66,7 +69,7 @@ class Arguments {
   ~Arguments();
   Subcommand Add(const std::string& name, const std::string& description);
   // An exit status when there is nothing to run: help was asked for and printed (also by `help` and `help COMMAND`), or the command line is wrong and was
-  // reported.
+  // reported. Without a word there is nothing to report but the help.
   std::optional<int> Parse(int argc, char** argv);
 
  private:

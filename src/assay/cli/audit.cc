@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "assay/audit/audit.h"
+#include "assay/base/quote.h"
 #include "assay/cli/asked_job.h"
 #include "assay/cli/colour.h"
 #include "assay/cli/command.h"
@@ -39,12 +40,13 @@ struct AuditCommand {
 double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 // "10%" or "10".
-Result<double> ParsePercent(std::string text) {
+Result<double> ParsePercent(const std::string& given) {
+  std::string text = given;
   if (text.ends_with('%')) text.pop_back();
   char* end = nullptr;
   const double percent = std::strtod(text.c_str(), &end);
   if (text.empty() || *end != '\0' || !(percent > 0 && percent <= 100)) {
-    return Err("--sample: expected a share above 0% and up to 100%, got '{}'", text);
+    return Err("--sample: expected a share above 0% and up to 100%, got {}", Quote(given));
   }
   return percent;
 }
@@ -59,7 +61,7 @@ Result<Bytes> ParseNonce(const std::string& text) {
   }
   auto nonce = FromHex(text);
   if (!nonce || text.size() > kMaxNonceDigits)
-    return Err("--nonce: expected an even number of hex digits, at most {}", kMaxNonceDigits);
+    return Err("--nonce: expected an even number of hex digits, at most {}, got {}", kMaxNonceDigits, Quote(text));
   return nonce;
 }
 
@@ -143,10 +145,10 @@ void PrintChances(const AuditReport& report) {
   std::string text;
   for (const std::int64_t bad : {std::int64_t{1}, std::int64_t{2}, std::int64_t{5}, std::int64_t{10}}) {
     if (bad > report.segments) break;
-    text +=
-        fmt::format("{}{} bad: {:.1f}%", text.empty() ? "" : ", ", bad, 100 * ChanceOfCatching(report.segments, drawn, bad));
+    text += fmt::format("{}{} bad segment{}: {:.1f}%", text.empty() ? "" : ", ", bad, bad == 1 ? "" : "s",
+                        100 * ChanceOfCatching(report.segments, drawn, bad));
   }
-  fmt::print("chance      of catching a run with {}\n", text);
+  fmt::print("chance      of catching {}\n", text);
 }
 
 void PrintVerdict(Verdict verdict, const std::string& words) {
@@ -187,7 +189,7 @@ void PrintText(const AuditCommand& command, const AuditOptions& options, const A
                Grouped(static_cast<std::int64_t>(report.roundings->elements)));
   } else if (report.roundings && report.steps_checked > 0) {
     const auto& r = *report.roundings;
-    fmt::print("roundings   {} close calls among {} in the log, {} decided otherwise here; {} bytes a step\n",
+    fmt::print("roundings   {} close calls in the log, among {} rounded elements; {} decided otherwise here; {} bytes a step\n",
                Grouped(static_cast<std::int64_t>(r.decisions)), Grouped(static_cast<std::int64_t>(r.elements)), r.corrections,
                r.log_bytes / static_cast<std::uint64_t>(report.steps_checked));
   }

@@ -29,7 +29,8 @@ void AddCancel(Arguments& app, Command& command) {
   auto options = std::make_shared<OrderOptions>();
   Subcommand sub = app.Add("cancel", "Cancel an order that is not decided");
   sub.Footer(
-      "The order ends as failed. One that is decided already stays as it is, which is an error here.\n"
+      "The order ends as failed. Cancelling it again is harmless. One that was decided otherwise stays as it is, which is\n"
+      "an error here.\n"
       "\n"
       "Example: assay cancel 0123456789abcdef0123456789abcdef");
   AddOrderOptions(sub, *options);

@@ -26,7 +26,7 @@ void ResolvePaths(Job& job) {
   }
 }
 
-Result<Compared> OpenRun(const std::string& target) {
+Result<Compared> OpenRun(const std::string& target, const std::string& data) {
   ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(target));
   const std::string path = JoinPath(run.path(), "job.bin");
   ASSAY_ASSIGN(const Bytes bytes, ReadFile(path, kMaxJobBytes));
@@ -38,7 +38,7 @@ Result<Compared> OpenRun(const std::string& target) {
   out.weights = decoded.inputs.weights;
   out.signer = run.signer().ToString();
   // What is not part of the identity is in job.toml alone.
-  if (auto written = LoadRunJob(run, "")) {
+  if (auto written = LoadRunJob(run, data)) {
     out.job.name = written->name;
     out.job.eval = written->eval;
     out.job.snapshot = written->snapshot;
@@ -57,8 +57,9 @@ Result<Compared> OpenRun(const std::string& target) {
   return out;
 }
 
-Result<Compared> OpenJob(const std::string& target) {
+Result<Compared> OpenJob(const std::string& target, const std::string& data) {
   ASSAY_ASSIGN(Job job, LoadJob(target));
+  if (!data.empty()) job.data.path = data;
   Compared out{.target = target, .job = job};
   auto prepared = Prepare(std::move(job));
   if (!prepared) {
@@ -83,8 +84,8 @@ const char* WhatDiffers(const LogEntry& a, const LogEntry& b) {
 
 }  // namespace
 
-Result<Compared> OpenCompared(const std::string& target) {
-  auto compared = RunDirectory::IsRun(target) ? OpenRun(target) : OpenJob(target);
+Result<Compared> OpenCompared(const std::string& target, const std::string& data) {
+  auto compared = RunDirectory::IsRun(target) ? OpenRun(target, data) : OpenJob(target, data);
   if (compared) ResolvePaths(compared->job);
   return compared;
 }

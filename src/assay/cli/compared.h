@@ -25,8 +25,8 @@ struct Compared {
   std::vector<std::string> notes{};
 };
 
-// `target` is a job file or a run directory.
-Result<Compared> OpenCompared(const std::string& target);
+// `target` is a job file or a run directory. `data`: where its data is; empty: where the job says.
+Result<Compared> OpenCompared(const std::string& target, const std::string& data);
 
 // A setting that the two do not share; an empty value stands for none.
 struct Difference {

@@ -7,6 +7,7 @@
 #include "assay/backend/ref/ref_backend.h"
 #include "assay/cli/text.h"
 #include "assay/job/fields.h"
+#include "assay/monitor/speed.h"
 
 namespace assay::cli {
 namespace {
@@ -76,21 +77,12 @@ std::string DescribeSchedule(const Schedule& s) {
   return text;
 }
 
-double FlopsOf(const Graph& graph) {
-  double flops = 0;
-  for (const Node& node : graph.nodes()) {
-    const OpDef& def = graph.def(node);
-    if (def.cost != nullptr) flops += def.cost(graph.Instance(node)).flops;
-  }
-  return flops;
-}
-
 ProgramSummary Summarize(const Program& program) {
   ProgramSummary summary;
   summary.micro_nodes = program.micro.nodes().size();
   summary.update_nodes = program.update.nodes().size();
-  summary.flops = FlopsOf(program.micro) * static_cast<double>(program.microbatches) + FlopsOf(program.update);
-  for (const StateSpec& spec : program.state) summary.state_bytes += static_cast<double>(spec.type.bytes());
+  summary.flops = monitor::StepFlops(program);
+  summary.state_bytes = static_cast<double>(monitor::StateBytes(program));
   ThreadPool pool(1);
   const auto backend = ref::MakeRefBackend(pool);
   summary.working_bytes = static_cast<double>(StepRunner(program, *backend).memory_bytes());

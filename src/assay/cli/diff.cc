@@ -11,6 +11,7 @@ namespace {
 
 struct DiffOptions {
   std::string a, b;
+  std::string data;
   bool json = false;
 };
 
@@ -58,8 +59,8 @@ OrderedJson Typed(const std::string& value, bool digest) {
 }
 
 Result<int> RunDiff(const DiffOptions& options) {
-  ASSAY_ASSIGN(const Compared a, OpenCompared(options.a));
-  ASSAY_ASSIGN(const Compared b, OpenCompared(options.b));
+  ASSAY_ASSIGN(const Compared a, OpenCompared(options.a, options.data));
+  ASSAY_ASSIGN(const Compared b, OpenCompared(options.b, options.data));
   const std::vector<Difference> differences = DifferencesOf(a, b);
   std::optional<bool> same_job;
   if (a.id && b.id) same_job = *a.id == *b.id;
@@ -125,6 +126,7 @@ void AddDiff(Arguments& app, Command& command) {
   Subcommand sub = app.Add("diff", "What differs between two jobs or two runs: settings, data, and from which step on");
   sub.Option("A", options->a, "A job file or a run directory").Required().Type("JOB|RUN");
   sub.Option("B", options->b, "Another").Required().Type("JOB|RUN");
+  sub.Option("--data", options->data, "Data file or folder of both, instead of those that the jobs name").Type("PATH");
   sub.Flag("--json", options->json, "Print a JSON object (docs/OUTPUT.md)");
   sub.Footer(
       "Exit status 0: the same job, and runs of it agree as far as both go. 1: different jobs or runs. 3: it cannot be told,\n"

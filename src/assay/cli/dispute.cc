@@ -70,14 +70,16 @@ Result<Digest> Nonce() {
 }
 
 // A judge reads only so much of a file: FILE, and what does not fit FILE.2, FILE.3 and so on. Their names.
-Result<std::vector<std::string>> WriteEvidence(const std::vector<dispute::Evidence>& files, const std::string& path) {
+// `names` are of those that were written, also where one could not be.
+Status WriteEvidence(const std::vector<dispute::Evidence>& files, const std::string& path, std::vector<std::string>& names) {
+  if (path.empty()) return {};
   if (files.empty()) return Err("{}: not written: the receipts alone are more than a file of evidence may hold", path);
-  std::vector<std::string> names;
   for (const dispute::Evidence& file : files) {
-    names.push_back(names.empty() ? path : fmt::format("{}.{}", path, names.size() + 1));
-    ASSAY_TRY(WriteFileAtomic(names.back(), Encode(file), {.replace = false}));
+    const std::string name = names.empty() ? path : fmt::format("{}.{}", path, names.size() + 1);
+    ASSAY_TRY(WriteFileAtomic(name, Encode(file), {.replace = false}));
+    names.push_back(name);
   }
-  return names;
+  return {};
 }
 
 void Print(const DisputeOptions& options, const dispute::Arbitration& result, const VerdictView& view,
@@ -111,7 +113,9 @@ void Print(const DisputeOptions& options, const dispute::Arbitration& result, co
 Status CheckWritable(const std::string& path) {
   if (path.empty()) return {};
   const std::string folder = std::filesystem::absolute(path).parent_path().string();
-  if (Exists(path)) return Err("--evidence {}: exists already and is not overwritten; choose another name", path);
+  for (const std::string& name : {path, path + ".2"}) {  // where one file cannot hold it
+    if (Exists(name)) return Err("--evidence {}: exists already and is not overwritten; choose another name", name);
+  }
   if (!IsDirectory(folder)) return Err("--evidence {}: expected a file in a folder that exists", path);
   if (const Status tried = WriteFileAtomic(path, Bytes{}, {.replace = false}); !tried)
     return Err("--evidence {}", tried.error().message);
@@ -133,17 +137,20 @@ Result<int> HoldDispute(DisputeOptions options, std::vector<std::unique_ptr<disp
     ASSAY_ASSIGN(result, dispute::Arbitrate(std::move(peers), how));
   }
   const dispute::EvidenceFiles files = dispute::InFiles(result.evidence);
-  const auto written = options.evidence.empty() ? std::vector<std::string>() : WriteEvidence(files.files, options.evidence);
+  std::vector<std::string> names;
+  const Status written = WriteEvidence(files.files, options.evidence, names);
   if (!written) options.evidence.clear();
   ASSAY_ASSIGN(dispute::Judgement judgement, dispute::Judge(result.evidence, how.start));
   dispute::LeaveOut(files, judgement);
   VerdictView view = ViewOf(options, result, judgement, how.key);
   if (explain) explain(result, view);
-  Print(options, result, view, written.value_or(std::vector<std::string>()));
+  Print(options, result, view, names);
   std::fflush(stdout);
   // With --json the verdict stays the last line of standard output.
   if (!written) {
-    return ReportFailure(fmt::format("{}; the verdict stands, and there is no evidence of it", written.error().message), false);
+    const std::string left = names.empty() ? "there is no evidence of it"
+                                           : fmt::format("there is evidence of some of it only, in {}", fmt::join(names, ", "));
+    return ReportFailure(fmt::format("{}; the verdict stands, and {}", written.error().message, left), false);
   }
   return ExitStatusOf(view);
 }

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "assay/audit/audit.h"
+#include "assay/base/file.h"
 #include "assay/cli/asked_job.h"
 #include "assay/cli/dispute_command.h"
 #include "assay/cli/dispute_copies.h"
@@ -16,6 +17,8 @@
 
 namespace assay::cli {
 namespace {
+
+constexpr std::uint64_t kMaxReceiptBytes = 1 << 20;
 
 // The keys named, or the user's own where there is one; last, one that is nobody's.
 Result<std::deque<SigningKey>> KeysAtHand(const std::vector<std::string>& paths) {
@@ -162,6 +165,31 @@ VerdictView CannotAsk(const std::vector<DisputedCopy>& copies, const std::string
   return view;
 }
 
+Result<dispute::Claim> ClaimOf(const RunDirectory& run) {
+  ASSAY_ASSIGN(const Bytes bytes, ReadFile(run.receipt_path(), kMaxReceiptBytes));
+  return dispute::OpenClaim({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, run.receipt_path());
+}
+
+// Of runs that promise the same in their receipts: nothing needs to be asked to see it, and so no data. None: they do not, or one of them is not whole.
+std::optional<VerdictView> AgreementOf(const std::vector<DisputedCopy>& copies, ThreadPool& pool) {
+  std::vector<dispute::Claim> claims;
+  for (const DisputedCopy& copy : copies) {
+    if (copy.run->identity().job != copies.front().run->identity().job) return std::nullopt;
+    const auto damage = CheckOwnJob(*copy.run);
+    const auto faults = FindFaults(*copy.run, pool);
+    if (!damage || *damage || !faults || faults->damage || faults->lie) return std::nullopt;
+    auto claim = ClaimOf(*copy.run);
+    if (!claim || GroupOf(*claim) != GroupOf(claims.empty() ? *claim : claims.front())) return std::nullopt;
+    claims.push_back(*std::move(claim));
+  }
+  VerdictView view{.verdict = "both", .reason = "all claims are the same"};
+  for (const DisputedCopy& copy : copies) view.standing.push_back(copy.Party(""));
+  view.assumed = {"that what they agree on is true: nothing was computed again (an audit does that)",
+                  "that the job is the one that was asked for: --job JOB insists on it",
+                  "that the keys belong to those you think they do"};
+  return view;
+}
+
 // The job that was named, or that of the first run whose job can be believed. Nothing: of neither, which is then among their faults.
 Result<std::optional<AskedJob>> JobOf(const DisputeOptions& options, std::vector<DisputedCopy>& copies, ThreadPool& pool) {
   if (!options.job.empty()) {
@@ -210,7 +238,12 @@ Result<int> DisputeRuns(const DisputeOptions& options) {
   };
   if (IsAnyDamaged(copies)) return undisputed();
   auto job = JobOf(options, copies, *compute.pool);
-  if (!job && options.job.empty()) return PrintUndisputed(options, copies, CannotAsk(copies, job.error().message));
+  if (!job && options.job.empty()) {
+    auto agreed = AgreementOf(copies, *compute.pool);
+    if (agreed && !options.evidence.empty())
+      fmt::print(stderr, "assay: --evidence {}: not written: the runs agree, and could not be asked here\n", options.evidence);
+    return PrintUndisputed(options, copies, agreed ? *std::move(agreed) : CannotAsk(copies, job.error().message));
+  }
   if (!job) return tl::unexpected(job.error());
   asked = std::move(*job);
   if (!asked) return undisputed();

@@ -58,10 +58,15 @@ void ViewUnheard(const dispute::Arbitration& result, const NextContext& context,
     view.standing.erase(stands);
   }
   if (hearings.empty()) return;
-  const Hearing& first = hearings.front();
   view.verdict = VerdictOf(standings, groups, result.numbers, result.evidence.pair);
-  view.reason = fmt::format("{} was not heard ({})", LabelOf(result, first.address), result.trouble[first.address]);
-  view.decided_by = HeardBy(first, result, LabelsOf(result), context);
+  view.reason.clear();
+  view.decided_by.clear();
+  for (const Hearing& hearing : hearings) {
+    const bool first = view.reason.empty();
+    view.reason += fmt::format("{}{} was not heard ({})", first ? "" : "; ", LabelOf(result, hearing.address),
+                               result.trouble[hearing.address]);
+    view.decided_by += fmt::format("{}{}", first ? "" : "; and ", HeardBy(hearing, result, LabelsOf(result), context));
+  }
   view.next = HearingSteps(hearings, result, LabelsOf(result), context);
 }
 

@@ -1,8 +1,10 @@
 #include "assay/cli/failure.h"
 
+#include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <system_error>
 
 #include "assay/cli/colour.h"
 #include "assay/cli/exit_status.h"
@@ -27,7 +29,12 @@ int RunReported(const std::function<Result<int>()>& run, bool json) {
     const Result<int> status = run();
     if (!status) return ReportFailure(status.error().message, json);
     // Whether it failed now, or when a command wrote its verdict before it went on.
-    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return ReportFailure("standard output: cannot write", false);
+    errno = 0;
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+      const int why = errno;  // 0: it failed before, and nobody knows why any more
+      return ReportFailure(
+          fmt::format("standard output: cannot write{}", why == 0 ? "" : ": " + std::generic_category().message(why)), false);
+    }
     return *status;
   } catch (const OutOfMemory& error) {
     return ReportFailure(error.what(), json);

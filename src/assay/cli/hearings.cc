@@ -93,8 +93,9 @@ std::string HeardBy(const Hearing& hearing, const dispute::Arbitration& result, 
     }
     return fmt::format("the provider of {}, at an address where it answers", label);
   }
-  const std::string key = context.key_file.empty() ? "which is none that it could know: make one with assay keygen"
-                                                   : fmt::format("{}, in {}.pub", context.referee, context.key_file);
+  const std::string key = context.key_file.empty()
+                              ? "which was made for this dispute alone: make one that lasts with assay keygen"
+                              : context.referee;
   std::string by = fmt::format(
       "the provider of {} ({}), if it names this referee's public key ({}), or names nobody and leaves {} bouts for strangers "
       "(--open-to-all)",
@@ -114,7 +115,9 @@ std::vector<NextStep> HearingSteps(const std::vector<Hearing>& hearings, const d
     if (!hearing.denied || context.pair) continue;
     NextStep step{.hear = labels[hearing.address], .name = result.names[hearing.address], .referee = context.referee};
     if (context.key_file.empty()) step.commands.push_back(fmt::format("assay keygen --out {}", key));
-    step.commands.push_back(fmt::format("assay provide RUN --listen HOST:PORT --referee {}", ShellQuoted(key + ".pub")));
+    // The provider's machine has none of the referee's files.
+    step.commands.push_back(fmt::format("assay provide RUN --listen HOST:PORT --referee {}",
+                                        ShellQuoted(context.referee.empty() ? key + ".pub" : context.referee)));
     step.commands.push_back(DisputeCommand(context.providers, key, "heard", context));
     next.push_back(step);
     if (result.record.parties <= 2) continue;

@@ -43,9 +43,9 @@ Result<std::vector<Line>> ReadLines(platform::ApiClient& api, std::int64_t limit
   return lines;
 }
 
-Result<int> RunJobs(const JobsOptions& options) {
-  ASSAY_ASSIGN(const auto api, OpenApi(options));
-  ASSAY_ASSIGN(const std::vector<Line> lines, ReadLines(*api, options.limit));
+client::Checked<int> List(const JobsOptions& options) {
+  ASSAY_ASSIGN(const Session session, OpenSession(options));
+  ASSAY_ASSIGN(const std::vector<Line> lines, ReadLines(*session.api, options.limit));
   if (options.json) {
     OrderedJson orders = OrderedJson::array();
     for (const Line& line : lines) {
@@ -72,13 +72,15 @@ Result<int> RunJobs(const JobsOptions& options) {
   return kExitOk;
 }
 
+Result<int> RunJobs(const JobsOptions& options) { return Concluded(List(options), "", options.json); }
+
 }  // namespace
 
 void AddJobs(Arguments& app, Command& command) {
   auto options = std::make_shared<JobsOptions>();
   Subcommand sub = app.Add("jobs", "List the orders of an account");
   sub.Footer(
-      "What the coordinator says of each, oldest first; nothing of it is checked. `assay watch ID` checks an order's life.\n"
+      "What the coordinator says of each, oldest first; only its key is checked. `assay watch ID` checks an order's life.\n"
       "\n"
       "Example: assay jobs");
   sub.Option("--limit", options->limit, "No more than this").Range(std::int64_t{1}, std::int64_t{100'000'000}).Type("N");

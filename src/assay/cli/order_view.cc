@@ -10,6 +10,7 @@
 #include "assay/cli/text.h"
 #include "assay/life/fields.h"
 #include "assay/life/report.h"
+#include "assay/life/wanted.h"
 
 namespace assay::cli {
 namespace {
@@ -17,6 +18,9 @@ namespace {
 constexpr double kBarInterval_s = 0.1;
 constexpr double kLineInterval_s = 5;
 constexpr double kSmoothing = 0.3;  // weight of the latest sample's time
+constexpr double kStale_s =
+    15;  // without a sample, before nothing is foretold from those that came: workers send one every second or so
+constexpr double kPatience_s = 3;  // a worker that is free takes up what is wanted sooner
 constexpr std::size_t kMaxWords = 300;
 constexpr std::size_t kBarCells = 24;
 
@@ -69,7 +73,14 @@ struct Teller {
     std::string text = event.decided ? "the dispute is decided" : "the dispute is undecided";
     if (!event.convicted.empty()) text += fmt::format("; convicted: {}", Leases(event.convicted, life));
     if (!event.silent.empty()) text += fmt::format("; gave no answer: {}", Leases(event.silent, life));
-    return text + Words(event.words);
+    // Who is meant has just been said.
+    std::string_view words = event.words;
+    if (event.convicted.size() + event.silent.size() == 1) {
+      const auto& named = event.convicted.empty() ? event.silent : event.convicted;
+      if (const std::string whose = fmt::format("lease {}: ", named.front()); words.starts_with(whose))
+        words.remove_prefix(whose.size());
+    }
+    return text + Words(std::string(words));
   }
   std::string operator()(const life::Waived& event) const {
     return fmt::format("lease {}: the run goes unchecked; its worker has {} clean runs behind it", event.lease, event.record);
@@ -102,7 +113,34 @@ std::vector<const life::Lease*> Convicted(const life::Life& life) {
 
 std::string Sentence(const life::Entry& entry, const life::Life& life) { return std::visit(Teller{life}, entry.event); }
 
-void OrderView::Entry(const life::Entry& entry, const life::Life& life) {
+std::string WaitsFor(const life::Life& life) {
+  const life::Wanted wanted = life::WantedBy(life);
+  const std::string_view more = life.leases().empty() ? "" : " more";
+  if (wanted.runs == 1) {
+    return fmt::format("waiting for a worker: this order needs one{} run, by a key that has had no lease in it", more);
+  }
+  if (wanted.runs > 1) {
+    return fmt::format("waiting for workers: this order needs {}{} runs, by keys that have had no lease in it", wanted.runs,
+                       more);
+  }
+  if (!wanted.audits.empty()) {
+    return fmt::format(
+        "waiting for a worker: this order needs an audit of the run of lease {}, by a key that has had no lease in it",
+        wanted.audits.front());
+  }
+  if (!wanted.challenges.empty()) {
+    return fmt::format("waiting for the auditor of lease {}, which refuted a run: this order needs its own run",
+                       wanted.challenges.front());
+  }
+  return "";
+}
+
+void OrderView::Entry(const life::Entry& entry, const life::Life& life, double now_s) {
+  if (std::string waits_for = WaitsFor(life); waits_for != waits_for_) {
+    waits_for_ = std::move(waits_for);
+    waits_since_s_ = now_s;
+    waiting_said_ = false;
+  }
   std::erase_if(works_, [&](const auto& work) {
     const life::Lease* lease = life.Find(work.first);
     return lease == nullptr || lease->state != life::Lease::State::kOpen;
@@ -116,6 +154,7 @@ void OrderView::Sample(const OrderedJson& sample, double now_s) {
   const std::int64_t lease = life::CountOf(sample, "lease");
   if (lease < 1) return;
   Work& work = works_[lease];
+  work.heard_s = now_s;
   const std::int64_t step = life::CountOf(sample, "step");
   work.phase = OneLine(life::TextOf(sample, "phase")).substr(0, 16);
   work.steps = std::max<std::int64_t>(0, life::CountOf(sample, "steps"));
@@ -130,7 +169,16 @@ void OrderView::Sample(const OrderedJson& sample, double now_s) {
   }
   if (step != work.step || work.since_s == 0) work.since_s = now_s;
   work.step = std::max<std::int64_t>(0, step);
-  Draw(Line(), Share(), now_s);
+  Draw(Line(now_s), Share(), now_s);
+}
+
+void OrderView::Tick(double now_s) {
+  if (!waits_for_.empty() && !waiting_said_ && now_s - waits_since_s_ >= kPatience_s) {
+    waiting_said_ = true;
+    Say(waits_for_);
+  }
+  // Lines are for what happens.
+  if (mode_ == ProgressMode::kBar) Draw(Line(now_s), Share(), now_s);
 }
 
 // Of whoever is furthest behind: the order waits for all.
@@ -143,14 +191,16 @@ double OrderView::Share() const {
   return share;
 }
 
-std::string OrderView::Line() const {
+std::string OrderView::Line(double now_s) const {
   std::string text;
   for (const auto& [lease, work] : works_) {
     std::string part = fmt::format("lease {} {}", lease, work.phase.empty() ? "works" : work.phase);
     if (work.steps > 0)
       part += fmt::format(" {}/{} {}%", work.step, work.steps, 100 * std::min(work.step, work.steps) / work.steps);
     if (work.has_loss) part += fmt::format(" loss {:.4f}", work.loss);
-    if (work.seconds_per_step > 0 && work.steps > work.step)
+    if (now_s - work.heard_s >= kStale_s) {
+      part += fmt::format(" no news for {}", Duration(now_s - work.heard_s));
+    } else if (work.seconds_per_step > 0 && work.steps > work.step)
       part += fmt::format(" ETA {}", Duration(static_cast<double>(work.steps - work.step) * work.seconds_per_step));
     text += (text.empty() ? "" : "   ") + part;
   }
@@ -245,8 +295,8 @@ std::string OutcomeText(const life::Life& life) {
                       decision ? Words(decision->words) : "");
   if (const std::string provider = ProviderOf(life); !provider.empty()) text += fmt::format("provider    {}\n", provider);
   for (const life::Lease* lease : Convicted(life))
-    text += fmt::format("{} {} (lease {}), by evidence that was gone through here\n",
-                        PaintedWord("convicted", 11, Tone::kBad, stdout), lease->worker, lease->number);
+    text += fmt::format("{} {} (lease {}), by evidence checked here\n", PaintedWord("convicted", 11, Tone::kBad, stdout),
+                        lease->worker, lease->number);
   for (const std::string& trusted : client::TakenOnTrust(life)) text += fmt::format("on trust    {}\n", trusted);
   return text;
 }

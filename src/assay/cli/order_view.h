@@ -23,16 +23,19 @@ class OrderView {
   OrderView(const OrderView&) = delete;
   OrderView& operator=(const OrderView&) = delete;
 
-  void Entry(const life::Entry& entry, const life::Life& life);
+  void Entry(const life::Entry& entry, const life::Life& life, double now_s);
   // As workers send them (docs/formats/platform.md); anything may be in it.
   void Sample(const OrderedJson& sample, double now_s);
   // Of an upload or a download.
   void Transfer(const std::string& what, std::uint64_t done, std::uint64_t total, double now_s);
   void Note(const std::string& text);
+  // Time has passed: says what the order waits for, if it has waited for a while, and draws anew how far workers are.
+  void Tick(double now_s);
   void Finish();
 
-  // "lease 1 train 120/5000 2% loss 2.3121 ETA 2m10s  lease 2 …"; empty where nobody works.
-  std::string Line() const;
+  // "lease 1 train 120/5000 2% loss 2.3121 ETA 2m10s  lease 2 …"; empty where nobody works. Of a worker that has not been heard of for a while, since when,
+  // instead of a time that nothing is known about.
+  std::string Line(double now_s) const;
 
  private:
   struct Work {
@@ -40,6 +43,7 @@ class OrderView {
     std::int64_t step = 0, steps = 0;
     double loss = 0;
     bool has_loss = false;
+    double heard_s = 0;           // when the last sample came
     double since_s = 0;           // when `step` was first seen
     double seconds_per_step = 0;  // smoothed; 0 until there were two samples
   };
@@ -52,9 +56,15 @@ class OrderView {
   std::FILE* stream_;
   ProgressMode mode_;
   std::map<std::int64_t, Work> works_;  // by lease, of those that are open
+  std::string waits_for_;               // what nobody has taken up yet; empty: nothing
+  double waits_since_s_ = 0;
+  bool waiting_said_ = false;
   double shown_s_ = 0;
   bool drawn_ = false;
 };
+
+// What an order waits for that no worker has taken up; empty: nothing, as far as its life tells.
+std::string WaitsFor(const life::Life& life);
 
 // What an entry says, in a line.
 std::string Sentence(const life::Entry& entry, const life::Life& life);

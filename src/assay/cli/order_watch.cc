@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <functional>
 #include <mutex>
+#include <thread>
 
 #include "assay/cli/signer.h"
 #include "assay/client/follow.h"
@@ -11,6 +13,29 @@
 namespace assay::cli {
 
 double NowSeconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+namespace {
+
+// Calls a function twice a second, from a thread of its own, for as long as it lives.
+class Ticker {
+ public:
+  explicit Ticker(std::function<void()> tick)
+      : thread_([this, tick = std::move(tick)] {
+          while (pause_.Wait(std::chrono::milliseconds(500))) tick();
+        }) {}
+  ~Ticker() {
+    pause_.Cancel();
+    thread_.join();
+  }
+  Ticker(const Ticker&) = delete;
+  Ticker& operator=(const Ticker&) = delete;
+
+ private:
+  platform::Pause pause_;
+  std::thread thread_;
+};
+
+}  // namespace
 
 client::Checked<client::CheckedLife> WatchOrder(Session& session, const PlatformOptions& options, const std::string& id,
                                                 OrderView& view) {
@@ -34,10 +59,21 @@ client::Checked<client::CheckedLife> WatchOrder(Session& session, const Platform
       show(fmt::format("waiting for {}: {}", name, why));
     };
   }
-  const client::FollowHooks hooks{
-      .on_entry = [&](const life::Entry& entry, const life::Life& life) { view.Entry(entry, life); },
-      .on_telemetry = [&](const platform::Json& sample) { view.Sample(sample, NowSeconds()); },
-      .on_note = show};
+  const client::FollowHooks hooks{.on_entry =
+                                      [&](const life::Entry& entry, const life::Life& life) {
+                                        const std::lock_guard lock(turn);
+                                        view.Entry(entry, life, NowSeconds());
+                                      },
+                                  .on_telemetry =
+                                      [&](const platform::Json& sample) {
+                                        const std::lock_guard lock(turn);
+                                        view.Sample(sample, NowSeconds());
+                                      },
+                                  .on_note = show};
+  const Ticker ticker([&] {
+    const std::lock_guard lock(turn);
+    view.Tick(NowSeconds());
+  });
   ASSAY_TRY(client::Follow(*session.api, reader, sealed ? &referee : nullptr, hooks));
   return reader.checked();
 }

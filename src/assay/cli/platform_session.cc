@@ -1,10 +1,13 @@
 #include "assay/cli/platform_session.h"
 
+#include <unistd.h>
+
 #include <array>
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
 
+#include "assay/base/file.h"
 #include "assay/base/quote.h"
 #include "assay/cli/asked_job.h"
 #include "assay/cli/colour.h"
@@ -17,6 +20,18 @@ namespace {
 std::string Environment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? std::string() : std::string(value);
+}
+
+// A key, or a file with one.
+Result<client::WitnessKey> ParseWitness(const std::string& text) {
+  if (!Exists(text)) return client::WitnessKey::Parse(text);
+  constexpr std::uint64_t kMaxKeyFile = 4096;
+  ASSAY_ASSIGN(const Bytes bytes, ReadFile(text, kMaxKeyFile));
+  std::string line(bytes.begin(), bytes.end());
+  while (line.ends_with('\n') || line.ends_with('\r')) line.pop_back();
+  auto key = client::WitnessKey::Parse(line);
+  if (!key) return Err("{}: {}", text, key.error().message);
+  return key;
 }
 
 // The starting weights of a job that takes them from a file, from the job file that the order was made from, where a judge asks for them.
@@ -41,7 +56,7 @@ void AddPlatformOptions(Subcommand& sub, PlatformOptions& options) {
              "Folder for what is remembered of coordinators and orders. Default: ~/.local/state/assay")
       .Type("DIR");
   sub.Option("--coordinator", options.coordinator,
-             "The coordinator's public key, or a file with it. Default: the one it had when it was met first")
+             "The coordinator's public key, or a file with it. Default: the one it had at first contact")
       .Type("KEY");
   sub.Option("--patience", options.patience_s, "Seconds to wait for a coordinator that does not answer")
       .Range(0.0f, 1e6f)
@@ -59,7 +74,7 @@ void AddLifeOptions(Subcommand& sub, PlatformOptions& options) {
              "Who submitted the order, if that was neither this machine nor this key: a public key, or a file with it")
       .Type("KEY");
   sub.Option("--witness", options.witnesses,
-             "Public key of a witness who has to have signed what the coordinator shows; repeat for each")
+             "A witness who has to have signed what the coordinator shows: a public key, or a file with it; repeat for each")
       .Type("KEY");
 }
 
@@ -75,6 +90,13 @@ Result<std::unique_ptr<platform::ApiClient>> OpenApi(const PlatformOptions& opti
   api.token = options.token.empty() ? Environment("ASSAY_TOKEN") : options.token;
   api.ca_file = options.ca_file;
   api.patience_ms = static_cast<int>(1e3f * std::min(options.patience_s, 2e6f));
+  if (!options.quiet) {
+    api.on_wait = [server = api.server, patience_s = options.patience_s](const std::string& why) {
+      // A bar may stand where the line goes.
+      fmt::print(stderr, "{}assay: waiting for {}: {}; giving up after {:g} s (--patience)\n",
+                 ::isatty(STDERR_FILENO) == 1 ? "\r\x1b[K" : "", server, why, patience_s);
+    };
+  }
   if (api.server.empty()) return Err("no coordinator: name it with --server URL or $ASSAY_SERVER");
   if (api.token.empty())
     return Err("no token: name one with --token TOKEN or $ASSAY_TOKEN; assay admin token --role client makes one");
@@ -84,13 +106,13 @@ Result<std::unique_ptr<platform::ApiClient>> OpenApi(const PlatformOptions& opti
 client::Checked<Session> OpenSession(const PlatformOptions& options) {
   std::optional<VerifyKey> named;
   if (!options.coordinator.empty()) {
-    ASSAY_ASSIGN(named, ParseSigner(options.coordinator));
+    ASSAY_ASSIGN(named, ParsePublicKey("--coordinator", options.coordinator));
   }
   ASSAY_ASSIGN(client::State state, client::State::Open(options.state));
   ASSAY_ASSIGN(auto api, OpenApi(options));
   ASSAY_ASSIGN(const client::KnownCoordinator known, client::KnowCoordinator(*api, state, named));
   if (known.met && !options.quiet) {
-    fmt::print(stderr, "assay: {} is met for the first time: its key is {}, and will have to be from now on\n", api->server(),
+    fmt::print(stderr, "assay: First contact with {}: its key is {}. From now on any other key is refused.\n", api->server(),
                known.key.ToString());
   }
   return Session{.state = std::move(state), .api = std::move(api), .coordinator = known.key};
@@ -99,7 +121,7 @@ client::Checked<Session> OpenSession(const PlatformOptions& options) {
 client::Checked<client::LifeTerms> TermsOf(const Session& session, const PlatformOptions& options, const std::string& id) {
   client::LifeTerms terms{.id = id, .coordinator = session.coordinator};
   for (const std::string& text : options.witnesses) {
-    ASSAY_ASSIGN(client::WitnessKey witness, client::WitnessKey::Parse(text));
+    ASSAY_ASSIGN(client::WitnessKey witness, ParseWitness(text));
     terms.witnesses.push_back(std::move(witness));
   }
   ASSAY_ASSIGN(const auto made, session.state.Recall(id));
@@ -146,13 +168,13 @@ Result<int> Concluded(client::Checked<int> outcome, const std::string& id, bool 
   return kExitRefuted;
 }
 
-Result<std::int64_t> WholePercent(const std::string& name, const std::string& text) {
+Result<std::int64_t> WholePercent(const std::string& name, const std::string& text, std::int64_t least) {
   std::string_view digits = text;
   if (digits.ends_with('%')) digits.remove_suffix(1);
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || end != digits.data() + digits.size() || value < 0 || value > 100) {
-    return Err("{}: expected a whole number of percent from 0 to 100, such as 10%, got {}", name, Quote(text));
+  if (error != std::errc() || end != digits.data() + digits.size() || value < least || value > 100) {
+    return Err("{}: expected a whole number of percent from {} to 100, such as 10%, got {}", name, least, Quote(text));
   }
   return value;
 }

@@ -72,8 +72,8 @@ class StopOnSignal {
 // then kExitRefuted.
 Result<int> Concluded(client::Checked<int> outcome, const std::string& id, bool json);
 
-// "25%" or "25", 0 to 100.
-Result<std::int64_t> WholePercent(const std::string& name, const std::string& text);
+// "25%" or "25", `least` to 100.
+Result<std::int64_t> WholePercent(const std::string& name, const std::string& text, std::int64_t least = 0);
 // "512MiB", "2GB", "1000000": bytes.
 Result<std::int64_t> SizeInBytes(const std::string& name, const std::string& text);
 

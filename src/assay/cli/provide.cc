@@ -19,6 +19,7 @@ struct ProvideOptions {
   std::int64_t open_to_all = service::ProvideTerms::kOpenToAll;
   std::int64_t memory_mib = 4096;
   ComputeOptions compute;
+  bool json = false;
 };
 
 // Whoever cannot answer from its copy would lose what it is in the right about.
@@ -32,9 +33,10 @@ Result<int> RunProvide(const ProvideOptions& options) {
   service::ProvideTerms terms{.listen = ListenAddress(options.listen),
                               .tls_cert = options.tls_cert,
                               .tls_key = options.tls_key,
-                              .open_to_all = options.open_to_all};
-  for (const std::string& path : options.referees) {
-    ASSAY_ASSIGN(const VerifyKey referee, ReadVerifyKey(path));
+                              .open_to_all = options.open_to_all,
+                              .json = options.json};
+  for (const std::string& text : options.referees) {
+    ASSAY_ASSIGN(const VerifyKey referee, ParsePublicKey("--referee", text));
     terms.referees.push_back(referee.point());
   }
   ASSAY_ASSIGN(Compute compute, MakeCompute(options.compute));
@@ -89,8 +91,9 @@ void AddProvide(Arguments& app, Command& command) {
       .Type("[HOST:]PORT");
   sub.Option("--data", options->data, "Data file or folder instead of the job's").Type("PATH");
   sub.Option("--key", options->key, "The run's signing key. Default: $ASSAY_KEY or your own").Type("FILE");
-  sub.Option("--referee", options->referees, "Public key of a referee who may ask; repeat for each. Default: anybody")
-      .Type("KEY.pub");
+  sub.Option("--referee", options->referees,
+             "A referee who may ask: a public key, or a file with it; repeat for each. Default: anybody")
+      .Type("KEY");
   sub.Option("--open-to-all", options->open_to_all,
              "Bouts (see below) for all referees together that --referee does not name; below 3 none of them is answered")
       .ShowDefault()
@@ -103,6 +106,7 @@ void AddProvide(Arguments& app, Command& command) {
       .Range(std::int64_t{1}, std::int64_t{1} << 24)
       .Type("MIB");
   AddComputeOptions(sub, options->compute);
+  sub.Flag("--json", options->json, "Print one JSON object when it listens");
   SetCommand(sub, std::move(options), command, RunProvide);
 }
 

@@ -93,7 +93,7 @@ Result<int> RunSample(const SampleOptions& options) {
 
 void AddSample(Arguments& app, Command& command) {
   auto options = std::make_shared<SampleOptions>();
-  Subcommand sub = app.Add("sample", "Let a trained language model write");
+  Subcommand sub = app.Add("sample", "Generate text with a trained language model");
   sub.Footer("Example: assay sample runs/shakespeare --prompt \"ROMEO:\" --tokens 300 --temperature 0.8 --top-k 40");
   sub.Option("target", options->source.target, "Run directory, or job file together with --weights").Required().Type("RUN|JOB");
   sub.Option("--prompt", options->prompt, "Text to continue; default: a line break").Type("TEXT");

@@ -74,7 +74,8 @@ void AddServe(Arguments& app, Command& command) {
   sub.Footer(
       "The first start makes the folder with the coordinator's key, a database and a place for files, and prints the\n"
       "administrator's token, which is not kept. `assay admin token` makes tokens for others; `assay admin token --store DIR`\n"
-      "another for the administrator. One line of JSON for each request goes to standard error, or to --log.\n"
+      "another for the administrator. One line of JSON for each request (workers' polls, renewals and\n"
+      "telemetry only if they fail) goes to standard error, or to --log.\n"
       "\n"
       "Several coordinators serve together if they share a PostgreSQL database and the folder of --store.\n"
       "\n"

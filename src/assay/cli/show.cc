@@ -22,6 +22,7 @@ constexpr std::uint64_t kMaxKeyBytes = 1 << 12;
 
 struct ShowOptions {
   std::string target;
+  std::string data;
   bool tensors = false;
   bool json = false;
 };
@@ -88,6 +89,7 @@ Result<int> ShowJob(const ShowOptions& options) {
   ASSAY_ASSIGN(const auto key, ShowKey(options));
   if (key) return *key;
   ASSAY_ASSIGN(Job job, LoadShownJob(options.target));
+  if (!options.data.empty()) job.data.path = options.data;
   ASSAY_ASSIGN(PreparedJob prepared, Prepare(std::move(job)));
   const JobView view = ViewOf(std::move(prepared));
   if (options.json) {
@@ -120,7 +122,8 @@ Result<Bytes> ReadNamed(const RunDirectory& run, std::string_view name, const Di
 std::optional<std::string> DescribeData(const Job& job, const RunIdentity& identity, std::vector<std::string>& notes) {
   const auto data = OpenData(job.data, job.batch.sequence, nullptr);
   if (!data) {
-    notes.push_back(fmt::format("the data is not here ({}); nothing is said about it", data.error().message));
+    notes.push_back(
+        fmt::format("the data is not here ({}); nothing is said about it; --data PATH names it", data.error().message));
   } else if (data->root != identity.data) {
     notes.push_back(
         fmt::format("the data here has the root {}, it is not that of the run; nothing is said about it", data->root.hex()));
@@ -141,7 +144,7 @@ Status CheckReceipt(const RunDirectory& run) {
 }
 
 // Everything comes from what the job id binds: job.bin and program.bin. Only the name and where the data lies are in job.toml alone.
-Result<RunView> ViewOf(const RunDirectory& run) {
+Result<RunView> ViewOf(const RunDirectory& run, const std::string& data) {
   ASSAY_ASSIGN(const Bytes job_bin, ReadNamed(run, "job.bin", run.header().job_bin));
   ASSAY_ASSIGN(const Bytes program_bin, ReadNamed(run, "program.bin", run.header().program_bin));
   ASSAY_ASSIGN(DecodedJob decoded, DecodeJob(job_bin));
@@ -155,7 +158,7 @@ Result<RunView> ViewOf(const RunDirectory& run) {
     view.notes.push_back(fmt::format("DAMAGED: {}", receipt.error().message));
   }
   ASSAY_ASSIGN(view.follows, ReadFollows(run.follows_path()));
-  const auto written = LoadRunJob(run, "");
+  const auto written = LoadRunJob(run, data);
   if (written) view.job.job.name = written->name;
   if (const auto toml = ReadNamed(run, "job.toml", run.header().job_toml); !toml || !written) {
     view.notes.push_back(
@@ -202,7 +205,7 @@ std::optional<SnapshotInfo> NewestOf(const RunDirectory& run, const std::vector<
 }
 
 Result<int> ShowOpened(const ShowOptions& options, const RunDirectory& run) {
-  ASSAY_ASSIGN(RunView view, ViewOf(run));
+  ASSAY_ASSIGN(RunView view, ViewOf(run, options.data));
   ASSAY_ASSIGN(const std::vector<std::int64_t> steps, run.SnapshotSteps());
   const std::optional<SnapshotInfo> newest = NewestOf(run, steps, view);
   if (options.json) {
@@ -317,6 +320,8 @@ Result<int> RunShow(const ShowOptions& options) {
     return Err("{}: no such run, job file, safetensors file, receipt, evidence or key", options.target);
   if (IsDirectory(options.target)) return ShowRun(options);
   const bool is_signed = IsSignedFile(options.target);
+  const bool other = is_signed || options.target.ends_with(".safetensors");
+  if (other && !options.data.empty()) return Err("--data: belongs to a job or a run, and {} is neither", options.target);
   if (is_signed && options.tensors) return Err("--tensors: belongs to a job or a run, and {} is neither", options.target);
   if (is_signed) return ShowSigned(options);
   if (options.target.ends_with(".safetensors")) return ShowFile(options);
@@ -338,6 +343,7 @@ void AddShow(Arguments& app, Command& command) {
              "Run directory, job file, .safetensors file, receipt, checkpoint, proof, evidence or key")
       .Required()
       .Type("WHAT");
+  sub.Option("--data", options->data, "Of a job or a run: data file or folder instead of the job's").Type("PATH");
   sub.Flag("--tensors", options->tensors, "Also list every tensor of a job's state");
   sub.Flag("--json", options->json, "Print one JSON object");
   SetCommand(sub, std::move(options), command, RunShow);

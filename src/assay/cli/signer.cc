@@ -56,14 +56,15 @@ Result<std::optional<SigningKey>> OpenExistingSigner() {
   return std::optional<SigningKey>(std::move(key));
 }
 
-Result<VerifyKey> ParseSigner(const std::string& text) {
+Result<VerifyKey> ParseSigner(const std::string& text) { return ParsePublicKey("--signer", text); }
+
+Result<VerifyKey> ParsePublicKey(std::string_view option, const std::string& text) {
   if (Exists(text)) return ReadVerifyKey(text);
   auto key = VerifyKey::Parse(text);
   if (!key) {
-    if (text.starts_with("PRIVATE+KEY+")) return Err("--signer: is a private key, expected the public one");
-    return Err(
-        "--signer: there is no file '{}', and it is not a key; expected a public key (NAME+HASH+DATA) or a file with one",
-        text);
+    if (text.starts_with("PRIVATE+KEY+")) return Err("{}: is a private key, expected the public one", option);
+    return Err("{}: there is no file '{}', and it is not a key; expected a public key (NAME+HASH+DATA) or a file with one",
+               option, text);
   }
   return key;
 }

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "assay/base/result.h"
 #include "assay/sign/key.h"
@@ -16,7 +17,9 @@ Result<std::optional<SigningKey>> OpenExistingSigner();
 // The file that it is read from; empty: there is none.
 std::string ExistingSignerPath();
 
-// What --signer names: a public key, or a file with one.
+// What `option` names: a public key, or a file with one.
+Result<VerifyKey> ParsePublicKey(std::string_view option, const std::string& text);
+// The same of --signer.
 Result<VerifyKey> ParseSigner(const std::string& text);
 
 }  // namespace assay::cli

@@ -20,8 +20,8 @@ struct SubmitOptions : PlatformOptions {
 Result<client::OrderWish> WishOf(const SubmitOptions& options) {
   client::OrderWish wish{.job = options.job, .data = options.data};
   if (!options.audit.empty()) {
-    ASSAY_ASSIGN(wish.policy.audit, WholePercent("--audit", options.audit));
-    wish.policy.replicas = wish.policy.audit > 0 ? 1 : wish.policy.replicas;
+    ASSAY_ASSIGN(wish.policy.audit, WholePercent("--audit", options.audit, 1));
+    wish.policy.replicas = 1;
   }
   if (!options.probe.empty()) {
     ASSAY_ASSIGN(wish.policy.probe, WholePercent("--probe", options.probe));
@@ -64,7 +64,7 @@ client::Checked<int> Submit(const SubmitOptions& options, std::string& id, int& 
                                       }});
   if (!sent) {
     client::Trouble trouble = sent.error();
-    trouble.message += fmt::format("; send the same order again with: assay submit --again {}", id);
+    if (trouble.later) trouble.message += fmt::format("; send the same order again with: assay submit --again {}", id);
     return failed(std::move(trouble));
   }
   view.Finish();
@@ -115,13 +115,13 @@ void AddSubmit(Arguments& app, Command& command) {
       "Example: assay submit examples/gpt2-tiny.toml --replicas 2 --wait");
   sub.Option("job", options->job, "Job file (TOML; docs/JOBS.md)").Type("JOB");
   sub.Option("--data", options->data, "Data file or folder instead of the job's").Type("PATH");
-  sub.Option("--replicas", options->replicas, "Runs by different workers that have to agree. Default: 2, with --audit 1")
+  sub.Option("--replicas", options->replicas, "Runs by different workers that have to agree. Default: 2; with --audit: 1")
       .Range(1, 16)
       .Type("N");
   sub.Option("--audit", options->audit, "Share of the steps that another worker replays").Type("P%");
   sub.Option("--probe", options->probe, "How often a worker with a long clean record is checked. Default: 100%, always")
       .Type("P%");
-  sub.Option("--attempts", options->attempts, "Training leases in all, those included that come to nothing. Default: 8")
+  sub.Option("--attempts", options->attempts, "Training leases in total, including failed ones. Default: 8")
       .Range(1, 64)
       .Type("N");
   sub.Option("--memory", options->memory, "What a worker may use, such as 4GiB. Default: what the coordinator allows")

@@ -59,7 +59,7 @@ std::string FollowsText(const TrainOptions& options, const std::optional<Follows
 
 // `name`: the job's.
 void PrintResult(const TrainOptions& options, const std::string& name, const RunDirectory& run, const Compute& compute,
-                 const std::optional<Follows>& follows, const TrainOutcome& outcome, double seconds) {
+                 const std::optional<Follows>& follows, const TrainOutcome& outcome, bool had_receipt, double seconds) {
   if (options.json) {
     const OrderedJson json = {{"job", name},
                               {"job_id", run.identity().job.hex()},
@@ -80,12 +80,20 @@ void PrintResult(const TrainOptions& options, const std::string& name, const Run
     return;
   }
   const bool finished = !outcome.interrupted && outcome.first_step == outcome.step;
-  fmt::print("steps       {}{}\n", outcome.step, finished ? "; the run was finished already, and nothing was trained" : "");
+  const std::string_view before = !finished     ? ""
+                                  : had_receipt ? "; the run was finished already, and nothing was trained"
+                                                : "; all of them were there already, and a new receipt was written";
+  fmt::print("steps       {}{}\n", outcome.step, before);
   if (outcome.step > 0) fmt::print("loss        {:.6f}\n", outcome.loss);
   if (outcome.validation_loss) fmt::print("val loss    {:.6f}\n", *outcome.validation_loss);
   fmt::print("time        {}\nstate root  {}\n", Duration(seconds), outcome.state_root.hex());
   fmt::print("signed by   {}\n{}", run.signer().id(), FollowsText(options, follows, outcome));
-  if (!outcome.interrupted) fmt::print("weights     {}\nreceipt     {}\n", run.weights_path(), run.receipt_path());
+  if (outcome.interrupted) return;
+  fmt::print("weights     {}\nreceipt     {}\n", run.weights_path(), run.receipt_path());
+  if (!options.data.empty())
+    fmt::print(
+        "data        pass --data {} to audit, eval and resume, where they do not find it: a run keeps no absolute path\n",
+        ShellQuoted(options.data));
 }
 
 // A longer run is another job, and its schedule is that of the job file: both surprise whoever reckons with neither.
@@ -124,6 +132,11 @@ Result<TrainOutcome> TrainWithin(const PreparedJob& prepared, RunDirectory& run,
   }
 }
 
+std::optional<monitor::RecorderOptions> TelemetryOf(const TrainOptions& options) {
+  if (options.no_telemetry) return std::nullopt;
+  return monitor::RecorderOptions{.interval_ms = static_cast<std::uint32_t>(options.sample_ms)};
+}
+
 // What is not in the run directory has to be named again.
 std::string HowToContinue(const TrainOptions& options) {
   if (!options.follow.empty()) return "the same command";
@@ -154,6 +167,7 @@ Result<int> TrainInto(const TrainOptions& options, const PreparedJob& prepared, 
   ASSAY_ASSIGN(RunDirectory run,
                RunDirectory::OpenForTraining(options.out, ContentOf(prepared, options.out), key.verify_key()));
 
+  const bool had_receipt = Exists(run.receipt_path());
   Progress progress(stderr, ProgressModeFor(stderr, options.quiet), prepared.job.steps, ThroughputOf(prepared.job));
   if (!options.quiet) {
     for (const std::string& note : notes) progress.Note(note);
@@ -171,15 +185,16 @@ Result<int> TrainInto(const TrainOptions& options, const PreparedJob& prepared, 
       .on_evaluation = [&](std::int64_t step, float loss) { progress.Evaluation(step, loss); },
       .on_note = [&](const std::string& text) { progress.Note(text); },
       .should_stop = [&] { return interrupt.signal() != 0; },
+      .telemetry = TelemetryOf(options),
   };
   const auto outcome = TrainWithin(prepared, run, key, compute, hooks, std::move(follow));
   progress.Finish();
   if (!outcome) {
     Error error = outcome.error();
-    if (began) error.message += fmt::format("; once that is mended, continue with {}", HowToContinue(options));
+    if (began) error.message += fmt::format("; once that is fixed, continue with {}", HowToContinue(options));
     return tl::unexpected(std::move(error));
   }
-  PrintResult(options, prepared.job.name, run, compute, follows, *outcome, Now() - begin);
+  PrintResult(options, prepared.job.name, run, compute, follows, *outcome, had_receipt, Now() - begin);
   if (!outcome->interrupted) return kExitOk;
   std::fflush(stdout);
   progress.Note(fmt::format("interrupted after step {} of {}; continue with {}", outcome->step, prepared.job.steps,
@@ -189,7 +204,7 @@ Result<int> TrainInto(const TrainOptions& options, const PreparedJob& prepared, 
 
 int PrintFinished(const TrainOptions& options, const std::string& name, const RunDirectory& run, const Compute& compute,
                   const TrainOutcome& outcome) {
-  PrintResult(options, name, run, compute, std::nullopt, outcome, 0);
+  PrintResult(options, name, run, compute, std::nullopt, outcome, true, 0);
   return kExitOk;
 }
 
@@ -198,6 +213,12 @@ void AddTrainingOptions(Subcommand& sub, TrainOptions& options) {
   sub.Option("--key", options.key, "Signing key (assay keygen). Default: $ASSAY_KEY, or your own, made at first use")
       .Type("FILE");
   AddComputeOptions(sub, options.compute);
+  sub.Flag("--no-telemetry", options.no_telemetry,
+           "Keep no telemetry (telemetry.bin, which assay check reads). It is no part of the job or the receipt");
+  sub.Option("--sample-ms", options.sample_ms,
+             "Milliseconds between samples of telemetry. Default: 1000, less for short trainings")
+      .Range(std::int64_t{10}, std::int64_t{600'000})
+      .Type("MS");
   sub.Flag("--json", options.json, "Print the result as one JSON object on the last line of standard output");
   sub.Flag("--quiet", options.quiet, "Only the result, no progress");
 }

@@ -22,6 +22,8 @@ struct TrainOptions {
   bool patience_given = false;
   std::int64_t steps = 0;  // 0: the job's
   ComputeOptions compute;
+  bool no_telemetry = false;
+  std::int64_t sample_ms = 0;  // 0: by how long the training will take
   bool json = false;
   bool quiet = false;
 };

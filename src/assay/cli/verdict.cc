@@ -84,6 +84,15 @@ OrderedJson ToJson(const std::vector<NamedParty>& parties) {
   return list;
 }
 
+// A party's name by its key; of those who share one, with the hash that tells them apart.
+std::string KeyName(const dispute::Judgement& judgement, std::size_t party) {
+  const VerifyKey& key = *judgement.parties[party].signer;
+  const bool shared = std::ranges::any_of(judgement.parties, [&](const dispute::Judgement::Party& other) {
+    return other.signer->name() == key.name() && other.signer->point() != key.point();
+  });
+  return shared ? key.id() : key.name();
+}
+
 std::string ReasonOf(const VerdictView& view, const dispute::Judgement& judgement) {
   if (view.verdict == "both") return "all claims are the same";
   if (view.verdict == "undecided") {
@@ -109,7 +118,7 @@ VerdictView ViewOf(const dispute::Judgement& judgement, bool pair, const std::ve
   for (std::size_t i = 0; i < judgement.parties.size(); ++i) {
     const dispute::Judgement::Party& party = judgement.parties[i];
     NamedParty named{.label = LabelOf(i, party.number, pair),
-                     .name = names.empty() ? party.signer->name() : names[i],
+                     .name = names.empty() ? KeyName(judgement, i) : names[i],
                      .key = party.signer->ToString(),
                      .why = party.by};
     if (dispute::IsGuilty(party.standing)) {
@@ -148,7 +157,7 @@ VerdictView ViewOf(const dispute::Evidence& evidence, const dispute::Judgement& 
   VerdictView view = ViewOf(judgement, evidence.pair, {});
   if (evidence.parties.size() + evidence.others.size() < 2) {
     view.verdict = "undecided";
-    view.reason = "it holds one claim alone, which nobody contradicts";
+    view.reason = evidence.parties.empty() ? "it holds no claim" : "it holds one claim alone, which nobody contradicts";
     view.decided_by = "a second provider of this job, or an audit";
   }
   return view;
@@ -266,7 +275,7 @@ std::string Explanation(const VerdictView& view) {
     if (!finding.strikes(side) || !view.proven) continue;
     const NamedParty& party = view.sides[static_cast<std::size_t>(side)];
     if (!finding.guilty[static_cast<std::size_t>(side)]) {
-      text += fmt::format("\nSo the rounding log that {} commits to is none of a correct run.\n", Called(party));
+      text += fmt::format("\nSo the rounding log that {} commits to is not that of a correct run.\n", Called(party));
     } else {
       text +=
           fmt::format("\nSo {} {}.\n", Called(party),

@@ -39,7 +39,7 @@ Verification VerifyReceipt(std::string_view text, const std::string& path, const
 Verification VerifyCheckpoint(std::string_view text, const std::string& path, const Against& against);
 Verification VerifyProof(std::string_view text, const std::string& path, const Against& against);
 Verification VerifyModel(const Safetensors& file, const Against& against, ThreadPool& pool);
-// A receipt binds the first and the last state. Of any other, a well signed snapshot is left open where only a receipt is there to tell: what its log says, a proof
+// Alone it is left open: no signature can be checked. A receipt binds the first and the last state. Of any other, a well signed snapshot is left open where only a receipt is there to tell: what its log says, a proof
 // shows.
 Verification VerifySnapshot(const Safetensors& file, const Against& against, ThreadPool& pool);
 // An error: it is no valid evidence.
@@ -53,7 +53,7 @@ Result<Verification> VerifyDelivery(const std::string& folder, const Against& ag
 Result<Verification> VerifyFile(const std::string& path, const Against& against, ThreadPool& pool);
 // Whether `path` looks like a file that VerifyFile knows, other than a safetensors file.
 bool IsSignedFile(const std::string& path);
-// What a file looks like, whether or not it is well made: "receipt", "checkpoint", "proof", "model or snapshot"; empty: of no kind that is known.
+// What a file looks like, whether or not it is well made: "receipt", "checkpoint", "proof", "model or snapshot"; empty: an unknown kind of file.
 std::string_view KindWord(ByteSpan bytes);
 bool LooksLikeEvidence(ByteSpan bytes);
 

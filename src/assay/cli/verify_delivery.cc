@@ -11,13 +11,16 @@ bool IsDelivery(const std::string& path) { return IsDirectory(path) && IsPlainFi
 Result<Verification> VerifyDelivery(const std::string& folder, const Against& against, ThreadPool& pool) {
   constexpr char kKind[] = "delivery";
   const std::string order_path = JoinPath(folder, "order.json");
-  ASSAY_ASSIGN(const Bytes text, ReadFile(order_path, life::kMaxOrderBytes));
-  const std::string envelope(text.begin(), text.end());
+  const auto text = ReadFile(order_path, life::kMaxOrderBytes);
+  if (!text) return Damaged(kKind, text.error().message);
+  const std::string envelope(text->begin(), text->end());
   const auto order = life::OpenOrder(envelope, order_path);
   if (!order) return Damaged(kKind, order.error().message);
-  ASSAY_ASSIGN(const VerifyKey coordinator,
-               against.signer ? Result<VerifyKey>(*against.signer) : ReadVerifyKey(JoinPath(folder, "coordinator.pub")));
-  const auto checked = client::CheckDelivery(folder, {.id = order->id, .coordinator = coordinator, .envelope = envelope}, pool);
+  const auto coordinator =
+      against.signer ? Result<VerifyKey>(*against.signer) : ReadVerifyKey(JoinPath(folder, "coordinator.pub"));
+  if (!coordinator) return Damaged(kKind, coordinator.error().message);
+  const auto checked =
+      client::CheckDelivery(folder, {.id = order->id, .coordinator = *coordinator, .envelope = envelope}, pool);
   if (!checked) {
     return checked.error().refused ? Contradicted(kKind, checked.error().message) : Damaged(kKind, checked.error().message);
   }
@@ -25,7 +28,7 @@ Result<Verification> VerifyDelivery(const std::string& folder, const Against& ag
   const life::Lease* lease = life.Find(life.decision()->lease);
   Verification out{.kind = kKind, .valid = true};
   out.shows.push_back(fmt::format("the {} entries of its life, which {} signed, lead to the verdict {} on order {} of {}",
-                                  life.size(), coordinator.ToString(), life::Name(life.decision()->verdict), order->id,
+                                  life.size(), coordinator->ToString(), life::Name(life.decision()->verdict), order->id,
                                   order->client));
   out.shows.push_back(fmt::format("its model is, bit for bit, the one that {} signed for as the result of job {}",
                                   lease->worker, order->job.hex()));

@@ -93,7 +93,7 @@ std::optional<LogKey> KeyFor(std::string_view note, const Against& against, cons
 // Of a note that cannot be opened by `key`.
 Verification NotOpened(std::string kind, const Error& error, std::string_view note, const LogKey& key, const Against& against) {
   if ((against.signer || against.receipt) && IsOfOthers(note, key.key)) {
-    return Contradicted(std::move(kind), fmt::format("is signed by others, not by {}", key.key.ToString()));
+    return Contradicted(std::move(kind), fmt::format("is not signed by {}", key.key.ToString()));
   }
   return Damaged(std::move(kind), error.message);
 }

@@ -84,14 +84,16 @@ Verification VerifySnapshot(const Safetensors& file, const Against& against, Thr
   Verification out{.kind = "snapshot", .valid = true};
   out.shows.push_back(fmt::format("its {} tensors are the state {}, which it says is that after step {} of the trajectory {}",
                                   file.tensors().size(), root.hex(), info->step, info->trajectory.hex()));
-  if (against.receipt || against.signer) {
+  const bool promised = against.receipt && PromisedState(against.receipt->receipt, info->step);
+  if (promised || (!against.receipt && against.signer)) {
     out.shows.push_back(
         fmt::format("{} signed for that", (against.receipt ? against.receipt->signer : *against.signer).ToString()));
-  } else {
+  } else if (!against.receipt) {
     out.shows.push_back("it does not show that anybody signed for it");
-    out.assumed.push_back("that somebody signed for it: no signature was checked; --signer KEY or --receipt FILE does");
+    out.valid.reset();
+    out.reason = "no signature was checked: a snapshot does not name who signed it; --signer KEY or --receipt FILE does";
   }
-  if (against.receipt && PromisedState(against.receipt->receipt, info->step)) {
+  if (promised) {
     out.shows.push_back("it is the state that the receipt promises");
   } else if (against.receipt) {
     out.valid.reset();

@@ -9,10 +9,13 @@
 #include <thread>
 
 #include "assay/cli/platform_session.h"
+#include "assay/cli/signer.h"
+#include "assay/cli/text.h"
+#include "assay/monitor/speed.h"
+#include "assay/monitor/usage.h"
 #include "assay/train/interrupt.h"
 #include "assay/worker/hardware.h"
 #include "assay/worker/http_link.h"
-#include "assay/worker/usage.h"
 #include "assay/worker/worker.h"
 
 namespace assay::cli {
@@ -36,6 +39,20 @@ Result<platform::ApiOptions> ApiOf(const WorkerTerms& terms, std::shared_ptr<con
   return api;
 }
 
+// Said before anything is measured, and not only when the worker registers. A request that is not signed is refused for that once its token has been let in; a
+// coordinator that cannot be reached now is waited for later.
+Status CheckToken(platform::ApiOptions options) {
+  options.worker = nullptr;
+  options.patience_ms = 0;
+  options.attempt_ms = 5'000;
+  ASSAY_ASSIGN(const auto api, platform::ApiClient::Create(std::move(options)));
+  const auto answer = api->Post("/v1/work", platform::Json::object());
+  if (answer) return {};
+  const bool bad_token = answer.error().status == 401 && !FindHeader(answer.error().headers, "WWW-Authenticate").empty();
+  if (bad_token || answer.error().status == 403) return tl::unexpected(Error(answer.error()));
+  return {};
+}
+
 Result<std::int64_t> Offered(const std::string& name, const std::string& text) {
   return text.empty() ? Result<std::int64_t>(0) : SizeInBytes(name, text);
 }
@@ -50,11 +67,11 @@ Result<worker::Hardware> HardwareOf(const WorkerTerms& terms, const worker::Work
   ASSAY_ASSIGN(const worker::Compute compute, ComputeOf(terms.compute, nullptr));
   worker::Hardware hardware;
   hardware.device = terms.compute.device;
-  hardware.name = terms.compute.device == "cpu" ? worker::ProcessorName() : std::string(compute.backend->name());
+  hardware.name = terms.compute.device == "cpu" ? monitor::ProcessorName() : std::string(compute.backend->name());
   hardware.version = ASSAY_VERSION;
   worker::Measure(compute, hardware);
-  hardware.memory = options.offered_memory > 0 ? options.offered_memory : worker::AvailableMemory();
-  hardware.disk = options.offered_disk > 0 ? options.offered_disk : worker::FreeDisk(path);
+  hardware.memory = options.offered.memory > 0 ? options.offered.memory : monitor::AvailableMemory();
+  hardware.disk = options.offered.disk > 0 ? options.offered.disk : monitor::FreeDisk(path);
   return hardware;
 }
 
@@ -89,9 +106,15 @@ void AddWorkerOptions(Subcommand& sub, WorkerTerms& terms) {
   sub.Option("--server", terms.server, "The coordinator's address. Default: $ASSAY_SERVER").Type("URL");
   sub.Option("--token", terms.token, "Token of a provider's or an auditor's account. Default: $ASSAY_TOKEN").Type("TOKEN");
   sub.Option("--ca", terms.ca_file, "PEM certificates to trust instead of the system's").Type("FILE");
+  sub.Option("--coordinator", terms.coordinator,
+             "The coordinator's public key, or a file with it. Default: the one it had when it was met first")
+      .Type("KEY");
   sub.Option("--memory", terms.memory, "What an order may take of the memory, such as 8GiB. Default: what is free")
       .Type("SIZE");
   sub.Option("--disk", terms.disk, "What an order may take of the disk, such as 100GiB. Default: what is free").Type("SIZE");
+  sub.Option("--seconds", terms.seconds, "How long an order may take, in seconds of work. Default: as long as it takes")
+      .Range(std::int64_t{1}, std::int64_t{1} << 40)
+      .Type("N");
   sub.Flag("--once", terms.once, "End when the order of the first lease is decided");
   sub.Flag("--quiet", terms.quiet, "Errors only");
   AddComputeOptions(sub, terms.compute);
@@ -100,14 +123,20 @@ void AddWorkerOptions(Subcommand& sub, WorkerTerms& terms) {
 Result<int> RunWorkerWith(const WorkerTerms& terms, worker::Craft& craft) {
   if (terms.work.empty()) return Err("--work: expected the worker's folder");
   worker::WorkerOptions options{.once = terms.once};
-  ASSAY_ASSIGN(options.offered_memory, Offered("--memory", terms.memory));
-  ASSAY_ASSIGN(options.offered_disk, Offered("--disk", terms.disk));
+  ASSAY_ASSIGN(options.offered.memory, Offered("--memory", terms.memory));
+  ASSAY_ASSIGN(options.offered.disk, Offered("--disk", terms.disk));
+  options.offered.seconds = terms.seconds;
   ASSAY_ASSIGN(const worker::Workplace place, worker::Workplace::Open(terms.work));
+  if (!terms.coordinator.empty()) {
+    ASSAY_ASSIGN(const VerifyKey named, ParseSigner(terms.coordinator));
+    ASSAY_TRY(place.Pin(named.ToString()));
+  }
   ASSAY_ASSIGN(SigningKey opened, place.OpenKey(terms.key));
   const auto key = std::make_shared<const SigningKey>(std::move(opened));
   ASSAY_ASSIGN(std::optional<Identity> identity, place.OpenIdentity());
   ASSAY_ASSIGN(const platform::ApiOptions api, ApiOf(terms, key));
   ASSAY_ASSIGN(worker::LinkFactory links, worker::MakeHttpLinks(api));
+  ASSAY_TRY(CheckToken(api));
   ASSAY_ASSIGN(options.hardware, HardwareOf(terms, options, place.path()));
   std::mutex printing;
   options.say = [&](const std::string& line) {
@@ -115,9 +144,9 @@ Result<int> RunWorkerWith(const WorkerTerms& terms, worker::Craft& craft) {
     const std::lock_guard lock(printing);
     fmt::print(stderr, "{}\n", line);
   };
-  options.say(fmt::format("worker {} at {}: {}, {} threads, {:.1f} GFLOP/s, hashes {:.1f} GB/s", key->verify_key().ToString(),
-                          api.server, options.hardware.name, options.hardware.threads, options.hardware.matmul_gflops,
-                          options.hardware.hash_gbps));
+  options.say(fmt::format("worker {} at {}: {}, {}, {:.1f} GFLOP/s, hashes {:.1f} GB/s", key->verify_key().ToString(),
+                          api.server, options.hardware.name, Plural(options.hardware.threads, "thread"),
+                          options.hardware.matmul_gflops, options.hardware.hash_gbps));
   const worker::ComputeFactory compute = [&](const Job& job) { return ComputeOf(terms.compute, &job); };
   worker::Worker worker(place, *key, std::move(identity), std::move(links), compute, craft, std::move(options));
   const Watcher watcher(worker);

@@ -1,6 +1,7 @@
 // What `assay worker` does, for it and for workers that cheat (tests/attacks): they differ in how they train and answer alone.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "assay/cli/command.h"
@@ -13,7 +14,9 @@ struct WorkerTerms {
   std::string key;            // empty: the folder's own
   std::string server, token;  // empty: ASSAY_SERVER, ASSAY_TOKEN
   std::string ca_file;
+  std::string coordinator;   // key, or a file with it; empty: as it was met first
   std::string memory, disk;  // "2GiB"; empty: what there is
+  std::int64_t seconds = 0;  // 0: no limit
   bool once = false;
   bool quiet = false;
   ComputeOptions compute;

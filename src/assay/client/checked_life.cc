@@ -91,19 +91,30 @@ Checked<void> CheckedLife::Prove(const life::Judged& judged, Bytes evidence) {
 
 std::vector<std::string> TakenOnTrust(const life::Life& life) {
   std::vector<std::string> out;
-  const bool own_referee = !life.order().sealed.empty();
+  // Of a sealed order its client has signed that. It asks through the coordinator, which may have kept questions or answers back.
+  const std::string whose = life.order().sealed.empty()
+                                ? "the coordinator's word"
+                                : fmt::format("the client's word, {}, who asked through the coordinator", life.order().client);
   for (const life::Judged& judged : life.disputes()) {
     for (const life::LeaseNumber number : judged.silent) {
       const life::Lease* lease = life.Find(number);
-      if (lease == nullptr || own_referee) continue;
-      out.push_back(
-          fmt::format("that {} (lease {}), whose run is another, was asked and gave no answer", lease->worker, number));
+      if (lease == nullptr) continue;
+      out.push_back(fmt::format("that {} (lease {}), whose run is another, was asked and gave no answer: {}", lease->worker,
+                                number, whose));
     }
   }
+  std::vector<life::LeaseNumber> unreported;
   for (const auto& [number, lease] : life.leases()) {
+    if (lease.role == life::Role::kAudit && lease.state == life::Lease::State::kGone) unreported.push_back(number);
     if (lease.waived)
       out.push_back(
           fmt::format("the record and the draw by which the run of {} (lease {}) went unchecked", lease.worker, number));
+  }
+  // Whoever may throw reports away chooses among samples.
+  if (!unreported.empty()) {
+    out.push_back(fmt::format("that {} audit{} (lease{} {}) brought no report", unreported.size(),
+                              unreported.size() == 1 ? "" : "s", unreported.size() == 1 ? "" : "s",
+                              fmt::join(unreported, ", ")));
   }
   return out;
 }

@@ -60,7 +60,7 @@ class CheckedLife {
   std::map<std::string, Bytes> evidence_;
 };
 
-// What of a decided life rests on the coordinator's word alone, a line each.
+// What of a decided life rests on somebody's word alone, and whose, a line each.
 std::vector<std::string> TakenOnTrust(const life::Life& life);
 
 }  // namespace assay::client

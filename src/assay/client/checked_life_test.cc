@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "assay/life/ruling.h"
 #include "assay/life/wanted.h"
 #include "assay/merkle/tree.h"
 #include "support/life_parties.h"
@@ -178,6 +179,80 @@ TEST(CheckedLife, TellsWhatItTakesOnTrust) {
   ASSERT_TRUE(good) << good.error().message;
   ASSERT_EQ(TakenOnTrust(checked.life()).size(), 1U);
   EXPECT_NE(TakenOnTrust(checked.life()).front().find("gave no answer"), std::string::npos);
+}
+
+// A coordinator that referees in the client's place would have the honest worker lose.
+TEST(CheckedLife, RefusesAJudgementThatTheClientOfASealedOrderHasNotSigned) {
+  const std::string order = OrderOf({.replicas = 2}, "client", {1, 2});
+  LifeTerms terms = Terms();
+  terms.envelope = order;
+  Teller teller;
+  teller.Add(life::Submitted{order});
+  teller.Lease(1);
+  teller.Lease(2);
+  teller.Receive(1, 1, 0);
+  teller.Receive(2, 2, 1);
+  CheckedLife runs(terms);
+  ASSERT_TRUE(runs.Continue(teller.entries, teller.Note(), std::nullopt));
+  life::Judged judged{.among = {1, 2}, .convicted = {}, .silent = {1}, .decided = true};
+  const auto told = [&](const std::string& signature) {
+    judged.signature = signature;
+    Teller whole = teller;
+    whole.Add(judged);
+    whole.Add(life::Decided{.verdict = life::Verdict::kRefereed, .lease = 2});
+    return whole;
+  };
+  const Teller usurped = told(""), forged = told(life::SignRuling(runs.life(), judged, KeyOf("coordinator")));
+  EXPECT_NE(Refusal(usurped, usurped.Note(), terms).find("is judged by its client"), std::string::npos);
+  EXPECT_NE(Refusal(forged, forged.Note(), terms).find("is judged by its client"), std::string::npos);
+
+  // What the client has signed is believed on any machine that knows its key, and whose word it is is said.
+  const Teller own = told(life::SignRuling(runs.life(), judged, KeyOf("client")));
+  LifeTerms elsewhere = terms;
+  elsewhere.envelope.clear();
+  elsewhere.clients = {KeyOf("client").verify_key()};
+  CheckedLife checked(elsewhere);
+  const auto good = checked.Continue(own.entries, own.Note(), std::nullopt);
+  ASSERT_TRUE(good) << good.error().message;
+  const auto trusted = TakenOnTrust(checked.life());
+  ASSERT_EQ(trusted.size(), 1U);
+  EXPECT_NE(trusted.front().find("gave no answer: the client's word"), std::string::npos) << trusted.front();
+}
+
+// Whoever drops the reports that it does not like, and leases again, chooses a sample.
+TEST(CheckedLife, TellsOfAuditsThatBroughtNoReport) {
+  const std::string order = OrderOf({.replicas = 1, .audit = 50});
+  LifeTerms terms = Terms();
+  terms.envelope = order;
+  Teller teller;
+  teller.Add(life::Submitted{order});
+  teller.Lease(1);
+  teller.Receive(1, 1, 0);
+  const std::string nonce = DigestOf("nonce").hex();
+  const auto audit = [&](int worker) {
+    teller.Add(life::Leased{
+        .lease = ++teller.leases, .role = life::Role::kAudit, .worker = WorkerKey(worker), .of = 1, .nonce = nonce});
+  };
+  for (const int worker : {2, 3}) {
+    audit(worker);
+    teller.Add(life::Released{.lease = teller.leases, .why = life::Ending::kExpired});
+  }
+  audit(4);
+  const life::Report report{.order = Teller::Id(),
+                            .lease = 4,
+                            .receipt = DigestOf(ReceiptFile(1, 0)),
+                            .nonce = nonce,
+                            .share = {},
+                            .percent = 50,
+                            .finding = life::Finding::kVerified,
+                            .steps = 5};
+  const std::string envelope = life::SignReport(testkit::Sampled(report, testkit::ReceiptOf(1, 0)), KeyOf("worker4"));
+  teller.Add(life::Audited{.lease = 4, .report = envelope});
+  teller.Add(life::Decided{.verdict = life::Verdict::kVerified, .lease = 1});
+  CheckedLife checked(terms);
+  const auto good = checked.Continue(teller.entries, teller.Note(), std::nullopt);
+  ASSERT_TRUE(good) << good.error().message;
+  EXPECT_EQ(TakenOnTrust(checked.life()), std::vector<std::string>{"that 2 audits (leases 2, 3) brought no report"});
 }
 
 TEST(CheckedLife, InsistsOnWitnesses) {

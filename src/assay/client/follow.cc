@@ -27,8 +27,8 @@ class Follower {
       if (life.decision()) return {};
       if (referee_ != nullptr && IsRefereeOf(life, *referee_->key)) {
         Note("the runs differ: asking their workers which is right");
-        ASSAY_ASSIGN(const life::Judged judged, HoldDispute(api_, life, *referee_));
-        static_cast<void>(judged);
+        ASSAY_ASSIGN(const std::string words, HoldDispute(api_, life, *referee_));
+        if (!words.empty()) Note(words);
         continue;
       }
       if (!life.order().sealed.empty() && !life::WantedBy(life).dispute.empty()) {

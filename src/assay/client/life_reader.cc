@@ -70,7 +70,7 @@ Checked<void> LifeReader::Update() {
 Checked<KnownCoordinator> KnowCoordinator(platform::ApiClient& api, const State& state, const std::optional<VerifyKey>& named) {
   ASSAY_ASSIGN(const platform::Json answer, api.Get("/v1/coordinator"));
   const auto said = VerifyKey::Parse(life::TextOf(answer, "key"));
-  if (!said) return Refused("{}: its key is none: {}", api.server(), said.error().message);
+  if (!said) return Refused("{}: what it gives as its key is not one: {}", api.server(), said.error().message);
   if (named) {
     if (*said != *named) return Refused("{}: has the key {}, expected {}", api.server(), said->ToString(), named->ToString());
     ASSAY_TRY(state.Pin(api.server(), *named));
@@ -83,7 +83,7 @@ Checked<KnownCoordinator> KnowCoordinator(platform::ApiClient& api, const State&
   }
   if (*said != *pinned) {
     return Refused(
-        "{}: has the key {}; it had {} when it was first met. If its operator has confirmed the new key, name it with "
+        "{}: has the key {}; it had {} at first contact. If its operator has confirmed the new key, name it with "
         "--coordinator",
         api.server(), said->ToString(), pinned->ToString());
   }

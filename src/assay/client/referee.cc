@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "assay/base/base64.h"
 #include "assay/dispute/evidence_files.h"
 #include "assay/life/fields.h"
+#include "assay/life/ruling.h"
 #include "assay/life/wanted.h"
 #include "assay/platform/outcome.h"
 #include "assay/platform/posted_peer.h"
@@ -100,7 +102,8 @@ platform::Json ToJson(const life::Judged& judged) {
           {"convicted", judged.convicted},
           {"silent", judged.silent},
           {"outcome", judged.decided ? "decided" : "undecided"},
-          {"words", judged.words}};
+          {"words", judged.words},
+          {"signature", judged.signature}};
 }
 
 }  // namespace
@@ -111,7 +114,7 @@ bool IsRefereeOf(const life::Life& life, const SigningKey& key) {
   return client && client->point() == key.verify_key().point();
 }
 
-Checked<life::Judged> HoldDispute(platform::ApiClient& api, const life::Life& life, const RefereeTerms& terms) {
+Checked<std::string> HoldDispute(platform::ApiClient& api, const life::Life& life, const RefereeTerms& terms) {
   const std::vector<life::LeaseNumber> among = life::WantedBy(life).dispute;
   const std::string& order = life.order().id;
   std::vector<std::unique_ptr<dispute::Peer>> peers;
@@ -140,10 +143,12 @@ Checked<life::Judged> HoldDispute(platform::ApiClient& api, const life::Life& li
   } else {
     ASSAY_TRY(platform::UploadBytes(api, evidence, blob));
   }
+  std::string words = std::exchange(judged.words, std::string());
+  judged.signature = life::SignRuling(life, judged, *terms.key);
   const auto told = api.Post(fmt::format("/v1/orders/{}/judged", order), {{"judged", ToJson(judged)}});
   // Somebody else of this key was faster.
   if (!told && told.error().status != 409) return tl::unexpected(Trouble(told.error()));
-  return judged;
+  return words;
 }
 
 }  // namespace assay::client

@@ -1,5 +1,5 @@
 // The client as the referee of its sealed orders (docs/formats/platform.md): it puts its questions to the workers through the coordinator, opens their answers, which
-// are sealed to it, and tells the coordinator how the dispute ended. Evidence is released only where it convicts somebody.
+// are sealed to it, and tells the coordinator, under its signature, how the dispute ended. Evidence is released only where it convicts somebody.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,8 @@ struct RefereeTerms {
 // Whether a dispute is wanted that this client has to hold.
 bool IsRefereeOf(const life::Life& life, const SigningKey& key);
 
-// Holds the dispute that the life wants, and says how it ended. Other clients of the same key may do the same; who comes first counts.
-Checked<life::Judged> HoldDispute(platform::ApiClient& api, const life::Life& life, const RefereeTerms& terms);
+// Holds the dispute that the life wants, and says how it ended. Other clients of the same key may do the same; who comes first counts. What is returned are the words
+// of the law about each run: they may quote the job, and are for whoever sits here.
+Checked<std::string> HoldDispute(platform::ApiClient& api, const life::Life& life, const RefereeTerms& terms);
 
 }  // namespace assay::client

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include "assay/base/file.h"
 #include "assay/base/quote.h"
 #include "assay/client/order_files.h"
+#include "assay/life/bound.h"
 #include "assay/life/fields.h"
 #include "assay/platform/transfer.h"
 #include "assay/seal/announcement.h"
@@ -27,13 +29,32 @@ std::int64_t Now() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-// The file as it is sent: a sealed copy, or itself.
-Result<std::string> Stage(const NamedFile& file, std::size_t index, const std::string& staging,
-                          const std::vector<Recipient>& recipients) {
-  if (recipients.empty()) return file.path;
-  std::string sealed = JoinPath(staging, fmt::format("{}.age", index));
-  ASSAY_TRY(SealFile(file.path, recipients, sealed));
-  return sealed;
+// Where a file that is sent lies, and how the order names it.
+struct Staged {
+  std::string path;
+  life::OrderFile file;
+};
+
+// The file as it is sent: a sealed copy that is bound to the order, or itself.
+Result<Staged> Stage(const NamedFile& file, std::size_t index, const std::string& staging, const life::Order& order,
+                     const std::vector<Recipient>& recipients) {
+  Staged staged{.path = file.path, .file = {.name = file.name}};
+  std::optional<SealBinding> binding;
+  if (!recipients.empty()) {
+    staged.path = JoinPath(staging, fmt::format("{}.age", index));
+    ASSAY_ASSIGN(binding, SealFile(file.path, recipients, staged.path));
+  }
+  ASSAY_ASSIGN(const platform::BlobInfo blob, platform::HashFile(staged.path));
+  staged.file.sha256 = blob.sha256;
+  staged.file.bytes = static_cast<std::int64_t>(blob.bytes);
+  if (binding) staged.file.bound = life::BoundOf(*binding, order, staged.file);
+  return staged;
+}
+
+Trouble NotSent(const platform::ApiClient& api, const platform::ApiError& error) {
+  Trouble trouble(error);
+  trouble.later = error.later || api.cancelled();
+  return trouble;
 }
 
 Status CheckWish(const OrderWish& wish) {
@@ -68,6 +89,11 @@ Checked<life::Order> MakeOrder(const State& state, const SigningKey& key, const 
   order.limits = wish.limits;
   order.made = Now();
   ASSAY_ASSIGN(order.id, DrawId());
+  if (!wish.sealed.empty()) {
+    for (const Recipient& recipient : wish.sealed) order.sealed.push_back(recipient.ToString());
+    ASSAY_ASSIGN(const std::vector<Identity> own, state.OpenIdentities());
+    order.reply = own.front().recipient().ToString();
+  }
   ASSAY_ASSIGN(const std::string staging, state.StagingOf(order.id));
   std::vector<NamedFile> files = content.files;
   const std::string job_path = JoinPath(staging, std::string(life::kJobFile));
@@ -78,17 +104,11 @@ Checked<life::Order> MakeOrder(const State& state, const SigningKey& key, const 
   MadeOrder made{.server = server, .envelope = {}, .job = std::filesystem::absolute(wish.job).string(), .data = wish.data};
   if (!made.data.empty()) made.data = std::filesystem::absolute(made.data).string();
   for (std::size_t i = 0; i < files.size(); ++i) {
-    ASSAY_ASSIGN(const std::string path, Stage(files[i], i, staging, wish.sealed));
-    ASSAY_ASSIGN(const platform::BlobInfo blob, platform::HashFile(path));
-    order.files.push_back({.name = files[i].name, .sha256 = blob.sha256, .bytes = static_cast<std::int64_t>(blob.bytes)});
-    made.files.push_back({.name = files[i].name, .path = std::filesystem::absolute(path).string()});
+    ASSAY_ASSIGN(const Staged staged, Stage(files[i], i, staging, order, wish.sealed));
+    order.files.push_back(staged.file);
+    made.files.push_back({.name = files[i].name, .path = std::filesystem::absolute(staged.path).string()});
   }
-  if (!wish.sealed.empty()) {
-    ASSAY_TRY(RemoveFile(job_path));
-    for (const Recipient& recipient : wish.sealed) order.sealed.push_back(recipient.ToString());
-    ASSAY_ASSIGN(const std::vector<Identity> own, state.OpenIdentities());
-    order.reply = own.front().recipient().ToString();
-  }
+  if (!wish.sealed.empty()) ASSAY_TRY(RemoveFile(job_path));
   made.envelope = life::SignOrder(order, key);
   ASSAY_TRY(life::OpenOrder(made.envelope, "the order"));
   ASSAY_TRY(state.Remember(order.id, made));
@@ -111,10 +131,10 @@ Checked<void> SendOrder(platform::ApiClient& api, const State& state, const std:
       return tl::unexpected(
           Error{fmt::format("{}: has changed since the order was made ({})", at->path, sent.error().message)});
     }
-    if (!sent) return tl::unexpected(Trouble(sent.error()));
+    if (!sent) return tl::unexpected(NotSent(api, sent.error()));
   }
   const auto answer = api.Send("POST", "/v1/orders", AsBytes(made->envelope));
-  if (!answer) return tl::unexpected(Trouble(answer.error()));
+  if (!answer) return tl::unexpected(NotSent(api, answer.error()));
   state.DropStaging(id);
   return {};
 }

@@ -11,6 +11,7 @@ namespace assay::client {
 struct Trouble : Error {
   Trouble() = default;
   Trouble(Error error) : Error(std::move(error)) {}  // NOLINT(google-explicit-constructor): any failure is one
+  bool later = false;                                // nobody has answered, or nobody could: the same may go well another time
   bool refused = false;  // what the coordinator says contradicts itself, what it said before, or what it has to show
 };
 

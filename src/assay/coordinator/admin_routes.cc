@@ -59,6 +59,13 @@ Answer ListWorkers(Office& office, const Call&) {
   return JsonAnswer(200, {{"workers", std::move(workers)}});
 }
 
+Answer ReleaseWorker(Office& office, const Call& call) {
+  ASSAY_ASSIGN(const std::string key, call.Text("key", 1024));
+  ASSAY_ASSIGN(const bool found, OrFail(office.book.ReleaseWorker(key)));
+  if (!found) return NotFound("no account has this key");
+  return JsonAnswer(200, Json::object());
+}
+
 Answer ListOrders(Office& office, const Call& call) {
   ASSAY_ASSIGN(const std::int64_t after, call.QueryNumber("after", 0, 0, INT64_MAX));
   ASSAY_ASSIGN(const std::int64_t limit, call.QueryNumber("limit", 100, 1, 1000));
@@ -155,6 +162,7 @@ void AddSchemas(Routes& routes) {
     "recipient":{"type":"string"},"made":{"type":"integer"},"seen":{"type":"integer"},
     "record":{"type":"integer","description":"jobs that were checked and held"},
     "evidence":{"type":"string","description":"by which the key is convicted, or empty"}}}}}})");
+  routes.AddSchema("ReleasedKey", R"({"type":"object","required":["key"],"properties":{"key":{"type":"string"}}})");
   routes.AddSchema("Quota", R"({"type":"object","required":["orders","blob_bytes"],"properties":{
     "orders":{"type":"integer","minimum":0},"blob_bytes":{"type":"integer","minimum":0}}})");
   routes.AddSchema(
@@ -193,6 +201,13 @@ void AddAdminRoutes(Routes& routes, Office& office) {
        .summary = "All workers, with records and convictions",
        .response_schema = "AdminWorkerList"},
       ListWorkers);
+  add({.method = "POST",
+       .path = "/v1/admin/workers/release",
+       .summary = "Takes a worker's key from its account; whoever proves it next has it",
+       .body = Route::Body::kJson,
+       .request_schema = "ReleasedKey",
+       .response_schema = "Empty"},
+      ReleaseWorker);
   add({.method = "GET",
        .path = "/v1/admin/orders",
        .summary = "Orders of all accounts, oldest first",

@@ -20,6 +20,7 @@ Failure FailureOf(const Error& error) {
   if (error.system || error.unknown_outcome) {
     return Later(1, "the coordinator's machine or database failed; send the request again", error.message).value();
   }
+  if (error.broken) return {.status = 500, .code = "broken", .error = "the coordinator failed", .detail = error.message};
   return {.status = 422, .code = "refused", .error = error.message};
 }
 

@@ -46,7 +46,8 @@ tl::unexpected<Failure> Refused(fmt::format_string<Args...> format, Args&&... ar
 }
 tl::unexpected<Failure> Later(int retry_after_s, std::string error, std::string detail = {});
 
-// An error of the layers below: 503 where the machine or the database failed, or nobody knows whether it was done; otherwise 422, in its words.
+// An error of the layers below: 503 where the machine or the database failed, or nobody knows whether it was done; 500 where the coordinator itself is at
+// fault; otherwise 422, in its words.
 Failure FailureOf(const Error& error);
 // Whether an error says that there is no room left on a disk.
 bool IsFull(const Error& error);

@@ -26,11 +26,13 @@ class BlobRights {
   BlobRights(store::Database& database, std::shared_ptr<store::Clock> clock, const Quota& usual);
 
   Result<bool> MaySee(const std::string& account, const Digest& hash);
-  // Weighs an upload; an error in words where the quota does not allow it.
+  // Weighs an upload of this size, or of the largest with which it was begun before; an error in words where the quota does not allow it. One that goes on for long
+  // is begun again now and then, at least every kRenewedMs, or Sweep takes it for forgotten.
   Status Begin(const std::string& account, const Digest& hash, std::int64_t bytes);
-  // The upload is whole.
+  static constexpr std::int64_t kRenewedMs = 3600 * 1000;
+  // The upload is whole, and weighs what it has come to; an error as above.
   Status Finish(const std::string& account, const Digest& hash, std::int64_t bytes);
-  // Uploads that began more than `age_ms` ago and are not whole weigh nothing any more.
+  // Uploads that were begun last more than `age_ms` ago and are not whole weigh nothing any more.
   Status Sweep(std::int64_t age_ms);
 
   // For transactions of others.
@@ -40,6 +42,9 @@ class BlobRights {
   Result<Quota> QuotaOf(store::Transaction& t, const std::string& account) const;
 
  private:
+  // Of a blob beside all others of the account.
+  Status Weigh(store::Transaction& t, const std::string& account, const Digest& hash, std::int64_t bytes) const;
+
   store::Database& database_;
   const std::shared_ptr<store::Clock> clock_;
   const Quota usual_;

@@ -24,16 +24,32 @@ Failure BlobFailure(const Error& error) {
   return FailureOf(error);
 }
 
+Outcome<void> Weighed(const Status& weighed) {
+  if (weighed) return {};
+  if (weighed.error().not_the_askers()) return tl::unexpected(FailureOf(weighed.error()));
+  return Fail(507, "quota", weighed.error().message);
+}
+
 class BlobUpload final : public Upload {
  public:
   BlobUpload(Office& office, const Digest& hash, std::string account, std::uint64_t offset, std::uint64_t size, bool whole)
-      : office_(office), hash_(hash), account_(std::move(account)), position_(offset), size_(size), whole_(whole) {}
+      : office_(office),
+        hash_(hash),
+        account_(std::move(account)),
+        position_(offset),
+        size_(size),
+        whole_(whole),
+        weighed_ms_(office.Now()) {}
 
   std::optional<HttpResponse> Take(ByteSpan piece) override {
     if (whole_) return std::nullopt;
     if (piece.size() > size_ - position_) {
       return ToResponse(
           {.status = 400, .code = "bad_request", .error = fmt::format("more bytes were sent than the size says, {}", size_)});
+    }
+    // What takes longer than uploads are remembered would otherwise weigh nothing before its end.
+    if (office_.Now() - weighed_ms_ >= BlobRights::kRenewedMs) {
+      if (const auto weighed = WeighAgain(); !weighed) return ToResponse(weighed.error());
     }
     const auto there = office_.blobs.Append(hash_, account_, position_, piece);
     if (!there && !there.error().system) {
@@ -59,22 +75,30 @@ class BlobUpload final : public Upload {
       ASSAY_ASSIGN(const bool has, OrFail(office_.rights.MaySee(account_, hash_)));
       return has ? JsonAnswer(201, {{"offset", size_}}) : JsonAnswer(202, {{"offset", *there}});
     }
+    ASSAY_TRY(WeighAgain());
     if (const Status finished = office_.blobs.Finish(hash_, account_); !finished) {
       // Two workers of an account may bring the same bytes at the same time, and one of them finishes the upload for both.
       ASSAY_ASSIGN(const bool has, OrFail(office_.rights.MaySee(account_, hash_)));
       if (!has) return tl::unexpected(BlobFailure(finished.error()));
     }
-    ASSAY_TRY(OrFail(office_.rights.Finish(account_, hash_, static_cast<std::int64_t>(size_))));
+    ASSAY_ASSIGN(const std::uint64_t bytes, OrFail(office_.blobs.Size(hash_)));
+    ASSAY_TRY(Weighed(office_.rights.Finish(account_, hash_, static_cast<std::int64_t>(bytes))));
     return JsonAnswer(201, {{"offset", size_}});
   }
 
  private:
+  Outcome<void> WeighAgain() {
+    weighed_ms_ = office_.Now();
+    return Weighed(office_.rights.Begin(account_, hash_, static_cast<std::int64_t>(size_)));
+  }
+
   Office& office_;
   const Digest hash_;
   const std::string account_;
   std::uint64_t position_;  // of the next byte
   const std::uint64_t size_;
   const bool whole_;  // the account has it already: what is sent is not looked at
+  std::int64_t weighed_ms_;
 };
 
 Outcome<std::unique_ptr<Upload>> BeginUpload(Office& office, const Call& call) {
@@ -95,10 +119,7 @@ Outcome<std::unique_ptr<Upload>> BeginUpload(Office& office, const Call& call) {
     ASSAY_ASSIGN(const bool whole, OrFail(office.blobs.Has(hash)));
     if (whole) return make(true);
   }
-  if (const Status weighed = office.rights.Begin(call.caller.account, hash, size); !weighed) {
-    if (weighed.error().system || weighed.error().unknown_outcome) return tl::unexpected(FailureOf(weighed.error()));
-    return Fail(507, "quota", weighed.error().message);
-  }
+  ASSAY_TRY(Weighed(office.rights.Begin(call.caller.account, hash, size)));
   auto there = office.blobs.Begin(hash, call.caller.account, static_cast<std::uint64_t>(size));
   if (!there && !there.error().system) {
     // More is there than the blob should have: it was begun with another size.

@@ -105,6 +105,42 @@ TEST_P(BlobRoutesTest, AQuotaBoundsWhatIsUploadedAndWhatIsBegun) {
   As(AccountRole::kClient, "bob").Upload(std::string(5000, 'b'));
 }
 
+// Whoever says another size meanwhile lightens nothing that is under way.
+TEST_P(BlobRoutesTest, WhatAnUploadWeighsOnlyGrowsUntilItIsWhole) {
+  TestCaller alice = As(AccountRole::kClient, "alice");
+  TestCaller admin = Admin();
+  EXPECT_EQ(admin.StatusOf("PUT", "/v1/admin/quotas/alice", R"({"orders":1,"blob_bytes":1000})"), 200);
+  const auto used = [&] { return admin.Read("GET", "/v1/admin/quotas/alice")["blob_bytes_used"].get<int>(); };
+  const std::string large(900, 'a'), other(900, 'b');
+  EXPECT_EQ(alice.StatusOf("PUT", PathOf(large, 0), large.substr(0, 10)), 202);
+  const std::string smaller = fmt::format("/v1/blobs/{}?offset=0&size=10", HashOf(large));
+  alice.StatusOf("PUT", smaller);
+  EXPECT_EQ(used(), 900);
+  EXPECT_EQ(alice.StatusOf("PUT", PathOf(other, 0), other), 507);
+  EXPECT_EQ(alice.StatusOf("PUT", PathOf(large, 0), large), 201);
+  EXPECT_EQ(used(), 900);
+  // Nor may it be begun as something large that has no place.
+  EXPECT_EQ(alice.StatusOf("PUT", fmt::format("/v1/blobs/{}?offset=0&size=10", HashOf(other)), other.substr(0, 5)), 202);
+  EXPECT_EQ(alice.StatusOf("PUT", PathOf(other, 5), other.substr(5)), 507);
+  EXPECT_EQ(used(), 910);
+  // What was thought larger weighs what it has when it is whole.
+  const std::string small(20, 'c');
+  EXPECT_EQ(alice.StatusOf("PUT", fmt::format("/v1/blobs/{}?offset=0&size=80", HashOf(small)), small.substr(0, 5)), 202);
+  EXPECT_EQ(used(), 990);
+  EXPECT_EQ(alice.StatusOf("PUT", PathOf(small, 5), small.substr(5)), 201);
+  EXPECT_EQ(used(), 930);
+}
+
+// By a coordinator that has forgotten the beginning, or an operator who has lowered the quota meanwhile.
+TEST_P(BlobRoutesTest, WhatIsWholeIsWeighedOnceMore) {
+  TestCaller alice = As(AccountRole::kClient, "alice");
+  TestCaller admin = Admin();
+  const std::string blob(900, 'a');
+  EXPECT_EQ(alice.StatusOf("PUT", PathOf(blob, 0), blob.substr(0, 10)), 202);
+  EXPECT_EQ(admin.StatusOf("PUT", "/v1/admin/quotas/alice", R"({"orders":1,"blob_bytes":100})"), 200);
+  EXPECT_FALSE(station_->office().rights.Finish("alice", HashBytes(AsBytes(blob)), 900));
+}
+
 class FullDiskTest : public StationTest {
   void Configure(StationOptions& options) override { options.reserve_bytes = std::uint64_t{1} << 60; }
 };

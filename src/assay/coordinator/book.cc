@@ -28,7 +28,7 @@ Status Book::AddAccount(const std::string& account) {
   });
 }
 
-Result<std::string> Book::Submit(const std::string& account, const std::string& envelope) {
+Result<std::string> Book::Submit(const std::string& account, const std::string& envelope, const Admit& admit) {
   ASSAY_ASSIGN(const life::Order order, life::OpenOrder(envelope, "order"));
   if (order.coordinator != chronicle_.key().verify_key().ToString())
     return Err("order: is meant for another coordinator, {}", order.coordinator);
@@ -37,6 +37,7 @@ Result<std::string> Book::Submit(const std::string& account, const std::string& 
                  t.Run("SELECT o.account, e.text FROM orders o JOIN entries e ON e.order_id = o.id AND e.n = 0 WHERE o.id = $1",
                        {order.id}));
     if (rows.empty()) {
+      if (admit) ASSAY_TRY(admit(t));
       ASSAY_TRY(chronicle_.Begin(t, account, envelope, Now()));
       return order.id;
     }
@@ -182,6 +183,15 @@ Status Book::RenewAll(const std::vector<Beat>& beats) {
       ASSAY_TRY(t.Run("UPDATE leases SET beat = beat + 1 WHERE order_id = $1 AND number = $2 AND worker = $3 AND open = 1",
                       {beat.order, beat.lease, beat.point}));
     }
+    return {};
+  });
+}
+
+Status Book::Saw(const std::vector<std::string>& points) {
+  if (points.empty()) return {};
+  return database_.Write([&](Transaction& t) -> Status {
+    for (const std::string& point : points)
+      ASSAY_TRY(t.Run("UPDATE workers SET seen = $1 WHERE point = $2 AND seen < $1", {Now(), point}));
     return {};
   });
 }

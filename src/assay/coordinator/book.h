@@ -77,11 +77,14 @@ class Book {
   Status AddAccount(const std::string& account);
   // Pins the key to the account and takes what the worker says of itself. An error where another account has the key.
   Status AddWorker(const std::string& account, const std::string& vkey, const Registration& says = {});
+  // Takes the key from its account, so that whoever proves it next has it; its record and its conviction stay. False where it is registered to none.
+  Result<bool> ReleaseWorker(const std::string& vkey);
   // Those that may be given work, for clients to choose from; `everybody`: the convicted too.
   Result<std::vector<WorkerLine>> Workers(bool everybody);
 
-  // The order's id.
-  Result<std::string> Submit(const std::string& account, const std::string& envelope);
+  // The order's id. `admit` is asked within the transaction, of an order that is not there yet.
+  using Admit = std::function<Status(store::Transaction& t)>;
+  Result<std::string> Submit(const std::string& account, const std::string& envelope, const Admit& admit = {});
   Status Cancel(const std::string& order, const std::string& by);
   // In the order of their coming, from `after` on.
   Result<std::vector<OrderLine>> List(const std::string& account, std::int64_t after, std::int64_t limit);
@@ -111,6 +114,8 @@ class Book {
     friend auto operator<=>(const Beat&, const Beat&) = default;
   };
   Status RenewAll(const std::vector<Beat>& beats);
+  // These workers, by PointOf, have just been heard of.
+  Status Saw(const std::vector<std::string>& points);
   // The workers, by PointOf, that have an open lease.
   Result<std::set<std::string>> Holders();
   Status Receive(const std::string& vkey, const std::string& order, life::Received received,

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "assay/life/ruling.h"
 #include "assay/merkle/tree.h"
 #include "support/test_book.h"
 
@@ -159,7 +160,11 @@ TEST_P(Orders, TheClientIsTheRefereeOfASealedOrder) {
   const std::string order = Disputed({1, 2});
   Good(book_->AddAccount("other"));
   EXPECT_FALSE(book_->TakeDispute("a")->has_value());
-  const life::Judged judged{.among = {1, 2}, .silent = {2}, .decided = true};
+  life::Judged judged{.among = {1, 2}, .silent = {2}, .decided = true};
+  EXPECT_FALSE(book_->JudgeSealed("client", order, judged)) << "the account alone does not make a client";
+  judged.signature = life::SignRuling((*book_->Look(order))->life, judged, key_);
+  EXPECT_FALSE(book_->JudgeSealed("client", order, judged)) << "signed by the coordinator";
+  judged.signature = life::SignRuling((*book_->Look(order))->life, judged, KeyOf("client"));
   EXPECT_FALSE(book_->Judge("a", order, judged));
   EXPECT_FALSE(book_->JudgeSealed("other", order, judged));
   Good(book_->JudgeSealed("client", order, judged));

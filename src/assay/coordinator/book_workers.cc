@@ -19,6 +19,8 @@ Result<std::string> AnnouncedRecipient(const Registration& registration, const s
 
 namespace {
 
+constexpr char kNobody[] = "";  // the account of keys that were taken from theirs
+
 // When an announcement was made; 0: there is none.
 std::uint64_t MadeOf(const std::string& announcement, const std::string& vkey) {
   const auto key = VerifyKey::Parse(vkey);
@@ -42,16 +44,28 @@ Status Book::AddWorker(const std::string& account, const std::string& vkey, cons
       if (MadeOf(announced, vkey) > MadeOf(says.announcement, vkey)) counts.announcement = announced;
     }
     ASSAY_ASSIGN(const std::string recipient, AnnouncedRecipient(counts, vkey));
-    // A key belongs to whoever registered it first; the row of another account stays as it is.
+    // A key belongs to whoever registered it first, also after it was released; the row of another account stays as it is.
     ASSAY_TRY(t.Run(
         "INSERT INTO workers (point, vkey, account, made, seen, hardware, recipient, clean, evidence, announcement, role) "
         "VALUES ($1, $2, $3, $4, $4, $5, $6, 0, '', $7, $8) ON CONFLICT (point) DO UPDATE SET seen = excluded.seen, "
         "hardware = excluded.hardware, recipient = excluded.recipient, announcement = excluded.announcement, "
-        "role = excluded.role WHERE workers.account = excluded.account",
-        {point, vkey, account, Now(), says.hardware, recipient, counts.announcement, says.role}));
+        "role = excluded.role, account = excluded.account WHERE workers.account = excluded.account OR workers.account = $9",
+        {point, vkey, account, Now(), says.hardware, recipient, counts.announcement, says.role, kNobody}));
     ASSAY_ASSIGN(const Rows rows, t.Run("SELECT account FROM workers WHERE point = $1", {point}));
     ASSAY_ASSIGN(const std::string owner, rows[0].Text(0));
     return owner == account ? Status() : Err("the key {} is registered to another account", vkey);
+  });
+}
+
+Result<bool> Book::ReleaseWorker(const std::string& vkey) {
+  ASSAY_ASSIGN(const std::string point, PointOf(vkey));
+  return database_.Write([&](Transaction& t) -> Result<bool> {
+    ASSAY_ASSIGN(const Rows rows, t.Run("SELECT 1 FROM workers WHERE point = $1 AND account <> $2", {point, kNobody}));
+    if (rows.empty()) return false;
+    ASSAY_TRY(t.Run("INSERT INTO accounts (id, made) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING", {kNobody, Now()}));
+    // What it announced was perhaps not its own idea either.
+    ASSAY_TRY(t.Run("UPDATE workers SET account = $2, recipient = '', announcement = '' WHERE point = $1", {point, kNobody}));
+    return true;
   });
 }
 
@@ -59,8 +73,8 @@ Result<std::vector<WorkerLine>> Book::Workers(bool everybody) {
   return database_.Read([&](Transaction& t) -> Result<std::vector<WorkerLine>> {
     ASSAY_ASSIGN(const Rows rows,
                  t.Run("SELECT vkey, account, role, hardware, announcement, made, seen, clean, evidence FROM workers "
-                       "WHERE evidence = '' OR $1 = 1 ORDER BY made, point LIMIT 10000",
-                       {std::int64_t{everybody ? 1 : 0}}));
+                       "WHERE (evidence = '' AND account <> $2) OR $1 = 1 ORDER BY made, point LIMIT 10000",
+                       {std::int64_t{everybody ? 1 : 0}, kNobody}));
     std::vector<WorkerLine> lines;
     for (const store::Row& row : rows) {
       WorkerLine line;
@@ -86,6 +100,7 @@ Result<Book::Candidate> Book::CandidateOf(Transaction& t, const std::string& vke
                t.Run("SELECT account, evidence, recipient, role FROM workers WHERE point = $1", {worker.point}));
   if (rows.empty()) return Err("the key {} is not registered", vkey);
   ASSAY_ASSIGN(worker.account, rows[0].Text(0));
+  if (worker.account == kNobody) return Err("the key {} is not registered", vkey);
   ASSAY_ASSIGN(const std::string evidence, rows[0].Text(1));
   ASSAY_ASSIGN(worker.recipient, rows[0].Text(2));
   ASSAY_ASSIGN(worker.role, rows[0].Text(3));
@@ -132,7 +147,8 @@ Result<std::optional<std::pair<std::string, std::string>>> Book::Registered(cons
   using Found = std::optional<std::pair<std::string, std::string>>;
   ASSAY_ASSIGN(const std::string point, PointOf(vkey));
   return database_.Read([&](Transaction& t) -> Result<Found> {
-    ASSAY_ASSIGN(const Rows rows, t.Run("SELECT vkey, account FROM workers WHERE point = $1", {point}));
+    ASSAY_ASSIGN(const Rows rows,
+                 t.Run("SELECT vkey, account FROM workers WHERE point = $1 AND account <> $2", {point, kNobody}));
     if (rows.empty()) return Found();
     ASSAY_ASSIGN(std::string key, rows[0].Text(0));
     ASSAY_ASSIGN(std::string account, rows[0].Text(1));

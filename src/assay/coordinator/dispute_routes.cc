@@ -105,7 +105,8 @@ Answer WorkOffice::Judged(const Call& call) {
                             .convicted = life::CountsOf(*said, "convicted"),
                             .silent = life::CountsOf(*said, "silent"),
                             .decided = outcome == "decided",
-                            .words = life::TextOf(*said, "words")};
+                            .words = life::TextOf(*said, "words"),
+                            .signature = life::TextOf(*said, "signature")};
   if (judged.words.size() > kMaxWords) return BadRequest("judged: words: expected at most {} bytes", kMaxWords);
   if (!judged.evidence.empty()) {
     const auto hash = Digest::FromHex(judged.evidence);
@@ -126,9 +127,10 @@ void WorkOffice::AddDisputeRoutes(Routes& routes) {
     "kind":{"type":"string","enum":["receipt","job","program","open","answer"]},"body":{"type":"string","description":"base64"}}})");
   routes.AddSchema("QuestionId", R"({"type":"object","required":["question"],"properties":{"question":{"type":"string"}}})");
   routes.AddSchema("Judged", R"({"type":"object","required":["judged"],"properties":{"judged":{"type":"object",
-    "required":["among","evidence","convicted","silent","outcome","words"],"properties":{"among":{"type":"array","items":{"type":"integer"}},
+    "required":["among","evidence","convicted","silent","outcome","words","signature"],"properties":{"among":{"type":"array","items":{"type":"integer"}},
     "evidence":{"type":"string"},"convicted":{"type":"array","items":{"type":"integer"}},"silent":{"type":"array","items":{"type":"integer"}},
-    "outcome":{"type":"string","enum":["decided","undecided"]},"words":{"type":"string"}}}}})");
+    "outcome":{"type":"string","enum":["decided","undecided"]},"words":{"type":"string"},
+    "signature":{"type":"string","description":"of the client's key, base64"}}}}})");
   routes.Add({.method = "GET",
               .path = "/v1/orders/{order}/runs/{lease}",
               .roles = kClients,

@@ -136,6 +136,24 @@ TEST_P(DoorTest, WhatTheServerSaysByItselfIsAnErrorLikeAllOthers) {
   EXPECT_NE(log.str().find(R"("code":"bad_request","error":"not a proper request")"), std::string::npos) << log.str();
 }
 
+// A worker that is told so goes on, as after every failure that is not its own, and nobody reads the database's words.
+TEST_P(DoorTest, AStatementThatTheDatabaseRefusesIsTheCoordinatorsFault) {
+  TestCaller client = As(AccountRole::kClient);
+  {
+    const auto database = OpenCoordinatorDatabase(options_.store, options_.database);
+    ASSERT_TRUE(database) << database.error().message;
+    ASSERT_TRUE((*database)->Write([](store::Transaction& t) { return t.RunScript("DROP TABLE blob_rights"); }));
+  }
+  const HttpResponse response = client.Send("PUT", "/v1/blobs/" + HashBytes(AsBytes("x")).hex() + "?size=1", "x");
+  EXPECT_EQ(response.status, 500);
+  EXPECT_EQ(TestCaller::JsonOf(response), Json({{"error", "the coordinator failed"}, {"code", "broken"}}));
+  station_.reset();  // the log is written
+  std::ifstream file(options_.log);
+  std::stringstream log;
+  log << file.rdbuf();
+  EXPECT_NE(log.str().find("blob_rights"), std::string::npos) << log.str();
+}
+
 TEST_P(DoorTest, WhoKeepsGuessingHasToWaitAndNeighboursDoNot) {
   TestCaller client = As(AccountRole::kClient);
   EXPECT_EQ(client.StatusOf("GET", "/v1/orders"), 200);

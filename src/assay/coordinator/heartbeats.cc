@@ -25,6 +25,15 @@ Result<LeaseState> Heartbeats::Beat(const std::string& vkey, const std::string& 
   return state;
 }
 
+void Heartbeats::See(const std::string& point, bool written) {
+  const std::int64_t now = clock_->SteadyMs();
+  const std::lock_guard lock(mutex_);
+  const auto [at, fresh] = seen_.try_emplace(point, now);
+  if (!fresh && !written && now - at->second < kSeenMs) return;
+  at->second = now;
+  if (!written) saw_.insert(point);
+}
+
 void Heartbeats::Forget(const std::string& order) {
   const std::lock_guard lock(mutex_);
   std::erase_if(open_, [&](const auto& at) { return at.second.beat.order == order; });
@@ -32,18 +41,20 @@ void Heartbeats::Forget(const std::string& order) {
 
 Status Heartbeats::Flush() {
   std::set<Book::Beat> beats;
+  std::set<std::string> saw;
   {
     const std::lock_guard lock(mutex_);
     beats.swap(beats_);
+    saw.swap(saw_);
     const std::int64_t now = clock_->SteadyMs();
     std::erase_if(open_, [&](const auto& at) { return at.second.until_ms <= now; });
   }
   const Status written = book_.RenewAll({beats.begin(), beats.end()});
-  if (!written) {
-    const std::lock_guard lock(mutex_);
-    beats_.merge(beats);
-  }
-  return written;
+  const Status noted = book_.Saw({saw.begin(), saw.end()});
+  const std::lock_guard lock(mutex_);
+  if (!written) beats_.merge(beats);
+  if (!noted) saw_.merge(saw);
+  return written ? noted : written;
 }
 
 }  // namespace assay::coordinator

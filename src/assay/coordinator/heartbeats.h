@@ -22,11 +22,14 @@ class Heartbeats {
  public:
   static constexpr std::int64_t kFlushMs = 4'000;
   static constexpr std::int64_t kTrustMs = 3'000;
+  static constexpr std::int64_t kSeenMs = 60'000;  // between two times that a worker's last sign of life is written
 
   Heartbeats(Book& book, std::shared_ptr<store::Clock> clock) : book_(book), clock_(std::move(clock)) {}
 
   // A sign of life of the lease, if it is open.
   Result<LeaseState> Beat(const std::string& vkey, const std::string& order, life::LeaseNumber lease);
+  // The worker, by PointOf, has been heard of; where `written`, the database knows it already.
+  void See(const std::string& point, bool written);
   // What is known of the order's leases is looked up again.
   void Forget(const std::string& order);
   // Writes what has been gathered. What could not be written is kept for the next time.
@@ -43,6 +46,8 @@ class Heartbeats {
   std::mutex mutex_;
   std::map<std::tuple<std::string, std::string, life::LeaseNumber>, Open> open_;  // by the worker's key, order and lease
   std::set<Book::Beat> beats_;
+  std::map<std::string, std::int64_t> seen_;  // by worker: when that was last written, or is to be
+  std::set<std::string> saw_;                 // workers of whom it is to be written
 };
 
 }  // namespace assay::coordinator

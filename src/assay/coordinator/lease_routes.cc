@@ -66,7 +66,7 @@ HttpResponse Done() { return JsonText(200, "{}"); }
 
 Answer WorkOffice::Under(const Status& done, const std::string& worker, const std::string& order, LeaseNumber lease) {
   if (done) return Done();
-  if (done.error().system || done.error().unknown_outcome) return tl::unexpected(FailureOf(done.error()));
+  if (done.error().not_the_askers()) return tl::unexpected(FailureOf(done.error()));
   ASSAY_ASSIGN(const LeaseState state, OrFail(office_.book.StateOf(worker, order, lease)));
   if (state == LeaseState::kNone) return NotFound("there is no lease {} of order {}, or it is another worker's", lease, order);
   if (state == LeaseState::kEnded) return Fail(409, "ended", fmt::format("lease {} of order {} has ended", lease, order));
@@ -104,7 +104,10 @@ Answer WorkOffice::Telemetry(const Call& call) {
     if (samples.back().size() > kMaxSample) return BadRequest("samples: expected at most {} bytes each", kMaxSample);
   }
   ASSAY_ASSIGN(const LeaseState state, OrFail(heartbeats_.Beat(worker, path.order, path.lease)));
-  if (state == LeaseState::kOpen) office_.hub.Publish(path.order, path.lease, samples);
+  if (state == LeaseState::kOpen) {
+    office_.hub.Publish(path.order, path.lease, samples);
+    gauges_.Take(worker, std::vector<Json>(list->begin(), list->end()), office_.clock->SteadyMs());
+  }
   return Under(state == LeaseState::kOpen ? Status() : Err("ended"), worker, path.order, path.lease);
 }
 

@@ -35,8 +35,11 @@ void Metrics::AddGauge(std::string name, std::string help, std::function<double(
   gauges_.push_back({std::move(name), std::move(help), std::move(value)});
 }
 
+void Metrics::AddPart(std::function<std::string()> text) { parts_.push_back(std::move(text)); }
+
 std::string Metrics::Text() const {
   std::string text;
+  for (const auto& part : parts_) text += part();
   const auto line = [&](const std::string& name, double value) { text += fmt::format("{} {}\n", name, value); };
   for (const Gauge& gauge : gauges_) {
     text += fmt::format("# HELP {0} {1}\n# TYPE {0} gauge\n", gauge.name, gauge.help);

@@ -22,6 +22,7 @@ class Metrics {
   void CountOwn(int status);
   void Add(const std::string& counter, double by);  // a counter by its name, which ends in _total
   void AddGauge(std::string name, std::string help, std::function<double()> value);
+  void AddPart(std::function<std::string()> text);  // whole lines of the format, of names that nobody else has
 
   std::string Text() const;
 
@@ -42,6 +43,7 @@ class Metrics {
   std::map<std::string, Histogram> seconds_;  // by kind: what takes as long as its peer wants is apart
   std::map<std::string, double> counters_;
   std::vector<Gauge> gauges_;
+  std::vector<std::function<std::string()>> parts_;
 };
 
 }  // namespace assay::coordinator

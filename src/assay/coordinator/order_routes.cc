@@ -59,34 +59,30 @@ Outcome<void> CheckFiles(Office& office, const std::string& account, const life:
   return {};
 }
 
-Outcome<void> CheckQuota(Office& office, const std::string& account) {
-  struct Use {
-    std::int64_t open = 0, most = 0;
-  };
-  ASSAY_ASSIGN(const Use use, OrFail(office.database.Read([&](Transaction& t) -> Result<Use> {
-                 Use found;
-                 ASSAY_ASSIGN(const Quota quota, office.rights.QuotaOf(t, account));
-                 found.most = quota.orders;
-                 ASSAY_ASSIGN(const Rows rows,
-                              t.Run("SELECT COUNT(*) FROM orders WHERE account = $1 AND verdict = ''", {account}));
-                 ASSAY_ASSIGN(found.open, rows[0].Integer(0));
-                 return found;
-               })));
-  if (use.open < use.most) return {};
-  return Fail(507, "quota", fmt::format("the account may have {} open orders, and has {}", use.most, use.open));
+// An error, in words, where the account has as many open orders as it may.
+Status CheckQuota(Office& office, Transaction& t, const std::string& account) {
+  ASSAY_ASSIGN(const Quota quota, office.rights.QuotaOf(t, account));
+  ASSAY_ASSIGN(const Rows rows, t.Run("SELECT COUNT(*) FROM orders WHERE account = $1 AND verdict = ''", {account}));
+  ASSAY_ASSIGN(const std::int64_t open, rows[0].Integer(0));
+  if (open < quota.orders) return {};
+  return Err("the account may have {} open order{}, and has {}", quota.orders, quota.orders == 1 ? "" : "s", open);
 }
 
 Answer Submit(Office& office, const Call& call) {
   const std::string envelope(call.request.body.begin(), call.request.body.end());
   ASSAY_ASSIGN(const life::Order order, OrFail(life::OpenOrder(envelope, "order")));
   ASSAY_ASSIGN(const auto owner, OwnerOf(office, order.id));
-  if (!owner) {
-    ASSAY_TRY(CheckQuota(office, call.caller.account));
-    ASSAY_TRY(CheckFiles(office, call.caller.account, order));
-  }
-  const Result<std::string> id = office.book.Submit(call.caller.account, envelope);
+  if (!owner) ASSAY_TRY(CheckFiles(office, call.caller.account, order));
+  // Counted by the transaction that adds one more: many at the same time see each other.
+  bool too_many = false;
+  const Result<std::string> id = office.book.Submit(call.caller.account, envelope, [&](Transaction& t) {
+    const Status counted = CheckQuota(office, t, call.caller.account);
+    too_many = !counted && !counted.error().not_the_askers();
+    return counted;
+  });
   if (id) return JsonAnswer(201, {{"id", *id}});
-  if (id.error().system || id.error().unknown_outcome) return tl::unexpected(FailureOf(id.error()));
+  if (id.error().not_the_askers()) return tl::unexpected(FailureOf(id.error()));
+  if (too_many) return Fail(507, "quota", id.error().message);
   ASSAY_ASSIGN(const auto now, OwnerOf(office, order.id));
   return now ? Fail(409, "conflict", id.error().message) : Fail(422, "refused", id.error().message);
 }
@@ -119,7 +115,7 @@ Answer Show(Office& office, const Call& call) {
   const auto& decision = life.decision();
   return JsonAnswer(200, {{"id", id},
                           {"job", life.order().job.hex()},
-                          {"made", life.order().made},
+                          {"made", life.order().made * 1000},
                           {"size", life.size()},
                           {"verdict", decision ? std::string(life::Name(decision->verdict)) : std::string()},
                           {"leases", std::move(leases)},
@@ -207,13 +203,13 @@ void AddSchemas(Routes& routes) {
 Outcome<void> CheckOwner(Office& office, const Call& call, const std::string& order) {
   ASSAY_ASSIGN(const auto owner, OwnerOf(office, order));
   if (owner && (*owner == call.caller.account || call.caller.admin())) return {};
-  return NotFound("there is no order of this id");
+  return NotFound("no order of this id in this token's account (tokens made with --account NAME share one)");
 }
 
 Answer CancelOrder(Office& office, const std::string& order, const std::string& by) {
   const Status cancelled = office.book.Cancel(order, by);
   if (cancelled) return JsonAnswer(200, Json::object());
-  if (cancelled.error().system || cancelled.error().unknown_outcome) return tl::unexpected(FailureOf(cancelled.error()));
+  if (cancelled.error().not_the_askers()) return tl::unexpected(FailureOf(cancelled.error()));
   return Fail(409, "decided", cancelled.error().message);
 }
 

@@ -1,6 +1,9 @@
+#include <atomic>
 #include <chrono>
+#include <latch>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "support/test_service.h"
 #include "support/test_station.h"
@@ -95,6 +98,29 @@ TEST_P(OrderRoutesTest, OpenOrdersAreBounded) {
   EXPECT_EQ(client.StatusOf("POST", "/v1/orders", OrderOf(client, 2)), 507);
   EXPECT_EQ(client.StatusOf("POST", "/v1/orders/" + id + "/cancel"), 200);
   EXPECT_EQ(client.StatusOf("POST", "/v1/orders", OrderOf(client, 2)), 201);
+}
+
+TEST_P(OrderRoutesTest, OrdersAtTheSameTimeAreCountedOneByOne) {
+  TestCaller client = As(AccountRole::kClient, "alice");
+  EXPECT_EQ(Admin().StatusOf("PUT", "/v1/admin/quotas/alice", R"({"orders":1,"blob_bytes":100000})"), 200);
+  constexpr int kMany = 8;
+  std::vector<std::string> envelopes;
+  for (int i = 0; i < kMany; ++i) envelopes.push_back(OrderOf(client, i + 1));
+  std::atomic<int> taken = 0, refused = 0;
+  std::latch together(kMany);
+  std::vector<std::thread> threads;
+  for (const std::string& envelope : envelopes) {
+    threads.emplace_back([&] {
+      TestCaller caller(station_->url(), client.token());
+      together.arrive_and_wait();
+      const int status = caller.StatusOf("POST", "/v1/orders", envelope);
+      ++(status == 201 ? taken : refused);
+      EXPECT_TRUE(status == 201 || status == 507) << status;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(taken, 1);
+  EXPECT_EQ(refused, kMany - 1);
 }
 
 TEST_P(OrderRoutesTest, EventsGoOnAfterTheLastAndEndWithTheDecision) {

@@ -28,7 +28,7 @@ Status MakeStore(const std::string& store) {
   const std::size_t slash = parent.find_last_of('/');
   if (slash != std::string::npos && slash > 0) ASSAY_TRY(MakeDirectories(parent.substr(0, slash)));
   if (::mkdir(store.c_str(), 0700) != 0 && errno != EEXIST)
-    return Err("{}: cannot be made: {}", store, std::generic_category().message(errno));
+    return Err("{}: cannot be created: {}", store, std::generic_category().message(errno));
   return {};
 }
 
@@ -65,9 +65,16 @@ Result<std::unique_ptr<store::Database>> OpenCoordinatorDatabase(const std::stri
 
 Result<std::unique_ptr<Station>> Station::Open(const StationOptions& options) {
   if (options.tls_cert.empty() != options.tls_key.empty()) return Err("--tls-cert and --tls-key: expected both or neither");
+  // A database that is elsewhere comes first: where it cannot be used, nothing is made here.
+  std::unique_ptr<store::Database> database;
+  if (!options.database.empty()) {
+    ASSAY_ASSIGN(database, OpenCoordinatorDatabase(options.store, options.database));
+  }
   ASSAY_TRY(MakeStore(options.store));
   ASSAY_ASSIGN(SigningKey key, OpenCoordinatorKey(options.store));
-  ASSAY_ASSIGN(auto database, OpenCoordinatorDatabase(options.store, options.database));
+  if (database == nullptr) {
+    ASSAY_ASSIGN(database, OpenCoordinatorDatabase(options.store, ""));
+  }
   ASSAY_ASSIGN(auto blobs, store::Blobs::Open(JoinPath(options.store, "blobs"), {.max_blob_bytes = options.max_blob_bytes,
                                                                                  .reserve_bytes = options.reserve_bytes,
                                                                                  .each_sends = true,

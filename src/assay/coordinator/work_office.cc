@@ -35,6 +35,7 @@ WorkOffice::~WorkOffice() {
 }
 
 void WorkOffice::AddRoutes(Routes& routes) {
+  office_.metrics.AddPart([this] { return gauges_.Text(office_.clock->SteadyMs()); });
   AddWorkerRoutes(routes);
   AddLeaseRoutes(routes);
   AddDisputeRoutes(routes);

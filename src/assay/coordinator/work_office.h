@@ -19,6 +19,7 @@
 #include "assay/coordinator/office.h"
 #include "assay/coordinator/referee.h"
 #include "assay/coordinator/verdict_hook.h"
+#include "assay/coordinator/worker_gauges.h"
 
 namespace assay::coordinator {
 
@@ -86,9 +87,10 @@ class WorkOffice {
   Bell bell_;
   Mailbox mailbox_;
   Heartbeats heartbeats_;
+  WorkerGauges gauges_;
   Desk desk_;
   std::mutex mutex_;
-  std::map<std::string, Known> known_;                  // registered keys, by point; they never change hands
+  std::map<std::string, Known> known_;  // registered keys, by point, with the account that was the last to use them
   std::map<std::string, VerifyKey, std::less<>> keys_;  // the same, read, by their text
   Bell stop_;                                           // rung once, at the end
   std::thread sweeper_;

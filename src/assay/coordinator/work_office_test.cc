@@ -8,6 +8,7 @@
 
 #include "assay/base/base64.h"
 #include "assay/life/fields.h"
+#include "assay/life/ruling.h"
 #include "assay/platform/request_signature.h"
 #include "assay/seal/announcement.h"
 #include "support/life_parties.h"
@@ -36,16 +37,26 @@ class Work : public StationTest {
   struct Hand {
     TestCaller caller;
     SigningKey key;
+    ed25519::PublicKey coordinator;
     HttpResponse Send(const std::string& method, const std::string& path, const std::string& body, std::int64_t late_ms = 0) {
-      const platform::SignedRequest request{.method = method, .target = path, .body = HashBytes(AsBytes(body))};
-      return caller.Send(method, path, body, platform::SignRequest(request, NowMs() - late_ms, key));
+      return caller.Send(method, path, body, Sign(method, path, body, late_ms));
+    }
+    HttpHeaders Sign(const std::string& method, const std::string& path, const std::string& body,
+                     std::int64_t late_ms = 0) const {
+      return platform::SignRequest({.method = method,
+                                    .target = path,
+                                    .body = HashBytes(AsBytes(body)),
+                                    .coordinator = coordinator,
+                                    .token = HashBytes(AsBytes(caller.token()))},
+                                   NowMs() - late_ms, key);
     }
     int Post(const std::string& path, const Json& body) { return Send("POST", path, body.dump()).status; }
     Json Poll(const Json& asked = {{"wait_ms", 0}}) { return TestCaller::JsonOf(Send("POST", "/v1/work", asked.dump())); }
   };
+  ed25519::PublicKey CoordinatorPoint() { return station_->office().key.verify_key().point(); }
   Hand Worker(int number, bool registered = true) {
     const std::string name = "worker" + std::to_string(number);
-    Hand hand{As(AccountRole::kProvider, name), KeyOf(name)};
+    Hand hand{As(AccountRole::kProvider, name), KeyOf(name), CoordinatorPoint()};
     if (registered) {
       EXPECT_EQ(Register(hand, name), 200);
     }
@@ -63,6 +74,7 @@ class Work : public StationTest {
     life::Order order = *life::OpenOrder(OrderOf(client, 7), "order");
     for (const int worker : sealed) order.sealed.push_back(testkit::RecipientOf("worker" + std::to_string(worker)).ToString());
     order.reply = testkit::RecipientOf("client").ToString();
+    for (life::OrderFile& file : order.files) file.bound = DigestOf("bound").hex();
     const Json answer = client.Read("POST", "/v1/orders", life::SignOrder(order, key));
     EXPECT_TRUE(answer.contains("id")) << answer.dump();
     return answer.value("id", "");
@@ -91,14 +103,13 @@ TEST_P(Work, AWorkerProvesItsKey) {
   EXPECT_FALSE(late.Header("Assay-Time").empty()) << "by which it can set its clock right";
   EXPECT_EQ(Register(worker, "worker1"), 200);
   EXPECT_EQ(Register(worker, "worker1"), 200) << "again";
-  Hand thief{As(AccountRole::kProvider, "thief"), KeyOf("worker1")};
+  Hand thief{As(AccountRole::kProvider, "thief"), KeyOf("worker1"), CoordinatorPoint()};
   EXPECT_EQ(Register(thief, "worker1"), 409) << "another account's key";
   EXPECT_EQ(thief.Send("POST", "/v1/work", "{}").status, 403);
   EXPECT_EQ(worker.Send("PUT", "/v1/workers", Json{{"hardware", Json::object()}, {"recipient", "forged"}}.dump()).status, 422);
   // The signature is about this body and this target.
   const std::string body = "{}";
-  const auto headers =
-      platform::SignRequest({.method = "POST", .target = "/v1/work", .body = HashBytes(AsBytes(body))}, NowMs(), worker.key);
+  const auto headers = worker.Sign("POST", "/v1/work", body);
   EXPECT_EQ(worker.caller.Send("POST", "/v1/work", body, headers).status, 200);
   EXPECT_EQ(worker.caller.Send("POST", "/v1/work", R"({"wait_ms":1})", headers).status, 401);
   EXPECT_EQ(worker.caller.Send("POST", "/v1/work", body, headers).status, 200) << "sent again it changes nothing";
@@ -107,6 +118,41 @@ TEST_P(Work, AWorkerProvesItsKey) {
   ASSERT_EQ(workers["workers"].size(), 1u);
   EXPECT_EQ(workers["workers"][0]["hardware"]["cpu"], "worker1");
   EXPECT_EQ(client.StatusOf("POST", "/v1/work", "{}"), 403) << "not its role";
+}
+
+// Whoever is sent a worker's request, as another coordinator is, can make nothing of it here.
+TEST_P(Work, ASignedRequestIsForOneCoordinatorAndOneAccount) {
+  const std::string body = R"({"hardware":{}})";
+  Hand worker = Worker(1, false);
+  TestCaller thief = As(AccountRole::kProvider, "thief");
+  EXPECT_EQ(thief.Send("PUT", "/v1/workers", body, worker.Sign("PUT", "/v1/workers", body)).status, 401);
+  worker.coordinator = KeyOf("another").verify_key().point();
+  EXPECT_EQ(worker.Send("PUT", "/v1/workers", body).status, 401);
+  worker.coordinator = CoordinatorPoint();
+  EXPECT_EQ(worker.Send("PUT", "/v1/workers", body).status, 200);
+}
+
+TEST_P(Work, AKeyThatIsReleasedBelongsToWhoProvesItNext) {
+  Hand wrong{As(AccountRole::kProvider, "wrong"), KeyOf("worker1"), CoordinatorPoint()};
+  ASSERT_EQ(Register(wrong, "worker1"), 200);
+  EXPECT_EQ(wrong.Send("POST", "/v1/work", "{}").status, 200);
+  Hand right = Worker(1, false);
+  EXPECT_EQ(Register(right, "worker1"), 409);
+  const std::string release = Json{{"key", right.key.verify_key().ToString()}}.dump();
+  EXPECT_EQ(right.caller.StatusOf("POST", "/v1/admin/workers/release", release), 403);
+  EXPECT_EQ(Admin().StatusOf("POST", "/v1/admin/workers/release", "{}"), 400);
+  EXPECT_EQ(Admin().StatusOf("POST", "/v1/admin/workers/release", release), 200);
+  EXPECT_EQ(Admin().StatusOf("POST", "/v1/admin/workers/release", release), 404) << "it is nobody's by now";
+  TestCaller client = As(AccountRole::kClient, "client");
+  EXPECT_EQ(client.Read("GET", "/v1/workers")["workers"].size(), 0u);
+  EXPECT_EQ(wrong.Send("POST", "/v1/work", "{}").status, 403);
+  EXPECT_EQ(Register(right, "worker1"), 200);
+  EXPECT_EQ(right.Send("POST", "/v1/work", "{}").status, 200);
+  EXPECT_EQ(Register(wrong, "worker1"), 409);
+  EXPECT_EQ(wrong.Send("POST", "/v1/work", "{}").status, 403);
+  const Json workers = Admin().Read("GET", "/v1/admin/workers");
+  ASSERT_EQ(workers["workers"].size(), 1u);
+  EXPECT_EQ(workers["workers"][0]["account"], "worker1");
 }
 
 TEST_P(Work, APollWaitsForWorkAndIsWoken) {
@@ -217,22 +263,32 @@ TEST_P(Work, TheClientOfASealedOrderAsksAndJudges) {
   ASSERT_EQ(client.StatusOf("POST", at + "/questions", question), 202) << "once more";
   EXPECT_EQ(two.Send("POST", "/v1/answers/" + id + "?error=not_open", "who are you").status, 200);
   EXPECT_EQ(reader.Send("GET", at + "/questions/" + id).Header("Assay-Answer"), "not_open");
-  // Nobody is convicted on a client's word.
-  const auto judged = [&](const Json& convicted, const Json& silent, const std::string& evidence) {
+  life::Life life;
+  for (const std::string& text : life::TextsOf(client.Read("GET", at + "/life"), "entries"))
+    ASSERT_TRUE(life.Apply(*life::ParseEntry(text, "entry")));
+  const auto judged = [&](const std::vector<life::LeaseNumber>& convicted, const std::vector<life::LeaseNumber>& silent,
+                          const std::string& evidence, const std::string& signer = "client") {
+    const life::Judged said{
+        .among = {1, 2}, .evidence = evidence, .convicted = convicted, .silent = silent, .decided = true, .words = ""};
     return Json{{"judged",
-                 {{"among", {1, 2}},
+                 {{"among", said.among},
                   {"evidence", evidence},
                   {"convicted", convicted},
                   {"silent", silent},
                   {"outcome", "decided"},
-                  {"words", ""}}}}
+                  {"words", ""},
+                  {"signature", signer.empty() ? "" : life::SignRuling(life, said, KeyOf(signer))}}}}
         .dump();
   };
-  EXPECT_EQ(client.StatusOf("POST", at + "/judged", judged({2}, Json::array(), DigestOf("nothing").hex())), 422);
-  EXPECT_EQ(client.StatusOf("POST", at + "/judged", judged({2}, Json::array(), client.Upload("no evidence"))), 422);
-  EXPECT_EQ(stranger.StatusOf("POST", at + "/judged", judged(Json::array(), {2}, "")), 404);
-  EXPECT_EQ(client.StatusOf("POST", at + "/judged", judged(Json::array(), {2}, "")), 200);
-  EXPECT_EQ(client.StatusOf("POST", at + "/judged", judged(Json::array(), {2}, "")), 200) << "again";
+  // Whoever has a token of the account is not the client yet.
+  EXPECT_EQ(client.StatusOf("POST", at + "/judged", judged({}, {2}, "", "")), 422);
+  EXPECT_EQ(client.StatusOf("POST", at + "/judged", judged({}, {2}, "", "coordinator")), 422);
+  // Nobody is convicted on a client's word.
+  EXPECT_EQ(client.StatusOf("POST", at + "/judged", judged({2}, {}, DigestOf("nothing").hex())), 422);
+  EXPECT_EQ(client.StatusOf("POST", at + "/judged", judged({2}, {}, client.Upload("no evidence"))), 422);
+  EXPECT_EQ(stranger.StatusOf("POST", at + "/judged", judged({}, {2}, "")), 404);
+  EXPECT_EQ(client.StatusOf("POST", at + "/judged", judged({}, {2}, "")), 200);
+  EXPECT_EQ(client.StatusOf("POST", at + "/judged", judged({}, {2}, "")), 200) << "again";
   EXPECT_EQ(client.Read("GET", at)["verdict"], "refereed");
 }
 

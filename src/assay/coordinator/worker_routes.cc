@@ -23,8 +23,11 @@ Json LeaseJson(const GivenLease& lease) {
 }  // namespace
 
 Outcome<VerifyKey> WorkOffice::Signer(const Call& call) {
-  const platform::SignedRequest request{
-      .method = call.request.method, .target = call.request.target, .body = HashBytes(call.request.body)};
+  const platform::SignedRequest request{.method = call.request.method,
+                                        .target = call.request.target,
+                                        .body = HashBytes(call.request.body),
+                                        .coordinator = office_.key.verify_key().point(),
+                                        .token = BearerHash(call.request.Header("Authorization")).value_or(Digest{})};
   std::optional<VerifyKey> known;
   {
     const std::lock_guard lock(mutex_);
@@ -46,12 +49,13 @@ Outcome<std::string> WorkOffice::WorkerOf(const Call& call) {
     const std::lock_guard lock(mutex_);
     if (const auto found = known_.find(point); found != known_.end()) known = found->second;
   }
-  if (!known) {
+  // An operator may have given the key to another account since.
+  if (!known || known->account != call.caller.account) {
     ASSAY_ASSIGN(const auto registered, OrFail(office_.book.Registered(key.ToString())));
     if (!registered) return Fail(403, "forbidden", "this key is not registered: PUT /v1/workers first");
     known = Known{registered->first, registered->second};
     const std::lock_guard lock(mutex_);
-    known_.emplace(point, *known);
+    known_.insert_or_assign(point, *known);
     if (known->key == key.ToString()) keys_.emplace(known->key, key);
   }
   if (known->account != call.caller.account) return Fail(403, "forbidden", "this key is registered to another account");
@@ -72,6 +76,7 @@ Answer WorkOffice::Register(const Call& call) {
   if (registered && registered->second != call.caller.account)
     return Fail(409, "conflict", "this key is registered to another account");
   ASSAY_TRY(OrFail(office_.book.AddWorker(call.caller.account, registered ? registered->first : key.ToString(), says)));
+  heartbeats_.See(PointOf(key), true);
   return JsonAnswer(200, {{"key", registered ? registered->first : key.ToString()}});
 }
 
@@ -153,6 +158,7 @@ void WorkOffice::Poll(Call call, Responder responder) {
     responder.Send(tl::unexpected(asked.error()));
     return;
   }
+  heartbeats_.See(asked->point, false);
   const std::uint64_t heard = bell_.count();
   const std::string account = call.caller.account;
   if (auto answer = Work(account, asked->worker, asked->holding, asked->fresh, asked->wait_ms == 0)) {

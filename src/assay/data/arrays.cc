@@ -17,8 +17,10 @@ std::uint32_t WordAt(ByteSpan bytes, std::size_t i) {
 
 bool IsFinite(std::uint32_t word) { return (word & 0x7f800000u) != 0x7f800000u; }
 
-Status CheckFinite(ByteSpan words, std::string_view what) {
+Status CheckFinite(ByteSpan words, std::string_view what, const Allowance& allowance = {}) {
+  constexpr std::size_t kAtOnce = std::size_t{1} << 22;
   for (std::size_t i = 0; i < words.size() / 4; ++i) {
+    if (i % kAtOnce == 0) ASSAY_TRY(allowance.Check());
     if (!IsFinite(WordAt(words, i))) return Err("{}: element {} is not a finite binary32 number", what, i);
   }
   return {};
@@ -31,7 +33,9 @@ Status CheckLabel(std::string_view what, std::int64_t index, std::int64_t label)
 
 // Numbers of another floating-point type as binary32: those of 16 bits exactly, those of 64 rounded to the nearest; what is too large
 // becomes an infinity, which is refused like any other.
-Result<Tensor> ToFloat(const StoredTensor& array) {
+Result<Tensor> ToFloat(const StoredTensor& array, Allowance& allowance) {
+  ASSAY_TRY(allowance.Take(static_cast<std::uint64_t>(array.shape.elements()) * sizeof(float)));
+  ASSAY_ASSIGN(const auto copy, allowance.Borrow(array.type == StoredType::kF64 ? array.data.size() : 0));
   ASSAY_ASSIGN(Tensor tensor, array.Load());
   if (tensor.dtype() != DType::kF64) return tensor;
   Tensor out(DType::kF32, tensor.shape());
@@ -42,6 +46,13 @@ Result<Tensor> ToFloat(const StoredTensor& array) {
 template <class T>
 void Widen(const Tensor& from, std::vector<std::int64_t>& to) {
   for (const T v : from.Span<T>()) to.push_back(static_cast<std::int64_t>(v));
+}
+
+// "f32", as docs/JOBS.md has it.
+std::string TypeWord(StoredType type) {
+  std::string word(Name(type));
+  for (char& c : word) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  return word;
 }
 
 Result<std::vector<std::int64_t>> Integers(const StoredTensor& array, std::string_view what) {
@@ -59,20 +70,23 @@ Result<std::vector<std::int64_t>> Integers(const StoredTensor& array, std::strin
       default: break;
     }
   }
-  return Err("{}: labels are {}, expected U8, U16, U32, I32 or I64", what, Name(array.type));
+  const bool floats = array.type == StoredType::kF16 || array.type == StoredType::kBF16 || array.type == StoredType::kF32 ||
+                      array.type == StoredType::kF64;
+  return Err("{}: labels are {}, expected u8, u16, u32, i32 or i64{}", what, TypeWord(array.type),
+             floats ? fmt::format("; save {}.astype(\"int64\")", array.name) : "");
 }
 
 }  // namespace
 
 Result<std::shared_ptr<const LabelledArrays>> LabelledArrays::Open(const std::string& path, std::string_view inputs,
-                                                                   std::string_view labels) {
-  ASSAY_ASSIGN(OutsideArray x, ReadArray(path, inputs));
-  ASSAY_ASSIGN(const OutsideArray y, ReadArray(path, labels));
-  return Make(std::move(x), y, path);
+                                                                   std::string_view labels, Allowance& allowance) {
+  ASSAY_ASSIGN(OutsideArray x, ReadArray(path, inputs, allowance));
+  ASSAY_ASSIGN(const OutsideArray y, ReadArray(path, labels, allowance));
+  return Make(std::move(x), y, path, allowance);
 }
 
 Result<std::shared_ptr<const LabelledArrays>> LabelledArrays::Make(OutsideArray inputs, const OutsideArray& labels,
-                                                                   std::string_view what) {
+                                                                   std::string_view what, Allowance& allowance) {
   auto out = std::make_shared<LabelledArrays>();
   const Shape& shape = inputs.array.shape;
   if (labels.array.shape.rank() != 1) {
@@ -80,18 +94,19 @@ Result<std::shared_ptr<const LabelledArrays>> LabelledArrays::Make(OutsideArray 
                ToString(labels.array.shape));
   }
   if (shape.rank() < 2 || shape[0] != labels.array.shape[0]) {
-    return Err("{}: inputs {} have shape {}, expected [{}, ...], one sample for each label", what, inputs.array.name,
-               ToString(shape), labels.array.shape[0]);
+    return Err("{}: inputs {} have shape {}, expected [{}, ...], one sample for each label{}", what, inputs.array.name,
+               ToString(shape), labels.array.shape[0],
+               shape.rank() == 1 ? fmt::format("; one number per sample is [{}, 1]", shape[0]) : "");
   }
   if (shape.elements() == 0)
     return Err("{}: inputs {} have shape {}, expected at least one element", what, inputs.array.name, ToString(shape));
   out->sample_ = Shape(shape.dims().subspan(1));
-  ASSAY_TRY(out->TakeInputs(std::move(inputs), what));
-  ASSAY_TRY(out->TakeLabels(labels, what));
+  ASSAY_TRY(out->TakeInputs(std::move(inputs), what, allowance));
+  ASSAY_TRY(out->TakeLabels(labels, what, allowance));
   return out;
 }
 
-Status LabelledArrays::TakeInputs(OutsideArray inputs, std::string_view what) {
+Status LabelledArrays::TakeInputs(OutsideArray inputs, std::string_view what, Allowance& allowance) {
   const std::string where = fmt::format("{}: {}", what, inputs.array.name);
   switch (inputs.array.type) {
     case StoredType::kU8:
@@ -102,18 +117,21 @@ Status LabelledArrays::TakeInputs(OutsideArray inputs, std::string_view what) {
     case StoredType::kF16:
     case StoredType::kBF16:
     case StoredType::kF64: {
-      ASSAY_ASSIGN(converted_, ToFloat(inputs.array));
+      ASSAY_ASSIGN(converted_, ToFloat(inputs.array, allowance));
       inputs_ = converted_.bytes();
       break;
     }
-    default: return Err("{}: is {}, expected U8, F16, BF16, F32 or F64", where, Name(inputs.array.type));
+    default: return Err("{}: is {}, expected u8, f16, bf16, f32 or f64", where, TypeWord(inputs.array.type));
   }
   owner_ = std::move(inputs.owner);
-  return dtype_ == DType::kF32 ? CheckFinite(inputs_, where) : Status{};
+  return dtype_ == DType::kF32 ? CheckFinite(inputs_, where, allowance) : Status{};
 }
 
-Status LabelledArrays::TakeLabels(const OutsideArray& labels, std::string_view what) {
+Status LabelledArrays::TakeLabels(const OutsideArray& labels, std::string_view what, Allowance& allowance) {
   const std::string where = fmt::format("{}: {}", what, labels.array.name);
+  const auto count = static_cast<std::uint64_t>(labels.array.shape.elements());
+  ASSAY_ASSIGN(const auto widened, allowance.Borrow(labels.array.data.size() + count * sizeof(std::int64_t)));
+  ASSAY_TRY(allowance.Take(count * sizeof(std::int32_t)));
   ASSAY_ASSIGN(const std::vector<std::int64_t> values, Integers(labels.array, where));
   labels_.reserve(values.size());
   for (const std::int64_t v : values) {

@@ -25,10 +25,10 @@ class LabelledArrays {
  public:
   // The arrays of these names at `path`.
   static Result<std::shared_ptr<const LabelledArrays>> Open(const std::string& path, std::string_view inputs,
-                                                            std::string_view labels);
+                                                            std::string_view labels, Allowance& allowance);
   // `what` names the source in errors. Every number is finite and every label in range, or it is an error.
   static Result<std::shared_ptr<const LabelledArrays>> Make(OutsideArray inputs, const OutsideArray& labels,
-                                                            std::string_view what);
+                                                            std::string_view what, Allowance& allowance);
 
   std::int64_t size() const { return static_cast<std::int64_t>(labels_.size()); }
   std::int32_t largest_label() const { return largest_; }
@@ -38,8 +38,8 @@ class LabelledArrays {
   ByteSpan label_bytes() const { return {reinterpret_cast<const std::uint8_t*>(labels_.data()), 4 * labels_.size()}; }
 
  private:
-  Status TakeInputs(OutsideArray inputs, std::string_view what);
-  Status TakeLabels(const OutsideArray& labels, std::string_view what);
+  Status TakeInputs(OutsideArray inputs, std::string_view what, Allowance& allowance);
+  Status TakeLabels(const OutsideArray& labels, std::string_view what, Allowance& allowance);
   std::shared_ptr<const void> owner_;  // of the inputs, where they are taken as they lie
   Tensor converted_;                   // the inputs otherwise
   ByteSpan inputs_;

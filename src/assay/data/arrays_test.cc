@@ -176,9 +176,11 @@ TEST(Arrays, RefusesWhatCannotBeTrainedOn) {
   ByteWriter large;
   for (int i = 0; i < 10; ++i) large.F64(i == 2 ? 1e300 : 0.0);
   EXPECT_EQ(ErrorOf(Config(files.Write(Npy("<f8", "(10, 1)", large.bytes())))), "x: element 2 is not a finite binary32 number");
-  EXPECT_EQ(ErrorOf(Config(files.Write(Npy("<i4", "(10, 2)", Bytes(80, 0))))), "x: is I32, expected U8, F16, BF16, F32 or F64");
+  EXPECT_EQ(ErrorOf(Config(files.Write(Npy("<i4", "(10, 2)", Bytes(80, 0))))), "x: is i32, expected u8, f16, bf16, f32 or f64");
   EXPECT_EQ(ErrorOf(Config(files.Write(good, Npy("<f4", "(10,)", Bytes(40, 0))))),
-            "y: labels are F32, expected U8, U16, U32, I32 or I64");
+            "y: labels are f32, expected u8, u16, u32, i32 or i64; save y.astype(\"int64\")");
+  EXPECT_EQ(ErrorOf(Config(files.Write(Npy("<f4", "(10,)", Bytes(40, 0)), Npy("|u1", "(10,)", Bytes(10, 0))))),
+            "inputs x have shape [10], expected [10, ...], one sample for each label; one number per sample is [10, 1]");
   EXPECT_EQ(ErrorOf(Config(files.Write(good, Npy("|u1", "(9,)", Bytes(9, 0))))),
             "inputs x have shape [10, 30], expected [9, ...], one sample for each label");
   EXPECT_EQ(ErrorOf(Config(files.Write(good, Npy("|u1", "(10, 1)", Bytes(10, 0))))),

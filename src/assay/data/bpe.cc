@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 #include <queue>
@@ -16,6 +17,13 @@ namespace {
 constexpr std::uint64_t kMaxFile = 64u << 20;
 constexpr std::size_t kMaxVocabulary = 65536;
 constexpr std::size_t kMaxTokenBytes = 4096;
+constexpr std::uint64_t kEncoderGrowth = 40;  // of what parsing makes of a byte of encoder.json, at most
+constexpr std::uint64_t kTokenBytes = 256;    // of what is kept of a token beside its spelling
+constexpr std::uint64_t kSymbolBytes = 64;    // of what merging takes for a byte of a word
+// Words whose tokens are remembered: most of what a text is made of, whatever it is.
+constexpr std::size_t kMaxKnown = std::size_t{1} << 17, kMaxKnownWord = 64;
+constexpr std::uint64_t kKnownBytes = 192;  // of what one takes
+constexpr std::size_t kLongWord = 1 << 16;
 
 // GPT-2 writes a byte as the character of the same number if that is printable, and the others, in order, as U+0100 upwards.
 constexpr bool Printable(std::uint32_t b) {
@@ -48,11 +56,19 @@ std::string_view TextOf(ByteSpan bytes) { return {reinterpret_cast<const char*>(
 
 }  // namespace
 
-Result<std::shared_ptr<const BpeTokenizer>> BpeTokenizer::Open(const std::string& folder) {
+Result<std::shared_ptr<const BpeTokenizer>> BpeTokenizer::Open(const std::string& folder, Allowance& allowance) {
   const std::string encoder_path = JoinPath(folder, "encoder.json"), merges_path = JoinPath(folder, "vocab.bpe");
-  ASSAY_ASSIGN(Bytes encoder, ReadFile(encoder_path, kMaxFile));
-  ASSAY_ASSIGN(Bytes merges, ReadFile(merges_path, kMaxFile));
-  return Parse(TextOf(encoder), encoder_path, TextOf(merges), merges_path);
+  ASSAY_ASSIGN(const MappedFile encoder, MappedFile::Open(encoder_path));
+  ASSAY_ASSIGN(const MappedFile merges, MappedFile::Open(merges_path));
+  for (const auto& [file, path] : {std::pair(&encoder, &encoder_path), std::pair(&merges, &merges_path)}) {
+    if (file->bytes().size() > kMaxFile)
+      return Err("{}: has {} bytes, at most {} are read", *path, file->bytes().size(), kMaxFile);
+  }
+  const std::uint64_t spelled = encoder.bytes().size();
+  // No token takes fewer bytes of the file than `"a":1,`.
+  ASSAY_TRY(allowance.Take(2 * spelled + std::min<std::uint64_t>(kMaxVocabulary, spelled / 6) * kTokenBytes));
+  ASSAY_ASSIGN(const auto parsing, allowance.Borrow(kEncoderGrowth * spelled + merges.bytes().size()));
+  return Parse(TextOf(encoder.bytes()), encoder_path, TextOf(merges.bytes()), merges_path);
 }
 
 Result<std::shared_ptr<const BpeTokenizer>> BpeTokenizer::Parse(std::string_view encoder, std::string_view encoder_name,
@@ -170,12 +186,21 @@ void BpeTokenizer::EncodeWord(std::string_view word, std::vector<std::uint16_t>&
   for (std::uint32_t i = 0; i != kNone && i < n; i = symbols[i].next) out.push_back(symbols[i].id);
 }
 
-Result<std::vector<std::uint16_t>> BpeTokenizer::Encode(std::string_view text) const {
+Result<std::vector<std::uint16_t>> BpeTokenizer::Encode(std::string_view text, Allowance& allowance) const {
   if (text.size() >= std::numeric_limits<std::uint32_t>::max())
     return Err("text of {} bytes, at most 4 GiB can be encoded", text.size());
+  // There are at most as many tokens as bytes; a list that grows is there twice for a moment, the second time with room to grow.
+  ASSAY_TRY(allowance.Take(text.size() * sizeof(std::uint16_t)));
+  ASSAY_ASSIGN(const auto growth, allowance.Borrow(2 * text.size() * sizeof(std::uint16_t)));
+  ASSAY_ASSIGN(const auto memory, allowance.Borrow(std::min<std::uint64_t>(kMaxKnown, text.size()) * kKnownBytes));
   std::vector<std::uint16_t> out;
   std::unordered_map<std::string, std::pair<std::size_t, std::size_t>> known;  // where in `out` a word's tokens are
+  std::size_t looked_at = text.size();
   while (!text.empty()) {
+    if (looked_at - text.size() >= kLongWord) {
+      looked_at = text.size();
+      ASSAY_TRY(allowance.Check());
+    }
     const std::string_view word = text.substr(0, FirstWord(text));
     text.remove_prefix(word.size());
     if (const auto it = known.find(std::string(word)); it != known.end()) {
@@ -183,9 +208,11 @@ Result<std::vector<std::uint16_t>> BpeTokenizer::Encode(std::string_view text) c
       continue;
     }
     const std::size_t begin = out.size();
+    ASSAY_ASSIGN(const auto symbols, allowance.Borrow(word.size() > kLongWord ? word.size() * kSymbolBytes : 0));
     EncodeWord(word, out);
-    known.emplace(word, std::pair(begin, out.size()));
+    if (word.size() <= kMaxKnownWord && known.size() < kMaxKnown) known.emplace(word, std::pair(begin, out.size()));
   }
+  out.shrink_to_fit();
   return out;
 }
 

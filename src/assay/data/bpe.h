@@ -20,13 +20,14 @@ namespace assay {
 class BpeTokenizer : public Tokenizer {
  public:
   // A folder with encoder.json and vocab.bpe.
-  static Result<std::shared_ptr<const BpeTokenizer>> Open(const std::string& folder);
+  static Result<std::shared_ptr<const BpeTokenizer>> Open(const std::string& folder, Allowance& allowance);
   // The files' contents; the names are for errors.
   static Result<std::shared_ptr<const BpeTokenizer>> Parse(std::string_view encoder, std::string_view encoder_name,
                                                            std::string_view merges, std::string_view merges_name);
 
   std::int64_t vocabulary() const override { return static_cast<std::int64_t>(tokens_.size()); }
-  Result<std::vector<std::uint16_t>> Encode(std::string_view text) const override;
+  using Tokenizer::Encode;
+  Result<std::vector<std::uint16_t>> Encode(std::string_view text, Allowance& allowance) const override;
   std::string Decode(std::span<const std::uint16_t> ids) const override;
 
  private:

@@ -19,7 +19,8 @@ std::shared_ptr<const CharTokenizer> CharTokenizer::AllBytes() {
   return FromText(all);
 }
 
-Result<std::vector<std::uint16_t>> CharTokenizer::Encode(std::string_view text) const {
+Result<std::vector<std::uint16_t>> CharTokenizer::Encode(std::string_view text, Allowance& allowance) const {
+  ASSAY_TRY(allowance.Take(text.size() * sizeof(std::uint16_t)));
   std::vector<std::uint16_t> out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -17,7 +17,8 @@ class CharTokenizer : public Tokenizer {
   static std::shared_ptr<const CharTokenizer> AllBytes();
 
   std::int64_t vocabulary() const override { return static_cast<std::int64_t>(bytes_.size()); }
-  Result<std::vector<std::uint16_t>> Encode(std::string_view text) const override;
+  using Tokenizer::Encode;
+  Result<std::vector<std::uint16_t>> Encode(std::string_view text, Allowance& allowance) const override;
   std::string Decode(std::span<const std::uint16_t> ids) const override;
 
  private:

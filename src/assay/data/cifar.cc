@@ -24,10 +24,12 @@ Status CheckLabel(std::string_view what, std::int64_t record, std::uint8_t label
 
 }  // namespace
 
-Result<std::shared_ptr<const CifarRecords>> CifarRecords::Open(const std::vector<std::string>& paths, std::int64_t classes) {
+Result<std::shared_ptr<const CifarRecords>> CifarRecords::Open(const std::vector<std::string>& paths, std::int64_t classes,
+                                                               Allowance& allowance) {
   auto out = std::make_shared<CifarRecords>(classes);
   for (const std::string& path : paths) {
     ASSAY_ASSIGN(MappedFile file, MappedFile::Open(path));
+    ASSAY_TRY(allowance.Take(file.bytes().size(), Allowance::Kind::kMapped));
     ASSAY_TRY(out->Append(file.bytes(), path));
     out->files_.push_back(std::move(file));
   }

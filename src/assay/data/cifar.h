@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "assay/base/allowance.h"
 #include "assay/base/bytes.h"
 #include "assay/base/file.h"
 #include "assay/data/decoder.h"
@@ -27,8 +28,8 @@ inline constexpr std::size_t kCifarRecord = CifarRecordBytes(kCifarClasses);
 // The records of one or more files, in order. Immutable.
 class CifarRecords {
  public:
-  static Result<std::shared_ptr<const CifarRecords>> Open(const std::vector<std::string>& paths,
-                                                          std::int64_t classes = kCifarClasses);
+  static Result<std::shared_ptr<const CifarRecords>> Open(const std::vector<std::string>& paths, std::int64_t classes,
+                                                          Allowance& allowance);
   // `bytes` must outlive the records.
   static Result<std::shared_ptr<const CifarRecords>> Parse(ByteSpan bytes, std::string_view what,
                                                            std::int64_t classes = kCifarClasses);

@@ -49,7 +49,8 @@ void AppendPattern(const GeneratedDescriptor& data, std::int64_t k, std::vector<
 
 GeneratedDecoder::GeneratedDecoder(const GeneratedDescriptor& descriptor) : data_(descriptor) {
   ASSAY_CHECK(Check(DataDescriptor(descriptor)));
-  if (data_.classes > kMaxKept / PatternSize(data_)) return;
+  patterns_.reserve(PatternBytes(data_) / sizeof(float));
+  if (PatternBytes(data_) == 0) return;
   for (std::int64_t k = 0; k < data_.classes; ++k) AppendPattern(data_, k, patterns_);
 }
 
@@ -97,6 +98,11 @@ void GeneratedDecoder::DrawImage(std::uint64_t sample, const float* pattern, flo
       }
     }
   }
+}
+
+std::uint64_t PatternBytes(const GeneratedDescriptor& d) {
+  if (d.classes > kMaxKept / PatternSize(d)) return 0;
+  return static_cast<std::uint64_t>(d.classes * PatternSize(d)) * sizeof(float);
 }
 
 std::string DescribeGenerated(const GeneratedDescriptor& d) {

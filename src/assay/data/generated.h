@@ -30,6 +30,8 @@ class GeneratedDecoder : public SampleDecoder {
   std::vector<float> patterns_;  // of all classes, one after the other; empty when that would be too much
 };
 
+// What a decoder of such data keeps of patterns.
+std::uint64_t PatternBytes(const GeneratedDescriptor& descriptor);
 std::string DescribeGenerated(const GeneratedDescriptor& descriptor);  // for people
 
 }  // namespace assay

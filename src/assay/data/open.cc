@@ -31,10 +31,14 @@ Result<std::int64_t> TrainingShare(std::int64_t n, const DataConfig& config, std
   return Err("{}: expected enough {} to split with data.validation = {}, got {}", config.path, items, config.validation, n);
 }
 
-Result<std::string> ReadText(const std::string& path) {
-  if (path.empty()) return std::string(EmbeddedText());
-  ASSAY_ASSIGN(Bytes bytes, ReadFile(path, kMaxText));
-  return std::string(bytes.begin(), bytes.end());
+// The text of a file, which is mapped into `file`.
+Result<std::string_view> MapText(const std::string& path, MappedFile& file, Allowance& allowance) {
+  if (path.empty()) return EmbeddedText();
+  ASSAY_ASSIGN(file, MappedFile::Open(path));
+  const ByteSpan bytes = file.bytes();
+  if (bytes.size() > kMaxText) return Err("{}: has {} bytes, at most {} are read", path, bytes.size(), kMaxText);
+  ASSAY_TRY(allowance.Take(bytes.size(), Allowance::Kind::kMapped));
+  return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
 SampleRule ValidationRule(std::int64_t sequence) { return {.sequence = sequence, .stride = sequence, .augment = false}; }
@@ -64,35 +68,37 @@ Result<Data> SplitTokens(const DataConfig& config, std::int64_t sequence, std::s
   return data;
 }
 
-Result<Data> OpenText(const DataConfig& config, std::int64_t sequence) {
+Result<Data> OpenText(const DataConfig& config, std::int64_t sequence, Allowance& allowance) {
   const std::string what = config.path.empty() ? "embedded text" : config.path;
-  ASSAY_ASSIGN(std::string text, ReadText(config.path));
+  MappedFile file;
+  ASSAY_ASSIGN(const std::string_view text, MapText(config.path, file, allowance));
   Data data;
   std::string description;
   if (config.kind == DataKind::kBpe) {
     if (config.vocabulary.empty()) return Err("data.vocabulary: expected a folder with encoder.json and vocab.bpe");
-    ASSAY_ASSIGN(data.tokenizer, BpeTokenizer::Open(config.vocabulary));
+    ASSAY_ASSIGN(data.tokenizer, BpeTokenizer::Open(config.vocabulary, allowance));
     description = "GPT-2 byte pairs";
   } else {
     data.tokenizer = CharTokenizer::FromText(text);
     description = fmt::format("characters, vocabulary {}", data.tokenizer->vocabulary());
   }
-  auto tokens = data.tokenizer->Encode(text);
+  auto tokens = data.tokenizer->Encode(text, allowance);
+  if (!tokens && tokens.error().system) return tl::unexpected(tokens.error());
   if (!tokens) return Err("{}: {}", what, tokens.error().message);
   data.shape.vocabulary = data.tokenizer->vocabulary();
   return SplitTokens(config, sequence, TokenStream::Own(std::move(tokens).value()), what, description, std::move(data));
 }
 
-Result<Data> OpenTokens(const DataConfig& config, std::int64_t sequence) {
+Result<Data> OpenTokens(const DataConfig& config, std::int64_t sequence, Allowance& allowance) {
   Data data;
   if (config.path.empty()) {
     data.tokenizer = CharTokenizer::AllBytes();
     data.shape.vocabulary = data.tokenizer->vocabulary();
-    ASSAY_ASSIGN(std::vector<std::uint16_t> tokens, data.tokenizer->Encode(EmbeddedText()));
+    ASSAY_ASSIGN(std::vector<std::uint16_t> tokens, data.tokenizer->Encode(EmbeddedText(), allowance));
     return SplitTokens(config, sequence, TokenStream::Own(std::move(tokens)), "embedded text", "bytes of the embedded text",
                        std::move(data));
   }
-  ASSAY_ASSIGN(std::shared_ptr<const TokenStream> stream, TokenStream::Open(config.path));
+  ASSAY_ASSIGN(std::shared_ptr<const TokenStream> stream, TokenStream::Open(config.path, allowance));
   data.shape.vocabulary = stream->largest() + 1;
   data.shape.vocabulary_exact = false;
   return SplitTokens(config, sequence, std::move(stream), config.path, "token file", std::move(data));
@@ -105,7 +111,7 @@ std::int64_t CifarClasses(const DataConfig& config) {
   return config.label == CifarLabel::kFine ? kCifarFine : kCifarCoarse;
 }
 
-Result<Data> OpenGenerated(const DataConfig& config) {
+Result<Data> OpenGenerated(const DataConfig& config, Allowance& allowance) {
   GeneratedDescriptor train{.classes = config.classes, .noise = config.noise, .seed = config.seed};
   if (config.kind == DataKind::kFeatures) {
     train.features = config.features;
@@ -124,6 +130,8 @@ Result<Data> OpenGenerated(const DataConfig& config) {
   data.shape.height = data.shape.width = train.image;
   data.shape.channels = train.channels;
   data.shape.features = train.features;
+  ASSAY_TRY(Check(DataDescriptor(train)));
+  ASSAY_TRY(allowance.Take((kept > 0 ? 2 : 1) * PatternBytes(train)));
   ASSAY_TRY(AddTraining(data, {train, {}, nullptr}, TrainingRule(config, 0), DescribeGenerated(train)));
   if (kept > 0) {
     GeneratedDescriptor validation = train;
@@ -160,19 +168,20 @@ Result<Data> SplitCifar(const DataConfig& config, std::shared_ptr<const CifarRec
   return data;
 }
 
-Result<Data> OpenCifar(const DataConfig& config) {
-  if (config.path.empty()) return OpenGenerated(config);
+Result<Data> OpenCifar(const DataConfig& config, Allowance& allowance) {
+  if (config.path.empty()) return OpenGenerated(config, allowance);
   const std::int64_t classes = CifarClasses(config);
   if (IsDirectory(config.path)) {
     const bool ten = config.kind == DataKind::kCifar10;
     std::vector<std::string> paths;
     for (int i = 1; ten && i <= 5; ++i) paths.push_back(JoinPath(config.path, fmt::format("data_batch_{}.bin", i)));
     if (!ten) paths.push_back(JoinPath(config.path, "train.bin"));
-    ASSAY_ASSIGN(auto train, CifarRecords::Open(paths, classes));
-    ASSAY_ASSIGN(auto test, CifarRecords::Open({JoinPath(config.path, ten ? "test_batch.bin" : "test.bin")}, classes));
+    ASSAY_ASSIGN(auto train, CifarRecords::Open(paths, classes, allowance));
+    ASSAY_ASSIGN(auto test,
+                 CifarRecords::Open({JoinPath(config.path, ten ? "test_batch.bin" : "test.bin")}, classes, allowance));
     return SplitCifar(config, train, train->size(), test, 0);
   }
-  ASSAY_ASSIGN(auto records, CifarRecords::Open({config.path}, classes));
+  ASSAY_ASSIGN(auto records, CifarRecords::Open({config.path}, classes, allowance));
   ASSAY_ASSIGN(const std::int64_t train, TrainingShare(records->size(), config, "records"));
   return SplitCifar(config, records, train, records, train);
 }
@@ -183,12 +192,12 @@ std::string DescribeArrays(const LabelledArrays& arrays, std::int64_t samples, c
                      Varied(augment));
 }
 
-Result<Data> OpenArrays(const DataConfig& config) {
+Result<Data> OpenArrays(const DataConfig& config, Allowance& allowance) {
   if (config.path.empty()) {
     return Err("data.path: expected a .npz or safetensors file with arrays {} and {}, or a folder with {}.npy and {}.npy",
                Quote(config.inputs), Quote(config.labels), config.inputs, config.labels);
   }
-  ASSAY_ASSIGN(const auto arrays, LabelledArrays::Open(config.path, config.inputs, config.labels));
+  ASSAY_ASSIGN(const auto arrays, LabelledArrays::Open(config.path, config.inputs, config.labels, allowance));
   const auto geometry = GeometryOf(arrays->sample(), config.layout);
   if (!geometry) return Err("{}: {}", config.path, geometry.error().message);
   ASSAY_ASSIGN(const std::int64_t train, TrainingShare(arrays->size(), config, "samples"));
@@ -210,16 +219,16 @@ Result<Data> OpenArrays(const DataConfig& config) {
   return data;
 }
 
-Result<Data> OpenKind(const DataConfig& config, std::int64_t sequence) {
+Result<Data> OpenKind(const DataConfig& config, std::int64_t sequence, Allowance& allowance) {
   switch (config.kind) {
     case DataKind::kChars:
-    case DataKind::kBpe: return OpenText(config, sequence);
-    case DataKind::kTokens: return OpenTokens(config, sequence);
+    case DataKind::kBpe: return OpenText(config, sequence, allowance);
+    case DataKind::kTokens: return OpenTokens(config, sequence, allowance);
     case DataKind::kCifar10:
-    case DataKind::kCifar100: return OpenCifar(config);
-    case DataKind::kArrays: return OpenArrays(config);
+    case DataKind::kCifar100: return OpenCifar(config, allowance);
+    case DataKind::kArrays: return OpenArrays(config, allowance);
     case DataKind::kImages:
-    case DataKind::kFeatures: return OpenGenerated(config);
+    case DataKind::kFeatures: return OpenGenerated(config, allowance);
   }
   return Err("data.kind: unknown");
 }
@@ -234,10 +243,15 @@ SampleRule TrainingRule(const DataConfig& config, std::int64_t sequence) {
 }
 
 Result<Data> OpenData(const DataConfig& config, std::int64_t sequence, ThreadPool* pool) {
+  Allowance everything;
+  return OpenData(config, sequence, pool, everything);
+}
+
+Result<Data> OpenData(const DataConfig& config, std::int64_t sequence, ThreadPool* pool, Allowance& allowance) {
   const bool generated = config.kind == DataKind::kImages || config.kind == DataKind::kFeatures;
   if (generated && !config.path.empty()) return Err("{}: the job's data is generated and takes no file", config.path);
-  ASSAY_ASSIGN(Data data, OpenKind(config, sequence));
-  data.root = DataRoot(data.part, pool);
+  ASSAY_ASSIGN(Data data, OpenKind(config, sequence, allowance));
+  ASSAY_ASSIGN(data.root, DataRoot(data.part, pool, allowance));
   return data;
 }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "assay/base/allowance.h"
 #include "assay/base/result.h"
 #include "assay/base/thread_pool.h"
 #include "assay/data/dataset.h"
@@ -71,7 +72,8 @@ struct Data {
 };
 
 // `sequence` is the number of tokens per sample of the token kinds. A pool shortens the hashing of large data. Errors name the file and
-// what was expected of it.
+// what was expected of it. What the data takes of memory is taken from the allowance before it is allocated.
+Result<Data> OpenData(const DataConfig& config, std::int64_t sequence, ThreadPool* pool, Allowance& allowance);
 Result<Data> OpenData(const DataConfig& config, std::int64_t sequence, ThreadPool* pool = nullptr);
 // How samples of the training part are made; needs no data.
 SampleRule TrainingRule(const DataConfig& config, std::int64_t sequence);

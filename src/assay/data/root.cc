@@ -13,11 +13,13 @@ constexpr std::int64_t kGrain = 256;  // leaves, 1 MiB
 
 }  // namespace
 
-std::vector<Digest> LeafHashes(const DataArray& array, ThreadPool* pool) {
+std::vector<Digest> LeafHashes(const DataArray& array, ThreadPool* pool) { return LeafHashes(array, pool, Allowance()); }
+
+std::vector<Digest> LeafHashes(const DataArray& array, ThreadPool* pool, const Allowance& allowance) {
   std::vector<Digest> leaves(CountLeaves(array.size()));
   const auto hash = [&](std::int64_t begin, std::int64_t end, int) {
     Bytes scratch;
-    for (std::int64_t i = begin; i < end; i += kGrain) {
+    for (std::int64_t i = begin; i < end && !allowance.stopped(); i += kGrain) {
       const std::int64_t last = std::min(i + kGrain, end);
       const std::uint64_t first = static_cast<std::uint64_t>(i) * kLeafBytes;
       const std::uint64_t past = std::min<std::uint64_t>(static_cast<std::uint64_t>(last) * kLeafBytes, array.size());
@@ -45,8 +47,17 @@ Digest DataRoot(const DataDescriptor& descriptor, std::span<const Digest> array_
 }
 
 Digest DataRoot(const DataPart& part, ThreadPool* pool) {
+  Allowance everything;
+  return DataRoot(part, pool, everything).value();
+}
+
+Result<Digest> DataRoot(const DataPart& part, ThreadPool* pool, Allowance& allowance) {
   std::vector<Digest> roots;
-  for (const DataArray& array : part.arrays) roots.push_back(TreeRoot(LeafHashes(array, pool)));
+  for (const DataArray& array : part.arrays) {
+    ASSAY_ASSIGN(const auto hashes, allowance.Borrow(CountLeaves(array.size()) * sizeof(Digest)));
+    roots.push_back(TreeRoot(LeafHashes(array, pool, allowance)));
+  }
+  ASSAY_TRY(allowance.Check());
   return DataRoot(part.descriptor, roots);
 }
 

@@ -26,6 +26,11 @@ std::string ReadAll(const std::string& path) {
   return out.str();
 }
 
+Result<std::shared_ptr<const BpeTokenizer>> OpenBpe(const std::string& folder) {
+  Allowance everything;
+  return BpeTokenizer::Open(folder, everything);
+}
+
 TEST(CharTokenizer, NumbersDistinctBytesInAscendingOrder) {
   const auto t = CharTokenizer::FromText("hello\n");
   EXPECT_EQ(t->vocabulary(), 5);  // \n e h l o
@@ -60,7 +65,7 @@ TEST(Unicode, Classes) {
 }
 
 TEST(Bpe, EqualsTheReferenceEncoder) {
-  const auto t = BpeTokenizer::Open(VectorFolder());
+  const auto t = OpenBpe(VectorFolder());
   ASSERT_TRUE(t) << t.error().message;
   EXPECT_EQ((*t)->vocabulary(), 556);
   std::istringstream cases(ReadAll(VectorFolder() + "/cases.txt"));
@@ -80,14 +85,14 @@ TEST(Bpe, EqualsTheReferenceEncoder) {
 }
 
 TEST(Bpe, AnyBytesSurvive) {
-  const auto t = BpeTokenizer::Open(VectorFolder()).value();
+  const auto t = OpenBpe(VectorFolder()).value();
   std::string text;
   for (int i = 0; i < 4096; ++i) text.push_back(static_cast<char>((i * 7919) >> 3));
   EXPECT_EQ(t->Decode(t->Encode(text).value()), text);
 }
 
 TEST(Bpe, LongWordsTakeNoQuadraticTime) {
-  const auto t = BpeTokenizer::Open(VectorFolder()).value();
+  const auto t = OpenBpe(VectorFolder()).value();
   const std::string text(1 << 20, 'e');
   EXPECT_EQ(t->Decode(t->Encode(text).value()).size(), text.size());
 }
@@ -124,7 +129,7 @@ TEST(Bpe, RefusesHostileVocabularies) {
   EXPECT_EQ(Refusal(Encoder(), "b a\n"), "m:1: the merged token is not in encoder.json");
   EXPECT_EQ(Refusal(Encoder(), "ab c\n"), "m:1: a merge of a token that no earlier line makes");
   EXPECT_EQ(Refusal(Encoder(), "a b\na b\n"), "m:2: a token that an earlier line makes already");
-  EXPECT_FALSE(BpeTokenizer::Open("/nonexistent"));
+  EXPECT_FALSE(OpenBpe("/nonexistent"));
 }
 
 }  // namespace

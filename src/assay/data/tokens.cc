@@ -8,6 +8,8 @@
 namespace assay {
 namespace {
 
+constexpr std::size_t kLookedAtAtOnce = std::size_t{1} << 24;
+
 std::int32_t TokenAt(ByteSpan bytes, std::size_t i) { return bytes[2 * i] | (bytes[2 * i + 1] << 8); }
 
 std::int32_t Largest(ByteSpan bytes) {
@@ -18,15 +20,21 @@ std::int32_t Largest(ByteSpan bytes) {
 
 }  // namespace
 
-Result<std::shared_ptr<const TokenStream>> TokenStream::Open(const std::string& path) {
+Result<std::shared_ptr<const TokenStream>> TokenStream::Open(const std::string& path, Allowance& allowance) {
   ASSAY_ASSIGN(MappedFile file, MappedFile::Open(path));
+  ASSAY_TRY(allowance.Take(file.bytes().size(), Allowance::Kind::kMapped));
   if (file.bytes().size() % 2 != 0) {
     return Err("{}: 2-byte token ids expected, file has {} bytes", path, file.bytes().size());
   }
   auto stream = std::make_shared<TokenStream>();
   stream->file_ = std::move(file);
   stream->bytes_ = stream->file_.bytes();
-  stream->largest_ = Largest(stream->bytes_);
+  for (ByteSpan rest = stream->bytes_; !rest.empty();) {
+    ASSAY_TRY(allowance.Check());
+    const ByteSpan piece = rest.first(std::min(rest.size(), kLookedAtAtOnce));
+    stream->largest_ = std::max(stream->largest_, Largest(piece));
+    rest = rest.subspan(piece.size());
+  }
   return stream;
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "assay/base/allowance.h"
 #include "assay/base/bytes.h"
 #include "assay/base/file.h"
 #include "assay/data/decoder.h"
@@ -16,7 +17,7 @@ namespace assay {
 // Immutable; shared by the training and the validation part.
 class TokenStream {
  public:
-  static Result<std::shared_ptr<const TokenStream>> Open(const std::string& path);
+  static Result<std::shared_ptr<const TokenStream>> Open(const std::string& path, Allowance& allowance);
   // `bytes` (little-endian u16) must outlive the stream.
   static Result<std::shared_ptr<const TokenStream>> Parse(ByteSpan bytes, std::string_view what);
   static std::shared_ptr<const TokenStream> Own(std::vector<std::uint16_t> tokens);

@@ -65,8 +65,10 @@ std::size_t EncodedBytes(const Charge& charge);
 
 // The statements that a charge rests on, as often as it names them.
 std::vector<StatementId> StatementsOf(const Charge& charge);
-// What a judge counts for going through a statement once.
-inline std::size_t WeighedBytes(const Statement& statement) { return statement.body.size() + 1; }
+// What a judge counts for a charge: every statement by its body and kStatementWeight, as often as it is gone through. Shared ones are tried for everybody
+// who falls. Statements that are not there count nothing.
+inline constexpr std::size_t kStatementWeight = 64;
+std::size_t WeighedBytes(const Charge& charge, std::span<const Statement> statements);
 
 struct Judgement {
   struct Party {

@@ -39,9 +39,9 @@ class File {
 
   bool IsEmpty() const { return made_.charges.empty(); }
   bool Holds(const Charge& charge, const EvidenceLimits& limits) const {
-    std::size_t bytes = bytes_ + EncodedBytes(charge), weighed = weighed_;
+    std::size_t bytes = bytes_ + EncodedBytes(charge);
+    const std::size_t weighed = weighed_ + WeighedBytes(charge, whole_.statements);
     std::vector<StatementId> named = StatementsOf(charge);
-    for (const StatementId id : named) weighed += WeighedBytes(whole_.statements[id]);
     std::ranges::sort(named);
     named.erase(std::unique(named.begin(), named.end()), named.end());
     for (const StatementId id : named) {
@@ -50,8 +50,8 @@ class File {
     return bytes <= limits.bytes && weighed <= limits.weighed;
   }
   void Add(Charge charge) {
+    weighed_ += WeighedBytes(charge, whole_.statements);
     ForEachStatement(charge, [&](StatementId& id) {
-      weighed_ += WeighedBytes(whole_.statements[id]);
       const auto [place, fresh] = places_.emplace(id, static_cast<StatementId>(made_.statements.size()));
       if (fresh) {
         made_.statements.push_back(whole_.statements[id]);
@@ -59,6 +59,7 @@ class File {
       }
       id = place->second;
     });
+    if (auto* trial = std::get_if<Trial>(&charge)) std::ranges::sort(trial->shared);
     bytes_ += EncodedBytes(charge);
     made_.charges.push_back(std::move(charge));
   }
@@ -72,6 +73,19 @@ class File {
   std::size_t weighed_ = 0;
 };
 
+// A trial that brings down very many weighs more than a file may, and is held once for each half of them.
+std::vector<Charge> Pieces(const Charge& charge, const Evidence& evidence, std::size_t most) {
+  const auto* trial = std::get_if<Trial>(&charge);
+  if (trial == nullptr || trial->convicted.size() < 2 || WeighedBytes(charge, evidence.statements) <= most) return {charge};
+  const auto middle = trial->convicted.begin() + static_cast<std::ptrdiff_t>(trial->convicted.size() / 2);
+  Trial first = *trial, second = *trial;
+  first.convicted.assign(trial->convicted.begin(), middle);
+  second.convicted.assign(middle, trial->convicted.end());
+  std::vector<Charge> pieces = Pieces(first, evidence, most);
+  std::ranges::move(Pieces(second, evidence, most), std::back_inserter(pieces));
+  return pieces;
+}
+
 }  // namespace
 
 EvidenceFiles InFiles(const Evidence& evidence, const EvidenceLimits& limits) {
@@ -83,17 +97,21 @@ EvidenceFiles InFiles(const Evidence& evidence, const EvidenceLimits& limits) {
     return made;
   }
   std::vector<File> files(1, File(evidence, empty, empty_bytes));
+  bool is_whole = true;  // in one file, as it is
   for (std::size_t i = 0; i < evidence.charges.size(); ++i) {
-    const Charge& charge = evidence.charges[i];
-    if (!files.back().Holds(charge, limits) && !files.back().IsEmpty()) files.emplace_back(evidence, empty, empty_bytes);
-    if (files.back().Holds(charge, limits)) {
-      files.back().Add(charge);
-    } else {
-      made.left_out.push_back(i);
+    const std::vector<Charge> pieces = Pieces(evidence.charges[i], evidence, limits.weighed);
+    is_whole = is_whole && pieces.size() == 1;
+    for (const Charge& charge : pieces) {
+      if (!files.back().Holds(charge, limits) && !files.back().IsEmpty()) files.emplace_back(evidence, empty, empty_bytes);
+      if (files.back().Holds(charge, limits)) {
+        files.back().Add(charge);
+      } else if (made.left_out.empty() || made.left_out.back() != i) {
+        made.left_out.push_back(i);
+      }
     }
   }
   if (files.size() > 1 && files.back().IsEmpty()) files.pop_back();
-  if (files.size() == 1 && made.left_out.empty()) {
+  if (is_whole && files.size() == 1 && made.left_out.empty()) {
     made.files.push_back(evidence);
   } else {
     for (File& file : files) made.files.push_back(file.Take());

@@ -1,5 +1,6 @@
 // The one encoding of evidence, and its reader, which applies every limit.
 #include <algorithm>
+#include <functional>
 
 #include "assay/dispute/evidence.h"
 
@@ -21,6 +22,15 @@ Result<std::vector<std::uint32_t>> ReadNumbers(ByteReader& in) {
   std::vector<std::uint32_t> numbers(count);
   for (std::uint32_t& number : numbers) {
     ASSAY_ASSIGN(number, in.U32());
+  }
+  return numbers;
+}
+
+// Numbers of which none may stand twice: a repetition would make a judge do the same work again.
+Result<std::vector<std::uint32_t>> ReadAscending(ByteReader& in, std::string_view what) {
+  ASSAY_ASSIGN(std::vector<std::uint32_t> numbers, ReadNumbers(in));
+  if (std::ranges::adjacent_find(numbers, std::greater_equal()) != numbers.end()) {
+    return Err("evidence: {} of a trial are not ascending", what);
   }
   return numbers;
 }
@@ -149,9 +159,9 @@ Result<Trial> ReadTrial(ByteReader& in) {
   for (auto& said : trial.said) {
     ASSAY_ASSIGN(said, ReadNumbers(in));
   }
-  ASSAY_ASSIGN(trial.shared, ReadNumbers(in));
+  ASSAY_ASSIGN(trial.shared, ReadAscending(in, "the shared statements"));
   ASSAY_ASSIGN(trial.finding, ReadFinding(in));
-  ASSAY_ASSIGN(trial.convicted, ReadNumbers(in));
+  ASSAY_ASSIGN(trial.convicted, ReadAscending(in, "those who fall"));
   return trial;
 }
 
@@ -229,14 +239,13 @@ Status ReadOthers(ByteReader& in, Evidence& evidence) {
   }
   return {};
 }
+
 // Names of statements that are not there are the judge's to refuse.
 Status CheckWeight(const Evidence& evidence, std::size_t most) {
   std::size_t weighed = 0;
   for (const Charge& charge : evidence.charges) {
-    for (const StatementId id : StatementsOf(charge)) {
-      if (id < evidence.statements.size()) weighed += WeighedBytes(evidence.statements[id]);
-      if (weighed > most) return Err("evidence: its charges rest on more than {} bytes", most);
-    }
+    weighed += WeighedBytes(charge, evidence.statements);
+    if (weighed > most) return Err("evidence: its charges rest on more than {} bytes", most);
   }
   return {};
 }
@@ -291,6 +300,21 @@ std::vector<StatementId> StatementsOf(const Charge& charge) {
     for (const auto& said : draw->said) add(said);
   }
   return named;
+}
+
+std::size_t WeighedBytes(const Charge& charge, std::span<const Statement> statements) {
+  const auto weigh = [&](std::span<const StatementId> named) {
+    std::size_t weighed = 0;
+    for (const StatementId id : named) {
+      if (id < statements.size()) weighed += statements[id].body.size() + kStatementWeight;
+    }
+    return weighed;
+  };
+  const std::size_t once = weigh(StatementsOf(charge));
+  const auto* trial = std::get_if<Trial>(&charge);
+  if (trial == nullptr || trial->convicted.empty()) return once;
+  // Neither factor reaches 2^32: statements and parties are bounded by the file's bytes.
+  return once + weigh(trial->shared) * (trial->convicted.size() - 1);
 }
 
 Result<Evidence> DecodeEvidence(ByteSpan bytes, const EvidenceLimits& limits) {

@@ -235,8 +235,15 @@ bool Proceedings::TakesRate(std::size_t node) const {
 Halt Proceedings::AfterAgreedNodes(const DisputedStep& step, Halt halt) const {
   auto* finding = std::get_if<Finding>(halt.next.get());
   if (finding == nullptr || finding->cause != Cause::kUnproven) return halt;
-  finding->reason =
-      fmt::format("step {}: agrees on every node, run with the job's lr {}, and {}", step.step, RateOf(step), finding->reason);
+  const std::string after = fmt::format("cannot show the state that it committed to after step {}", step.step);
+  if (finding->reason != after || finding->guilty[0] == finding->guilty[1]) {
+    finding->reason = fmt::format("step {}: agrees on every node, and {}", step.step, finding->reason);
+    return halt;
+  }
+  const VerifyKey &one = claims_[0]->signer, &other = claims_[1]->signer, &guilty = finding->guilty[0] ? one : other;
+  const std::string name = one.name() == other.name() ? guilty.id() : guilty.name();
+  finding->reason = fmt::format("step {}: {}'s own steps, run again, do not lead to the state that {} signed for after step {}",
+                                step.step, name, name, step.step);
   return halt;
 }
 

@@ -85,6 +85,7 @@ class Judging {
   bool Stands(const Trial& trial, std::size_t s, const Side& side, ProviderId id, const Finding& finding,
               std::optional<std::int64_t> entry);
   bool Shares(const Trial& trial, ProviderId id, ProviderId with, std::int64_t entry);
+  const std::optional<std::vector<Bytes>>& SharedEntries(const Trial& trial, ProviderId of, std::int64_t entry);
   bool GroupStands(ProviderId id) const;
 
   const Law& law_;
@@ -92,7 +93,8 @@ class Judging {
   const Evidence& evidence_;
   Digest dispute_{};
   std::size_t charge_ = 0;
-  bool fresh_ = false;       // the charge brought somebody down
+  bool fresh_ = false;                                                  // the charge brought somebody down
+  std::map<Digest, std::optional<std::vector<Bytes>>> shared_entries_;  // of the trial being weighed, by whose group
   bool one_signer_ = false;  // of both runs of a comparison: its answers do not tell which of them they are about
   Judgement judgement_;
 };
@@ -212,6 +214,7 @@ Status Judging::Weigh(const Trial& trial) {
       if (!ProvesItself(ask.question) && !entry) entry = law_.entry(ask.question);
     }
   }
+  shared_entries_.clear();
   for (const ProviderId id : trial.convicted) {
     bool stands = false;
     for (const Party side : {Party::kA, Party::kB}) {
@@ -242,18 +245,26 @@ bool Judging::Stands(const Trial& trial, std::size_t s, const Side& side, Provid
 // Whether the logs of both have been shown to be the same at this entry and the one before.
 bool Judging::Shares(const Trial& trial, ProviderId id, ProviderId with, std::int64_t entry) {
   if (entry < 1) return false;
+  const auto &first = SharedEntries(trial, id, entry), &second = SharedEntries(trial, with, entry);
+  return first && second && *first == *second;
+}
+
+// What a trial's shared statements show of a log, the same for all who promise the same: looked for once.
+const std::optional<std::vector<Bytes>>& Judging::SharedEntries(const Trial& trial, ProviderId of, std::int64_t entry) {
+  const auto [place, fresh] = shared_entries_.try_emplace(law_.group(claims_[of]));
+  if (!fresh) return place->second;
   const auto at = static_cast<std::uint64_t>(entry);
   const LeavesQuestion wanted{{.kind = TreeKind::kLog}, {{at - 1, at + 1}}};
-  const auto leaves = [&](ProviderId of) -> std::optional<std::vector<Bytes>> {
-    for (const StatementId said : trial.shared) {
-      const Statement& statement = evidence_.statements[said];
-      if (statement.question != Question(wanted)) continue;
-      if (const auto opened = law_.open_log(claims_[of], wanted, statement.body)) return *opened;
+  const Question question(wanted);
+  for (const StatementId said : trial.shared) {
+    const Statement& statement = evidence_.statements[said];
+    if (statement.question != question) continue;
+    if (auto opened = law_.open_log(claims_[of], wanted, statement.body)) {
+      place->second = *std::move(opened);
+      break;
     }
-    return std::nullopt;
-  };
-  const auto first = leaves(id), second = leaves(with);
-  return first && second && *first == *second;
+  }
+  return place->second;
 }
 
 Status Judging::Weigh(const UnprovenLog& charge) {

@@ -118,12 +118,16 @@ struct StepRunner::Impl {
         lr({DType::kF32, {}}, backend),
         step({DType::kI64, {}}, backend) {
     if (p.microbatches > 1) tree.emplace(OutputTypes(p.micro), p.microbatches, backend, fuse);
-    for (const BatchField& field : sources.fields) {
-      fields.emplace_back(field.type);
-      if (backend.AsHost() == nullptr) sent.emplace_back(field.type, backend.memory());
-    }
     for (std::size_t k = 0; k < sources.update_state.size(); ++k) {
       if (!sources.update_state[k]) metrics.emplace_back(TensorType{DType::kF32, {}}, backend.memory());
+    }
+  }
+
+  // With the first step, like the work space: what a program would take can be asked without taking it.
+  void MakeFields() {
+    for (std::size_t k = fields.size(); k < sources.fields.size(); ++k) {
+      fields.emplace_back(sources.fields[k].type);
+      if (backend.AsHost() == nullptr) sent.emplace_back(sources.fields[k].type, backend.memory());
     }
   }
 
@@ -144,6 +148,7 @@ struct StepRunner::Impl {
 
   void RunMicro(State& state, const StepInput& input, std::int64_t microbatch, std::span<void* const> outputs,
                 const TraceSink* sink) {
+    MakeFields();
     input.load(microbatch, fields);
     for (std::size_t k = 0; k < sent.size(); ++k) {
       backend.memory().CopyIn(sent[k].data(), fields[k].data(), fields[k].type().bytes());
@@ -247,7 +252,7 @@ std::size_t StepRunner::nodes() const { return impl_->UpdateBase() + impl_->prog
 std::size_t StepRunner::memory_bytes() const {
   std::size_t bytes = impl_->micro.arena_bytes() + impl_->update.arena_bytes();
   if (impl_->tree) bytes += impl_->tree->memory_bytes();
-  for (const Tensor& field : impl_->fields) bytes += field.type().bytes();
+  for (const BatchField& field : impl_->sources.fields) bytes += field.type.bytes();
   return bytes;
 }
 

@@ -134,6 +134,8 @@ std::string FloatRange::Text() const {
   return fmt::format("{} {} x {} {}", low, open_low ? "<" : "<=", open_high ? "<" : "<=", high);
 }
 
+std::string FloatRange::Phrase() const { return fmt::format("a number {}{}", high >= 1e30f ? "" : "x with ", Text()); }
+
 ModelConfig BlankModel(std::size_t kind) {
   if (kind == 0) {
     Gpt2Config c;

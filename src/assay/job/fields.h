@@ -18,7 +18,8 @@ struct FloatRange {
   bool open_low = false, open_high = false;  // the bound itself is excluded
 
   bool Contains(double v) const { return (open_low ? v > low : v >= low) && (open_high ? v < high : v <= high); }
-  std::string Text() const;
+  std::string Text() const;    // "0 <= x < 1", "> 0"
+  std::string Phrase() const;  // "a number x with 0 <= x < 1", "a number > 0"
 };
 
 class FieldVisitor {

@@ -17,6 +17,7 @@
 #include "assay/base/file.h"
 #include "assay/base/nearest.h"
 #include "assay/base/quote.h"
+#include "assay/job/belongs.h"
 #include "assay/job/characters.h"
 #include "assay/job/fields.h"
 #include "assay/ops/table.h"
@@ -52,6 +53,13 @@ std::string Describe(const toml::node& node) {
   return std::string(TypeName(node));
 }
 
+// The same; of a string that would be a number without its quotation marks, what to do.
+std::string Unquotable(const toml::node& node, std::string_view characters) {
+  const auto* v = node.as_string();
+  if (v == nullptr || v->get().empty() || v->get().find_first_not_of(characters) != std::string::npos) return Describe(node);
+  return fmt::format("the string \"{}\"; remove the quotes", v->get());
+}
+
 std::string List(std::span<const std::string_view> names) {
   return fmt::format("{}", fmt::join(names.begin(), names.end(), ", "));
 }
@@ -80,7 +88,7 @@ class Parser : public job::FieldVisitor {
     } else if (node->is_floating_point()) {
       Complain(node, key, "an integer", Describe(*node));
     } else {
-      Complain(node, key, fmt::format("an integer in {} .. {}", low, high), Describe(*node));
+      Complain(node, key, fmt::format("an integer in {} .. {}", low, high), Unquotable(*node, "0123456789+-"));
     }
   }
 
@@ -100,11 +108,11 @@ class Parser : public job::FieldVisitor {
     std::optional<double> v;
     if (const auto* f = node->as_floating_point()) v = f->get();
     if (const auto* i = node->as_integer()) v = static_cast<double>(i->get());
-    if (!v) return Complain(node, key, fmt::format("a number {}", range.Text()), Describe(*node));
+    if (!v) return Complain(node, key, range.Phrase(), Unquotable(*node, "0123456789.+-eE"));
     // Keeps the conversion defined.
     const std::string_view most = double{range.high} >= kMaxNumber ? ", at most 1e30" : "";
-    if (*v > kMaxNumber) return Complain(node, key, fmt::format("a number {}{}", range.Text(), most), Describe(*node));
-    if (!(*v >= -kMaxNumber)) return Complain(node, key, fmt::format("a number {}", range.Text()), Describe(*node));
+    if (*v > kMaxNumber) return Complain(node, key, range.Phrase() + std::string(most), Describe(*node));
+    if (!(*v >= -kMaxNumber)) return Complain(node, key, range.Phrase(), Describe(*node));
     // Of the value that is used.
     const auto used = static_cast<float>(*v);
     if (range.Contains(used)) {
@@ -112,8 +120,7 @@ class Parser : public job::FieldVisitor {
       return;
     }
     const bool rounded = range.Contains(*v);
-    Complain(node, key, fmt::format("a number {}", range.Text()),
-             Describe(*node) + (rounded ? fmt::format(", which is {} in 32 bits", used) : ""));
+    Complain(node, key, range.Phrase(), Describe(*node) + (rounded ? fmt::format(", which is {} in 32 bits", used) : ""));
   }
 
   void Bool(std::string_view key, bool& value) override {
@@ -122,7 +129,9 @@ class Parser : public job::FieldVisitor {
     if (const auto* v = node->as_boolean()) {
       value = v->get();
     } else {
-      Complain(node, key, "true or false", Describe(*node));
+      const auto* text = node->as_string();
+      const bool quoted = text != nullptr && (text->get() == "true" || text->get() == "false");
+      Complain(node, key, "true or false", quoted ? Unquotable(*node, "truefals") : Describe(*node));
     }
   }
 
@@ -141,6 +150,7 @@ class Parser : public job::FieldVisitor {
 
   void Choice(std::string_view key, std::size_t& value, std::span<const std::string_view> names, bool required) override {
     const toml::node* node = Get(key);
+    choices_[FullKey(section_, key)] = names[value];
     if (node == nullptr) {
       if (required && !missing_) missing_ = Missing{section_, std::string(key), List(names)};
       return;
@@ -149,6 +159,7 @@ class Parser : public job::FieldVisitor {
     const auto it = v == nullptr ? names.end() : std::find(names.begin(), names.end(), v->get());
     if (it == names.end()) return Complain(node, key, fmt::format("one of {}", List(names)), Describe(*node));
     value = static_cast<std::size_t>(it - names.begin());
+    choices_[FullKey(section_, key)] = names[value];
   }
 
   void Ints(std::string_view key, std::vector<std::int64_t>& value, std::int64_t low, std::int64_t high,
@@ -262,13 +273,29 @@ class Parser : public job::FieldVisitor {
         fmt::format("{}: {}: expected one of {}, got nothing", where, FullKey(missing.section, missing.key), missing.choices)};
   }
 
+  // A key that other kinds of jobs have.
+  std::optional<std::string> Misplaced(const Stray& stray) const {
+    const auto belonging = job::BelongingOf(stray.section, stray.key);
+    if (!belonging) return std::nullopt;
+    const auto chosen = choices_.find(belonging->choice);
+    const std::string kinds = fmt::format("{}", fmt::join(belonging->values, ", "));
+    if (chosen == choices_.end()) return fmt::format("is for {} = {}", belonging->choice, kinds);
+    return fmt::format("is for {}, not {}", kinds, chosen->second);
+  }
+
   Error Unknown(const Stray& stray) {
+    const std::string key = Quote(FullKey(stray.section, stray.key));
+    if (const auto misplaced = Misplaced(stray)) {
+      return {fmt::format("{}:{}: {} {}", name_, stray.node->source().begin.line, key, *misplaced)};
+    }
     const std::set<std::string>& known = seen_[stray.section];
     const std::vector<std::string> names(known.begin(), known.end());
     const bool table = stray.section.empty() && stray.node->is_table();
-    const auto meant = Nearest(stray.key, names);
-    std::string message = fmt::format("{}:{}: {}: unknown {}", name_, stray.node->source().begin.line,
-                                      Quote(FullKey(stray.section, stray.key)), table ? "table" : "key");
+    const std::vector<std::string> elsewhere = table ? std::vector<std::string>() : job::SectionsWith(stray.key);
+    auto meant = Nearest(stray.key, names);
+    if (elsewhere.size() == 1) meant = FullKey(elsewhere.front(), stray.key);
+    std::string message =
+        fmt::format("{}:{}: {}: unknown {}", name_, stray.node->source().begin.line, key, table ? "table" : "key");
     if (meant) message += fmt::format("; did you mean {}?", table ? fmt::format("[{}]", *meant) : *meant);
     if (!meant) message += fmt::format(", expected one of {}", fmt::join(names, ", "));
     return {message};
@@ -279,6 +306,7 @@ class Parser : public job::FieldVisitor {
   std::string_view name_;
   std::string section_;
   std::map<std::string, std::set<std::string>> seen_;
+  std::map<std::string, std::string> choices_;  // what the job is, by full key: "optimizer.kind" is "sgd"
   std::optional<Error> error_;
   std::optional<Missing> missing_;
 };
@@ -305,7 +333,8 @@ Status CheckKinds(const Job& job) {
   const bool language = std::holds_alternative<Gpt2Config>(job.model) || std::holds_alternative<LlamaConfig>(job.model);
   const DataKind kind = job.data.kind;
   if (language && kind != DataKind::kChars && kind != DataKind::kBpe && kind != DataKind::kTokens) {
-    return Err("data.kind: a language model needs chars, bpe or tokens");
+    return Err("data.kind: a language model needs chars, bpe or tokens, got {}",
+               Quote(job::kDataKinds[static_cast<std::size_t>(kind)]));
   }
   if (std::holds_alternative<MlpConfig>(job.model) && kind == DataKind::kArrays && job.data.layout != ArrayLayout::kFlat) {
     return Err("data.layout: an mlp reads vectors, expected flat");

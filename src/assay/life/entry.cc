@@ -78,6 +78,7 @@ void Write(const Judged& e, Json& to) {
   to["silent"] = e.silent;
   to["outcome"] = e.decided ? "decided" : "undecided";
   to["words"] = e.words;
+  to["signature"] = e.signature;
 }
 void Read(const Json& in, Judged& e) {
   e = {.among = CountsOf(in, "among"),
@@ -85,7 +86,8 @@ void Read(const Json& in, Judged& e) {
        .convicted = CountsOf(in, "convicted"),
        .silent = CountsOf(in, "silent"),
        .decided = TextOf(in, "outcome") == "decided",
-       .words = TextOf(in, "words")};
+       .words = TextOf(in, "words"),
+       .signature = TextOf(in, "signature")};
 }
 
 void Write(const Waived& e, Json& to) {

@@ -63,6 +63,7 @@ struct Judged {
   std::vector<LeaseNumber> convicted{}, silent{};
   bool decided = false;
   std::string words{};
+  std::string signature{};  // of a sealed order: the client's, see ruling.h
   friend bool operator==(const Judged&, const Judged&) = default;
 };
 struct Waived {

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "assay/base/quote.h"
+#include "assay/life/ruling.h"
+#include "assay/life/sample.h"
 #include "assay/life/wanted.h"
 #include "assay/merkle/proof.h"
 
@@ -149,7 +151,14 @@ Status Life::Check(const Audited& event, const Entry&) {
   if (report.order != order_.id || report.lease != event.lease) return Err("report: is of another audit");
   if (report.nonce != lease->nonce || report.percent != order_.policy.audit)
     return Err("report: its sample is not the one that was drawn");
-  if (report.receipt != HashBytes(AsBytes(Find(lease->of)->receipt_file))) return Err("report: is about another receipt");
+  const Lease& run = *Find(lease->of);
+  if (report.receipt != HashBytes(AsBytes(run.receipt_file))) return Err("report: is about another receipt");
+  if (!IsHexDigest(report.share)) return Err("report: the auditor's share of the draw is not 64 hex digits");
+  std::string sample;  // an audit that ends early has replayed less than was drawn, and says nothing of it
+  if (report.finding == Finding::kVerified) {
+    ASSAY_ASSIGN(sample, SampleOf(*run.receipt, report.receipt, report.nonce, report.share, report.percent));
+  }
+  if (report.sample != sample) return Err("report: the segments that it speaks of are not those that were drawn");
   lease->state = State::kHeld;
   lease->finding = report.finding;
   return {};
@@ -157,6 +166,11 @@ Status Life::Check(const Audited& event, const Entry&) {
 
 Status Life::Check(const Judged& event, const Entry&) {
   if (event.among.empty() || event.among != WantedBy(*this).dispute) return Err("a dispute among these leases is not wanted");
+  if (!order_.sealed.empty()) {
+    ASSAY_TRY(CheckRuling(*this, event));
+  } else if (!event.signature.empty()) {
+    return Err("a dispute of an order that is not sealed is judged by the coordinator, and nobody else signs it");
+  }
   if (!IsPartOf(event.convicted, event.among) || !IsPartOf(event.silent, event.among))
     return Err("a dispute convicts or misses whom it is not about");
   const auto twice = [&](LeaseNumber number) { return Contains(event.silent, number); };

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "assay/life/ruling.h"
 #include "assay/life/wanted.h"
 #include "support/life_parties.h"
 
@@ -12,12 +13,15 @@ using testkit::DigestOf;
 using testkit::KeyOf;
 using testkit::OrderOf;
 using testkit::ReceiptFile;
+using testkit::Sampled;
 using testkit::WorkerKey;
 
 // A life that is written entry by entry; each goes through its text.
 class Story {
  public:
-  explicit Story(const Policy& policy) { Add(Submitted{OrderOf(policy)}); }
+  explicit Story(const Policy& policy, const std::vector<int>& sealed = {}) {
+    Add(Submitted{OrderOf(policy, "client", sealed)});
+  }
 
   Status Try(Event event) {
     const Entry entry{.n = life.size(), .at = 1'700'000'000 + life.size(), .event = std::move(event)};
@@ -40,7 +44,8 @@ class Story {
     Add(Received{.lease = number, .receipt = ReceiptFile(worker, claim), .proof = {}, .model = 100});
     return number;
   }
-  LeaseNumber Audit(int worker, LeaseNumber of, Finding finding) {
+  // Leases an audit, and gives the report that would end it.
+  Report LeaseAudit(int worker, LeaseNumber of, Finding finding) {
     const LeaseNumber number = life.next_lease();
     const std::string nonce = DigestOf("nonce" + std::to_string(number)).hex();
     Add(Leased{.lease = number, .role = Role::kAudit, .worker = WorkerKey(worker), .of = of, .nonce = nonce});
@@ -48,11 +53,16 @@ class Story {
                         .lease = number,
                         .receipt = HashBytes(AsBytes(life.Find(of)->receipt_file)),
                         .nonce = nonce,
+                        .share = {},
                         .percent = life.order().policy.audit,
                         .finding = finding,
                         .steps = 3};
-    Add(Audited{.lease = number, .report = SignReport(report, KeyOf("worker" + std::to_string(worker)))});
-    return number;
+    return Sampled(report, *life.Find(of)->receipt);
+  }
+  LeaseNumber Audit(int worker, LeaseNumber of, Finding finding) {
+    const Report report = LeaseAudit(worker, of, finding);
+    Add(Audited{.lease = report.lease, .report = SignReport(report, KeyOf("worker" + std::to_string(worker)))});
+    return report.lease;
   }
   void Judge(std::vector<LeaseNumber> convicted, std::vector<LeaseNumber> silent = {}, bool decided = true) {
     Add(Judged{.among = WantedBy(life).dispute,
@@ -100,6 +110,46 @@ TEST(Life, AConvictedRunIsOutAndTheOtherIsDelivered) {
   story.ExpectDecision(Verdict::kRefereed, 2);
 }
 
+// Whoever else writes the life could otherwise say that the honest worker was silent.
+TEST(Life, ASealedOrderIsJudgedByItsClientAlone) {
+  Story story({.replicas = 2}, {1, 2});
+  story.Run(1, 0);
+  story.Run(2, 1);
+  Judged judged{.among = {1, 2}, .convicted = {}, .silent = {2}, .decided = true, .words = "silent"};
+  EXPECT_FALSE(story.Try(judged)) << "nobody has signed it";
+  for (const char* other : {"coordinator", "worker1", "client2"}) {
+    judged.signature = SignRuling(story.life, judged, KeyOf(other));
+    EXPECT_FALSE(story.Try(judged)) << other;
+  }
+  judged.signature = SignRuling(story.life, judged, KeyOf("client"));
+  const auto refused = [&](const auto& change) {
+    Judged other = judged;
+    change(other);
+    return !story.Try(other);
+  };
+  EXPECT_TRUE(refused([](Judged& e) { e.silent = {1}; }));
+  EXPECT_TRUE(refused([](Judged& e) { e.silent = {1, 2}; }));
+  EXPECT_TRUE(refused([](Judged& e) { e.decided = false; }));
+  EXPECT_TRUE(refused([](Judged& e) { e.words = "Silent"; }));
+  EXPECT_TRUE(refused([](Judged& e) { e.evidence = DigestOf("evidence").hex(); }));
+  EXPECT_TRUE(refused([](Judged& e) { e.silent = {}, e.convicted = {2}, e.evidence = DigestOf("evidence").hex(); }));
+  EXPECT_TRUE(refused([](Judged& e) { e.signature.pop_back(); }));
+
+  // The same leases of another history, with other runs under them.
+  Story other({.replicas = 2}, {1, 2});
+  other.Run(1, 0);
+  other.Run(2, 2);
+  EXPECT_FALSE(other.Try(judged));
+  story.Add(judged);
+  story.ExpectDecision(Verdict::kRefereed, 1);
+
+  Story open({.replicas = 2});
+  open.Run(1, 0);
+  open.Run(2, 1);
+  judged.signature = SignRuling(open.life, judged, KeyOf("client"));
+  EXPECT_FALSE(open.Try(judged)) << "the coordinator is the referee of an order that is not sealed";
+}
+
 TEST(Life, WhereNobodyStandsWorkIsGivenAgainUntilAttemptsAreUsedUp) {
   Story story({.replicas = 2, .attempts = 4});
   story.Run(1, 1);
@@ -134,6 +184,67 @@ TEST(Life, AnAuditMakesOneRunEnough) {
   story.Audit(2, run, Finding::kUnchecked);
   story.Audit(3, run, Finding::kVerified);
   story.ExpectDecision(Verdict::kVerified, run);
+}
+
+TEST(Life, ASampleIsDrawnByTheNonceAndTheAuditorsShare) {
+  Story story({.replicas = 1, .audit = 50});
+  const LeaseNumber run = story.Run(1, 0);
+  const Report good = story.LeaseAudit(2, run, Finding::kVerified);
+  const auto refused = [&](const auto& change) {
+    Report report = good;
+    change(report);
+    return !story.Try(Audited{.lease = good.lease, .report = SignReport(report, KeyOf("worker2"))});
+  };
+  // One of two segments is drawn: some other share draws the other one.
+  const Receipt& receipt = *story.life.Find(run)->receipt;
+  Report other = good;
+  for (int i = 0; other.sample == good.sample; ++i) other = Sampled(good, receipt, "share" + std::to_string(i));
+  EXPECT_TRUE(refused([&](Report& report) { report.sample = other.sample; })) << "segments that were not drawn";
+  EXPECT_TRUE(refused([&](Report& report) { report.share = other.share; })) << "a share that draws others";
+  EXPECT_TRUE(refused([](Report& report) { report.share.clear(); }));
+  EXPECT_TRUE(refused([](Report& report) { report.sample.clear(); }));
+  EXPECT_TRUE(refused([](Report& report) { report.nonce = DigestOf("another").hex(); }));
+  EXPECT_TRUE(refused([](Report& report) { report.finding = Finding::kUnchecked; })) << "which replayed nothing for certain";
+  story.Add(Audited{.lease = good.lease, .report = SignReport(good, KeyOf("worker2"))});
+  story.ExpectDecision(Verdict::kVerified, run);
+}
+
+// Whoever chooses one of the two, however it likes, leaves the draw as even as it was.
+TEST(Life, NeitherNonceNorShareAloneChoosesASample) {
+  Receipt receipt = testkit::ReceiptOf(1, 0);
+  receipt.steps = 10;
+  receipt.snapshot_every = 1;
+  const Digest hash = DigestOf("receipt");
+  const std::string spared = SampleHash({0, 1, 2, 4, 5, 6, 8, 9});  // without segments 3 and 7
+  const auto share_of = [&](const auto& sample) {
+    int passes = 0;
+    constexpr int kDraws = 4000;
+    for (int i = 0; i < kDraws; ++i) passes += sample(DigestOf(std::to_string(i)).hex()) == spared ? 1 : 0;
+    return passes;
+  };
+  // The nonce for which the sample would pass is found, and does no good.
+  std::string nonce, share;
+  for (int i = 0; nonce.empty(); ++i) {
+    const std::string tried = DigestOf("try" + std::to_string(i)).hex();
+    if (*SampleOf(receipt, hash, tried, DigestOf("0").hex(), 80) == spared) nonce = tried;
+  }
+  for (int i = 0; share.empty(); ++i) {
+    const std::string tried = DigestOf("try" + std::to_string(i)).hex();
+    if (*SampleOf(receipt, hash, DigestOf("0").hex(), tried, 80) == spared) share = tried;
+  }
+  // 1 of C(10, 2): 89 of 4000, and five standard deviations.
+  EXPECT_NEAR(share_of([&](const std::string& other) { return *SampleOf(receipt, hash, nonce, other, 80); }), 89, 47);
+  EXPECT_NEAR(share_of([&](const std::string& other) { return *SampleOf(receipt, hash, other, share, 80); }), 89, 47);
+}
+
+TEST(Life, RunsOfMoreSegmentsThanAnybodyWouldDrawAreNotSampled) {
+  Receipt receipt = testkit::ReceiptOf(1, 0);
+  receipt.steps = std::int64_t{1} << 32;
+  receipt.snapshot_every = 1;
+  const std::string digits = DigestOf("nonce").hex();
+  EXPECT_FALSE(SampleOf(receipt, DigestOf("receipt"), digits, digits, 50));
+  receipt.snapshot_every = 0;
+  EXPECT_TRUE(SampleOf(receipt, DigestOf("receipt"), digits, digits, 50));
 }
 
 TEST(Life, AnAuditorThatRefutesPutsItsOwnReceiptToIt) {
@@ -273,6 +384,8 @@ TEST(Order, SealedToRecipientsWithAReply) {
   EXPECT_FALSE(opened([](Order& order) { order.sealed.clear(); })) << "a reply to nothing";
   EXPECT_FALSE(opened([](Order& order) { order.sealed[0] = "age1nobody"; }));
   EXPECT_FALSE(opened([](Order& order) { order.reply = "age1nobody"; }));
+  EXPECT_FALSE(opened([](Order& order) { order.files[1].bound.clear(); })) << "a sealed file that anybody may take over";
+  EXPECT_FALSE(opened([](Order& order) { order.sealed.clear(), order.reply.clear(); })) << "bound, and not sealed";
 }
 
 }  // namespace

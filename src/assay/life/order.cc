@@ -18,7 +18,7 @@ constexpr std::size_t kMaxRecipients = 64;
 std::string ToPayload(const Order& order) {
   Json files = Json::array();
   for (const OrderFile& file : order.files)
-    files.push_back({{"name", file.name}, {"sha256", file.sha256.hex()}, {"bytes", file.bytes}});
+    files.push_back({{"name", file.name}, {"sha256", file.sha256.hex()}, {"bytes", file.bytes}, {"bound", file.bound}});
   const Json policy = {{"replicas", order.policy.replicas},
                        {"audit", order.policy.audit},
                        {"probe", order.policy.probe},
@@ -63,6 +63,12 @@ Status CheckSealing(const Order& order, std::string_view what) {
                                    : "is not sealed, and has a recipient for sealed results (reply)");
   if (!order.reply.empty() && !Recipient::Parse(order.reply))
     return Err("{}: reply: {} is no recipient (age1…)", what, Quote(order.reply));
+  for (const OrderFile& file : order.files) {
+    const bool good = order.sealed.empty() ? file.bound.empty() : Digest::FromHex(file.bound).has_value();
+    if (!good)
+      return Err("{}: {}: {}", what, file.name,
+                 order.sealed.empty() ? "is bound to an order that is not sealed" : "bound: expected 64 hex digits");
+  }
   return {};
 }
 
@@ -131,7 +137,10 @@ Result<Order> OpenOrder(std::string_view envelope, std::string_view what) {
       .made = CountOf(in, "made")};
   if (const auto files = in.find("files"); files != in.end() && files->is_array()) {
     for (const Json& file : *files)
-      order.files.push_back({.name = TextOf(file, "name"), .sha256 = HashOf(file, "sha256"), .bytes = CountOf(file, "bytes")});
+      order.files.push_back({.name = TextOf(file, "name"),
+                             .sha256 = HashOf(file, "sha256"),
+                             .bytes = CountOf(file, "bytes"),
+                             .bound = TextOf(file, "bound")});
   }
   if (ToPayload(order) != payload) return Err("{}: is not in the form of an order (docs/formats/life.md)", what);
   if (!IsOrderId(order.id)) return Err("{}: its id is not 32 hex digits", what);

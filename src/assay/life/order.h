@@ -17,6 +17,8 @@ struct OrderFile {
   std::string name;  // relative, without "." and ".." parts
   Digest sha256{};
   std::int64_t bytes = 0;
+  std::string
+      bound{};  // of a sealed order: what binds the sealed file to it, see bound.h; empty otherwise, and of a run's files
   friend bool operator==(const OrderFile&, const OrderFile&) = default;
 };
 

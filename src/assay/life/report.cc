@@ -15,9 +15,11 @@ std::string ToPayload(const Report& report) {
                   {"lease", report.lease},
                   {"receipt", report.receipt.hex()},
                   {"nonce", report.nonce},
+                  {"share", report.share},
                   {"percent", report.percent},
                   {"verdict", Name(report.finding)},
                   {"steps", report.steps},
+                  {"sample", report.sample},
                   {"words", report.words}});
 }
 
@@ -36,9 +38,11 @@ Result<Report> OpenReport(std::string_view envelope, const VerifyKey& key, std::
                       .lease = CountOf(in, "lease"),
                       .receipt = HashOf(in, "receipt"),
                       .nonce = TextOf(in, "nonce"),
+                      .share = TextOf(in, "share"),
                       .percent = CountOf(in, "percent"),
                       .finding = kFindings.Find(TextOf(in, "verdict")),
                       .steps = CountOf(in, "steps"),
+                      .sample = TextOf(in, "sample"),
                       .words = TextOf(in, "words")};
   if (ToPayload(report) != payload) return Err("{}: is not in the form of an audit's report (docs/formats/life.md)", what);
   return report;

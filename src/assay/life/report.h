@@ -19,10 +19,12 @@ struct Report {
   std::string order;
   LeaseNumber lease = 0;  // of the audit
   Digest receipt{};       // SHA-256 of the file
-  std::string nonce;      // what the sample was drawn by
+  std::string nonce;      // what the sample was drawn by: the coordinator's part,
+  std::string share;      // and the auditor's own, 64 hex digits
   std::int64_t percent = 100;
   Finding finding = Finding::kUnchecked;
   std::int64_t steps = 0;  // that were replayed
+  std::string sample{};    // the segments that were (sample.h), of a run that is verified
   std::string words{};
   friend bool operator==(const Report&, const Report&) = default;
 };

@@ -123,10 +123,10 @@ Wanted WantedBy(const Life& life) {
       wanted.audits.push_back(held.front()->number);
       return wanted;
     }
-    if (!audits.verified && !refereed) return Decide(Verdict::kUndecided, 0, "its audits came to nothing");
+    if (!audits.verified && !refereed) return Decide(Verdict::kUndecided, 0, "none of its audits came to a result");
   }
   if (AnyOpen(life)) return {};
-  return refereed ? Decide(Verdict::kRefereed, held.front()->number, "what its runs differed in was decided by a referee")
+  return refereed ? Decide(Verdict::kRefereed, held.front()->number, "the runs differed, and a referee decided")
                   : Decide(Verdict::kVerified, held.front()->number, policy.audit > 0 ? "audited" : "all runs agree");
 }
 

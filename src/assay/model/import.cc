@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
 #include <unordered_map>
 #include <variant>
 #include <vector>
@@ -49,52 +48,73 @@ Tensor OihwToOhwi(const Tensor& in) {
 
 Shape StoredShape(const Shape& ours, bool permuted) { return permuted ? Shape{ours[0], ours[3], ours[1], ours[2]} : ours; }
 
-Result<Tensor> ReadParameter(const Safetensors& file, const StoredTensor& stored, const StateSpec& spec, bool permuted) {
+Status CheckParameter(const Safetensors& file, const StoredTensor& stored, const StateSpec& spec, bool permuted) {
   const Shape expected = StoredShape(spec.type.shape, permuted);
   const bool floats = stored.type == StoredType::kF32 || stored.type == StoredType::kF16 || stored.type == StoredType::kBF16;
-  if (!floats || stored.shape != expected) {
-    return Err("{}: tensor {}: expected F32{} (or F16, BF16), got {}{}", file.what(), Quote(stored.name), ToString(expected),
-               Name(stored.type), ToString(stored.shape));
+  if (floats && stored.shape == expected) return {};
+  return Err("{}: tensor {}: expected F32{} (or F16, BF16), got {}{}", file.what(), Quote(stored.name), ToString(expected),
+             Name(stored.type), ToString(stored.shape));
+}
+
+// Which tensor of the file each of the model's is.
+struct Found {
+  const StateSpec* spec = nullptr;
+  const StoredTensor* stored = nullptr;
+  bool permuted = false;  // OIHW
+};
+
+// In the order of `wanted`, which must outlive it, as must the file.
+Result<std::vector<Found>> FindAll(const ModelConfig& model, const Safetensors& file, std::span<const StateSpec> wanted) {
+  const auto layout = file.metadata().find(kLayoutKey);
+  const bool native = layout != file.metadata().end() && layout->second == kLayoutNative;
+  std::vector<Found> found;
+  std::unordered_map<std::string, std::size_t> places;
+  for (const StateSpec& spec : wanted) {
+    places[spec.name] = found.size();
+    const bool permuted = !native && std::holds_alternative<ResNetConfig>(model) && spec.type.shape.rank() == 4;
+    found.push_back({.spec = &spec, .permuted = permuted});
   }
-  auto tensor = stored.Load();
-  if (!tensor) return Err("{}: {}", file.what(), tensor.error().message);
-  return permuted ? OihwToOhwi(*tensor) : std::move(*tensor);
+  for (const StoredTensor& stored : file.tensors()) {
+    const std::string name = OurName(model, stored.name);
+    const auto it = places.find(name);
+    if (it == places.end()) {
+      if (Ignored(model, name)) continue;
+      return Err("{}: tensor {} is not part of the model", file.what(), Quote(stored.name));
+    }
+    Found& place = found[it->second];
+    if (place.stored != nullptr) return Err("{}: tensor {} appears under two names", file.what(), Quote(name));
+    ASSAY_TRY(CheckParameter(file, stored, *place.spec, place.permuted));
+    place.stored = &stored;
+  }
+  for (const Found& place : found) {
+    if (place.stored == nullptr) return Err("{}: tensor {} is missing", file.what(), Quote(place.spec->name));
+  }
+  return found;
 }
 
 }  // namespace
 
 std::map<std::string, std::string> NativeMetadata() { return {{kLayoutKey, kLayoutNative}}; }
 
+Status CheckImport(const ModelConfig& model, const Safetensors& file) {
+  const std::vector<StateSpec> wanted = ModelState(model);
+  ASSAY_TRY(FindAll(model, file, wanted));
+  return {};
+}
+
 Status ImportWeights(const ModelConfig& model, const Safetensors& file, std::span<const StateSpec> specs,
                      std::span<Tensor> state) {
   ASSAY_CHECK(specs.size() == state.size());
-  const auto layout = file.metadata().find(kLayoutKey);
-  const bool native = layout != file.metadata().end() && layout->second == kLayoutNative;
+  const std::vector<StateSpec> wanted = ModelState(model);
+  ASSAY_ASSIGN(const std::vector<Found> found, FindAll(model, file, wanted));
   std::unordered_map<std::string, std::size_t> places;
   for (std::size_t i = 0; i < specs.size(); ++i) places[specs[i].name] = i;
-  const std::vector<StateSpec> wanted = ModelState(model);
-  std::unordered_map<std::string, const StateSpec*> known;
-  for (const StateSpec& spec : wanted) known[spec.name] = &spec;
-
-  std::vector<std::optional<Tensor>> loaded(specs.size());
-  for (const StoredTensor& stored : file.tensors()) {
-    const std::string name = OurName(model, stored.name);
-    const auto it = known.find(name);
-    if (it == known.end()) {
-      if (Ignored(model, name)) continue;
-      return Err("{}: tensor {} is not part of the model", file.what(), Quote(stored.name));
-    }
-    const auto place = places.find(name);
-    ASSAY_CHECK(place != places.end() && specs[place->second].type == it->second->type);
-    const bool permuted = !native && std::holds_alternative<ResNetConfig>(model) && it->second->type.shape.rank() == 4;
-    if (loaded[place->second]) return Err("{}: tensor {} appears under two names", file.what(), Quote(name));
-    ASSAY_ASSIGN(loaded[place->second], ReadParameter(file, stored, *it->second, permuted));
-  }
-  for (const StateSpec& spec : wanted) {
-    if (!loaded[places.at(spec.name)]) return Err("{}: tensor {} is missing", file.what(), Quote(spec.name));
-  }
-  for (std::size_t i = 0; i < state.size(); ++i) {
-    if (loaded[i]) state[i] = std::move(*loaded[i]);
+  for (const Found& parameter : found) {
+    const auto place = places.find(parameter.spec->name);
+    ASSAY_CHECK(place != places.end() && specs[place->second].type == parameter.spec->type);
+    auto tensor = parameter.stored->Load();
+    ASSAY_CHECK(tensor);  // its type is one that can be loaded
+    state[place->second] = parameter.permuted ? OihwToOhwi(*tensor) : *std::move(tensor);
   }
   return {};
 }

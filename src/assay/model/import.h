@@ -26,7 +26,10 @@ std::map<std::string, std::string> NativeMetadata();
 // alone). Every parameter must be in the file with its shape; a tensor of the file that the model does not know is an error, except
 // for what other programs store and training does not need (attention masks, batch counters, a tied output layer, optimizer state).
 // Nothing is changed when an error is returned.
+// The checks are made before anything is loaded, one tensor at a time.
 Status ImportWeights(const ModelConfig& model, const Safetensors& file, std::span<const StateSpec> specs,
                      std::span<Tensor> state);
+// Whether ImportWeights would succeed for a whole state of the model; allocates nothing that the file could make large.
+Status CheckImport(const ModelConfig& model, const Safetensors& file);
 
 }  // namespace assay

@@ -185,6 +185,44 @@ TEST(HttpServer, GarbageIsABadRequest) {
   EXPECT_EQ(ClientOf(*server)->Get("/", kTimeoutMs)->status, 200);
 }
 
+// What follows such a header would be a body to one reader and the next request to another: it is neither.
+TEST(HttpServer, RequestsWhoseEndIsInDoubtEndTheConnection) {
+  std::atomic<int> handled = 0;
+  const auto server = Serve({}, [&](HttpRequest request) {
+    ++handled;
+    return Echo(std::move(request));
+  });
+  const std::string_view kInner = "GET /inner HTTP/1.1\r\nHost: a\r\n\r\n";
+  const std::string_view kDoubtful[] = {"Transfer-Encoding: xchunked",
+                                        "Transfer-Encoding: identity",
+                                        "Transfer-Encoding: chunked, identity",
+                                        "Transfer-Encoding: gzip",
+                                        "Transfer-Encoding: gzip, chunked",
+                                        "Transfer-Encoding: chunked;a=b",
+                                        "Transfer-Encoding:",
+                                        "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity",
+                                        "Transfer-Encoding: identity\r\nTransfer-Encoding: chunked",
+                                        "Transfer-Encoding: chunked\r\nContent-Length: 5",
+                                        "Content-Length: 5\r\nTransfer-Encoding: chunked",
+                                        "Content-Length: 0\r\nTransfer-Encoding: identity",
+                                        "X: a\r\n b",
+                                        "X: a\r\n\tb",
+                                        "Transfer-Encoding:\r\n chunked",
+                                        "Content-Length:\r\n 0"};
+  for (const std::string_view header : kDoubtful) {
+    const RawSocket peer = RawSocket::ConnectTo(server->port());
+    ASSERT_TRUE(peer.Send(fmt::format("POST / HTTP/1.1\r\nHost: a\r\n{}\r\n\r\n{}", header, kInner)));
+    const std::string answers = peer.Receive();
+    EXPECT_TRUE(answers.starts_with("HTTP/1.1 400 ")) << header << "\n" << answers;
+    EXPECT_EQ(answers.rfind("HTTP/1.1 "), 0U) << header << ": there are two answers\n" << answers;
+    EXPECT_NE(answers.find("Connection: close"), std::string::npos) << header;
+  }
+  const RawSocket old = RawSocket::ConnectTo(server->port());
+  ASSERT_TRUE(old.Send("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"));
+  EXPECT_TRUE(old.Receive().starts_with("HTTP/1.1 400 "));
+  EXPECT_EQ(handled, 0);
+}
+
 // Whatever the server answers by itself has the form that it is given.
 TEST(HttpServer, ItsOwnRepliesHaveTheServicesForm) {
   ServerOptions options{.max_connections = 4, .max_connections_per_peer = 2, .max_body_bytes = 10};

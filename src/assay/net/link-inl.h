@@ -124,12 +124,24 @@ void GiveUpLongLines(const Link& link, const Parser<kRequest>& parser, std::size
   error = parser.is_header_done() ? http::error::bad_chunk_extension : http::error::header_limit;
 }
 
+// A line that begins with white space goes on with the one before, for those who know of it; others see two. The parser joins them without a word.
+inline bool HasFoldedLine(std::string_view lines) {
+  for (std::size_t at = lines.find('\n'); at != std::string_view::npos; at = lines.find('\n', at + 1)) {
+    if (at + 1 < lines.size() && (lines[at + 1] == ' ' || lines[at + 1] == '\t')) return true;
+  }
+  return false;
+}
+
 template <bool kRequest>
 asio::awaitable<error_code> ReadHeader(Link& link, Parser<kRequest>& parser, std::size_t max_line) {
   beast::flat_buffer& buffer = link.unread();
   while (!parser.is_header_done()) {
     error_code error = http::error::need_more;
-    if (buffer.size() != 0) buffer.consume(parser.put(buffer.data(), error));
+    if (buffer.size() != 0) {
+      const std::size_t parsed = parser.put(buffer.data(), error);
+      if (HasFoldedLine({static_cast<const char*>(buffer.data().data()), parsed})) error = http::error::bad_obs_fold;
+      buffer.consume(parsed);
+    }
     if (error == http::error::need_buffer) error = {};
     GiveUpLongLines(link, parser, max_line, error);
     if (error == http::error::need_more) error = co_await ReadMore(link, parser);

@@ -73,6 +73,17 @@ class Pace {
   std::int64_t bytes_ = 0;
 };
 
+// Why there is no telling where the request ends; empty where there is. Whoever stands between the peer and this server may tell otherwise, and would take a part of
+// one request for another, so the connection is of no more use (RFC 9112, 6.3).
+inline std::string_view FramingFault(const http::request<http::buffer_body>& message) {
+  const auto codings = message.count(http::field::transfer_encoding);
+  if (codings == 0) return {};
+  if (codings > 1 || !beast::iequals(message[http::field::transfer_encoding], "chunked"))
+    return "Transfer-Encoding: expected `chunked` and nothing else";
+  if (message.count(http::field::content_length) != 0) return "Content-Length and Transfer-Encoding do not go together";
+  return message.version() < 11 ? "Transfer-Encoding is for HTTP/1.1" : "";
+}
+
 // However slowly the bytes come, the time for a header is the same. `begun`: when the first byte was there.
 inline asio::awaitable<error_code> ReadRequestHeader(Link& link, RequestParser& parser, const ServerOptions& options,
                                                      SteadyTime& begun) {

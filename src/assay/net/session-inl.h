@@ -147,6 +147,9 @@ inline asio::awaitable<Session::Next> Session::ServeRequest() {
   }
   request.message = Convert(request.parser.get(), address_);
   request.head = request.parser.get().method() == http::verb::head;
+  if (const std::string_view fault = FramingFault(request.parser.get()); !fault.empty()) {
+    co_return co_await Send(request, Own(&request.message).Say(400, fault));
+  }
   request.keep_alive = request.parser.keep_alive();
   Course course = common_.service(request.message);
   co_return co_await Follow(request, std::move(course));
@@ -298,7 +301,7 @@ inline void Session::Dispatch(HttpRequest message, Course course, const std::sha
         handler(std::move(message), std::move(reply));
       } catch (...) {
         // The reply was destroyed on the way, which makes a 500.
-        state->Give({.head = TextResponse(500, "the handler failed"), .file = {}, .stream = {}});
+        state->Give({.head = OwnWords{options, peer}.Say(500, "the handler failed"), .file = {}, .stream = {}});
       }
       state->SetReturned();
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "assay/base/quote.h"
 #include "assay/net/url.h"
@@ -51,32 +52,60 @@ HttpHeaders ApiClient::Headers() const {
 
 HttpHeaders ApiClient::SignedHeaders(std::string_view method, std::string_view path, ByteSpan body) const {
   HttpHeaders headers = Headers();
-  if (options_.worker == nullptr) return headers;
-  const SignedRequest request{.method = method, .target = path, .body = HashBytes(body)};
+  if (options_.worker == nullptr || !options_.coordinator) return headers;
+  const SignedRequest request{.method = method,
+                              .target = path,
+                              .body = HashBytes(body),
+                              .coordinator = options_.coordinator->point(),
+                              .token = HashBytes(AsBytes(options_.token))};
   for (auto& header : SignRequest(request, std::max<std::int64_t>(NowMs() + clock_offset_ms_, 0), *options_.worker)) {
     headers.push_back(std::move(header));
   }
   return headers;
 }
 
+void ApiClient::NoteWaiting(const ApiError& error) {
+  if (!options_.on_wait || options_.patience_ms == 0 || std::exchange(waiting_, true)) return;
+  // Messages begin with the address that was asked.
+  std::string_view why = error.message;
+  if (why.starts_with(options_.server)) why.remove_prefix(std::min(why.size(), why.find(": ", options_.server.size())));
+  if (why.starts_with(": ")) why.remove_prefix(2);
+  constexpr std::string_view kConnect = "cannot connect: ";
+  std::string words(why.starts_with(kConnect) ? why.substr(kConnect.size()) : why);
+  if (!words.empty() && words[0] >= 'A' && words[0] <= 'Z') words[0] = static_cast<char>(words[0] - 'A' + 'a');
+  options_.on_wait(words);
+}
+
 // What an attempt came to: an answer of 2xx, or an error that says whether another attempt makes sense.
-ApiResult<HttpResponse> ApiClient::Judge(Result<HttpResponse> response, bool timed_out) const {
-  if (response && response->status >= 200 && response->status < 300) return *std::move(response);
+ApiResult<HttpResponse> ApiClient::Judge(Result<HttpResponse> response, bool timed_out) {
   ApiError error;
   if (!response) {
     error = ApiError(response.error());
     error.later = !cancelled() && (http_->later() || timed_out);
+    if (error.later) NoteWaiting(error);
     return tl::unexpected(std::move(error));
+  }
+  if (response->status >= 200 && response->status < 300) {
+    waiting_ = false;
+    return *std::move(response);
   }
   const Json body = ParseJson(response->body);
   std::string words = OneLine(TextOf(body, "error"));
   if (words.size() > kMaxWordsBytes) words.resize(kMaxWordsBytes);
   if (words.empty()) words = fmt::format("answered with status {}", response->status);
+  // The server says what a request has to look like; whoever typed a command has to know which of its words is wrong.
+  if (response->status == 401 && !FindHeader(response->headers, "WWW-Authenticate").empty())
+    words = "the token is not valid, was revoked or has expired (--token, $ASSAY_TOKEN)";
   error.message = fmt::format("{}: {}", options_.server, words);
   error.status = response->status;
   error.code = OneLine(TextOf(body, "code"));
   error.later = response->status == 429 || (response->status >= 500 && response->status != 501 && response->status != 507);
   error.headers = std::move(response->headers);
+  if (error.later) {
+    NoteWaiting(error);
+  } else {
+    waiting_ = false;
+  }
   return tl::unexpected(std::move(error));
 }
 
@@ -175,6 +204,7 @@ ApiStatus ApiClient::Listen(std::string_view path, std::string last_id,
     bool wanted = true;
     const auto take = [&](const ServerEvent& event) {
       backoff.Reset();
+      waiting_ = false;
       if (!event.id.empty()) last_id = event.id;
       wanted = callback(event);
       return wanted;

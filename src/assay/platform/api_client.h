@@ -44,11 +44,14 @@ struct ApiOptions {
   std::string server;                          // "http://host:port", without a path
   std::string token{};                         // empty: only what is open
   std::string ca_file{};                       // PEM: certificates to trust instead of the system's
-  std::shared_ptr<const SigningKey> worker{};  // signs each request, where it is given
+  std::shared_ptr<const SigningKey> worker{};  // signs each request, where it is given and the coordinator is known
+  std::optional<VerifyKey> coordinator{};      // whom the worker's requests are for
   int attempt_ms = 30'000;                     // for one attempt of a call
   int patience_ms = 60'000;                    // for all attempts of a call
   std::function<std::int64_t()> now_ms{};      // since 1970; the system's clock where it is empty
   std::size_t max_answer_bytes = 16 << 20;
+  // Told once in every stretch of time in which the coordinator gives no answer, where there is patience: why. Whoever waits wants to know for what.
+  std::function<void(const std::string& why)> on_wait{};
 };
 
 // What differs from the options in one call.
@@ -96,12 +99,14 @@ class ApiClient {
   HttpHeaders SignedHeaders(std::string_view method, std::string_view path, ByteSpan body) const;
   ApiResult<HttpResponse> Attempt(std::string_view method, std::string_view path, ByteSpan body, const CallTerms& terms,
                                   int left_ms);
-  ApiResult<HttpResponse> Judge(Result<HttpResponse> response, bool timed_out) const;
+  ApiResult<HttpResponse> Judge(Result<HttpResponse> response, bool timed_out);
+  void NoteWaiting(const ApiError& error);
   bool CorrectClock(const ApiError& error);
   std::int64_t NowMs() const;
 
   const ApiOptions options_;
   std::unique_ptr<HttpClient> http_;
+  bool waiting_ = false;              // the last attempt came to nothing, and on_wait was told
   std::int64_t clock_offset_ms_ = 0;  // the coordinator's clock less this machine's
   Pause pause_;
 };

@@ -35,6 +35,11 @@ TEST(ApiClient, SendsItsTokenAndReadsObjects) {
   const auto server = Serve([](const HttpRequest& request) {
     if (request.Header("authorization") != "Bearer assay_x")
       return JsonResponse(401, R"({"error":"no token","code":"unauthorized"})");
+    if (request.target == "/v1/revoked") {
+      HttpResponse refused = JsonResponse(401, R"({"error":"expected a header","code":"unauthorized"})");
+      refused.headers.emplace_back("WWW-Authenticate", "Bearer");
+      return refused;
+    }
     return JsonResponse(200, request.target == "/v1/list" ? "[1]" : R"({"target":")" + request.target + R"("})");
   });
   const auto client = ClientOf({.server = server->url() + "/", .token = "assay_x"});
@@ -43,6 +48,11 @@ TEST(ApiClient, SendsItsTokenAndReadsObjects) {
   EXPECT_EQ(answer->at("target"), "/v1/x?y=1");
   EXPECT_FALSE(client->Get("/v1/list")) << "not an object";
 
+  const auto revoked = client->Get("/v1/revoked");
+  ASSERT_FALSE(revoked);
+  EXPECT_EQ(revoked.error().message,
+            server->url() + ": the token is not valid, was revoked or has expired (--token, $ASSAY_TOKEN)");
+
   const auto stranger = ClientOf({.server = server->url()});
   const auto refused = stranger->Get("/v1/x");
   ASSERT_FALSE(refused);
@@ -50,6 +60,31 @@ TEST(ApiClient, SendsItsTokenAndReadsObjects) {
   EXPECT_EQ(refused.error().code, "unauthorized");
   EXPECT_NE(refused.error().message.find("no token"), std::string::npos);
   EXPECT_FALSE(refused.error().later);
+}
+
+TEST(ApiClient, SaysOnceForWhatItWaits) {
+  std::vector<std::string> told;
+  std::atomic<int> asked = 0;
+  const auto server = Serve([&](const HttpRequest&) {
+    return ++asked % 3 == 0 ? JsonResponse(200, "{}") : JsonResponse(503, R"({"error":"restarting","code":"later"})");
+  });
+  ApiOptions options{.server = server->url(), .patience_ms = 60'000};
+  options.on_wait = [&](const std::string& why) { told.push_back(why); };
+  const auto client = ClientOf(options);
+  EXPECT_TRUE(client->Get("/v1/x"));
+  EXPECT_EQ(told, std::vector<std::string>{"restarting"}) << "two attempts in vain, one line";
+  EXPECT_TRUE(client->Get("/v1/x"));
+  EXPECT_EQ(told.size(), 2u) << "another time is told again";
+
+  told.clear();
+  options.server = "http://127.0.0.1:1";
+  options.patience_ms = 500;
+  EXPECT_FALSE(ClientOf(options)->Get("/v1/x"));
+  EXPECT_EQ(told, std::vector<std::string>{"connection refused"});
+  told.clear();
+  options.patience_ms = 0;
+  EXPECT_FALSE(ClientOf(options)->Get("/v1/x"));
+  EXPECT_TRUE(told.empty()) << "nobody waits";
 }
 
 TEST(ApiClient, RepeatsWhatPassesAndNothingElse) {
@@ -81,14 +116,21 @@ TEST(ApiClient, SignsWithACorrectedClock) {
   std::atomic<int> asked = 0;
   const auto server = Serve([&](const HttpRequest& request) {
     ++asked;
-    const SignedRequest what{.method = request.method, .target = request.target, .body = HashBytes(request.body)};
+    const SignedRequest what{.method = request.method,
+                             .target = request.target,
+                             .body = HashBytes(request.body),
+                             .coordinator = key->verify_key().point(),
+                             .token = HashBytes(AsBytes("assay_t"))};
     const auto signer = VerifyRequest(what, request.headers, kServerTime);
     if (signer) return JsonResponse(200, R"({"signer":")" + signer->ToString() + R"("})");
     HttpResponse response = JsonResponse(401, R"({"error":"no","code":"unauthorized"})");
     if (signer.error().clock) response.headers.emplace_back(std::string(kTimeHeader), std::to_string(kServerTime));
     return response;
   });
-  const auto client = ClientOf({.server = server->url(), .worker = key, .now_ms = [] { return std::int64_t{1'000'000}; }});
+  const auto client =
+      ClientOf({.server = server->url(), .token = "assay_t", .worker = key, .coordinator = key->verify_key(), .now_ms = [] {
+                  return std::int64_t{1'000'000};
+                }});
   for (int i = 0; i < 2; ++i) {
     const auto answer = client->Post("/v1/work", {{"wait_ms", 1}});
     ASSERT_TRUE(answer) << answer.error().message;

@@ -18,7 +18,8 @@ tl::unexpected<SignatureRefusal> Refuse(std::string message, bool clock = false)
 }  // namespace
 
 std::string RequestMessage(const SignedRequest& request, std::int64_t time_ms) {
-  return fmt::format("assay/worker/1\n{}\n{}\n{}\n{}\n", request.method, request.target, time_ms, request.body.hex());
+  return fmt::format("assay/worker/2\n{}\n{}\n{}\n{}\n{}\n{}\n", request.method, request.target, time_ms, request.body.hex(),
+                     Hex(request.coordinator), request.token.hex());
 }
 
 HttpHeaders SignRequest(const SignedRequest& request, std::int64_t time_ms, const SigningKey& key) {

@@ -1,7 +1,8 @@
 // The signature that a worker puts on each of its requests, so that a stolen token alone cannot speak for its key (docs/formats/platform.md, "Workers").
 //
-// What is signed: method, target, time and the hash of the body. Time bounds how long a copied request is of use; within that span a repetition changes nothing,
-// because every request may be sent again. Pure functions.
+// What is signed: method, target, time, the hash of the body, whom it is for and under which token. So whoever is sent a request can neither pass it off to another
+// coordinator nor put it under another account. Time bounds how long a copied request is of use; within that span a repetition changes nothing, because every
+// request may be sent again. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,8 @@ struct SignedRequest {
   std::string_view method;
   std::string_view target;  // path and query, as they are sent
   Digest body{};            // SHA-256 of it
+  ed25519::PublicKey coordinator{};
+  Digest token{};  // SHA-256 of it, with its prefix
 };
 
 // The bytes that are signed.

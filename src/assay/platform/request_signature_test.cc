@@ -22,10 +22,18 @@ void SetHeader(HttpHeaders& headers, std::string_view name, std::string value) {
 }
 
 TEST(RequestSignature, SignsTheDocumentedBytes) {
-  const SignedRequest request{.method = "POST", .target = "/v1/work?x=1", .body = HashBytes(AsBytes("{}"))};
+  ed25519::PublicKey coordinator{};
+  coordinator.fill(0xab);
+  const SignedRequest request{.method = "POST",
+                              .target = "/v1/work?x=1",
+                              .body = HashBytes(AsBytes("{}")),
+                              .coordinator = coordinator,
+                              .token = HashBytes(AsBytes("assay_1"))};
   EXPECT_EQ(
       RequestMessage(request, kNow),
-      "assay/worker/1\nPOST\n/v1/work?x=1\n1700000000000\n44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a\n");
+      "assay/worker/2\nPOST\n/v1/work?x=1\n1700000000000\n44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a\n"
+      "abababababababababababababababababababababababababababababababab\n" +
+          HashBytes(AsBytes("assay_1")).hex() + "\n");
 }
 
 TEST(RequestSignature, RoundTrips) {
@@ -56,6 +64,12 @@ TEST(RequestSignature, RefusesWhatWasNotSigned) {
   other = request;
   other.body = HashBytes(AsBytes("{ }"));
   EXPECT_TRUE(refused(other, headers));
+  other = request;
+  other.coordinator[31] ^= 1;
+  EXPECT_TRUE(refused(other, headers)) << "by another coordinator";
+  other = request;
+  other.token.bytes[0] ^= 1;
+  EXPECT_TRUE(refused(other, headers)) << "under another account's token";
 
   for (const auto& [name, value] : std::initializer_list<std::pair<std::string_view, std::string>>{
            {kWorkerHeader, KeyOf(8).verify_key().ToString()},

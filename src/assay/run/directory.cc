@@ -102,13 +102,12 @@ Result<RunDirectory> RunDirectory::OpenForTraining(const std::string& path, cons
     if (before->identity.trajectory != content.identity.trajectory) {
       const bool other_data = before->identity.data != content.identity.data;
       return Err(
-          "{}: holds a run of another job ({:.12}), not of this one ({:.12}){}; assay diff shows how they differ; choose "
-          "another "
-          "--out directory",
+          "{}: holds a run of another job ({:.12}), not of this one ({:.12}){}; assay diff shows how they differ; train into "
+          "another directory",
           path, before->identity.job.hex(), content.identity.job.hex(), other_data ? ", and of other data" : "");
     }
     if (before->signer != signer) {
-      return Err("{}: is signed by {}, not by {}; continue it with that key (--key) or choose another --out directory", path,
+      return Err("{}: is signed by {}, not by {}; continue it with that key (--key) or train into another directory", path,
                  before->signer.id(), signer.id());
     }
     ASSAY_TRY(RunDirectory(path, *before).CheckNotCutBack(content));
@@ -125,7 +124,7 @@ Status RunDirectory::CheckNotCutBack(const RunContent& content) const {
   ASSAY_ASSIGN(const std::int64_t done, StepsDone(*this));
   if (done <= content.steps) return {};
   return Err(
-      "{}: has {} steps{} already, and {} were asked for; ask for {} or more (--steps) to continue it, or choose another --out "
+      "{}: has {} steps{} already, and {} were asked for; ask for {} or more (--steps) to continue it, or train into another "
       "directory",
       path_, done, Exists(receipt_path()) ? " and a receipt for them" : "", content.steps, done);
 }

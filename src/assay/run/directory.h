@@ -8,6 +8,7 @@
 //   log/              the signed log of committed steps
 //   snapshots/        step-NNNNNNNNNN.safetensors, the state after so many steps
 //   events/           TensorBoard event files
+//   telemetry.bin     what training measured of itself
 //   rounding/         the rounding logs of the steps of fp64-rounded jobs
 //   follows           of a run that follows another's rounding logs: whose
 //   traces/           step-NNNNNNNNNN.trace, made on demand
@@ -15,7 +16,7 @@
 //   receipt.json      the signed commitment to the finished run: written last of all
 //   lock              held while a process trains here
 //
-// Every file but the event files is written whole or not at all. Not synchronised; the lock keeps other processes out while
+// Every file but the event files and telemetry.bin is written whole or not at all. Not synchronised; the lock keeps other processes out while
 // training.
 #pragma once
 
@@ -63,6 +64,7 @@ class RunDirectory {
   const VerifyKey& signer() const { return header_.signer; }
   std::string job_path() const { return JoinPath(path_, "job.toml"); }
   std::string events_path() const { return JoinPath(path_, "events"); }
+  std::string telemetry_path() const { return JoinPath(path_, "telemetry.bin"); }
   std::string log_path() const { return JoinPath(path_, "log"); }
   std::string rounding_path() const { return JoinPath(path_, "rounding"); }
   std::string follows_path() const { return JoinPath(path_, "follows"); }

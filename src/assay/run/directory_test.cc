@@ -172,7 +172,7 @@ TEST_F(RunDirectoryTest, IsNeverCutBack) {
   ASSERT_FALSE(cut);
   EXPECT_EQ(cut.error().message, path_ +
                                      ": has 12 steps and a receipt for them already, and 11 were asked for; ask for 12 or more "
-                                     "(--steps) to continue it, or choose another --out directory");
+                                     "(--steps) to continue it, or train into another directory");
   EXPECT_TRUE(Exists(path_ + "/receipt.json")) << "nothing was touched";
   EXPECT_EQ(RunDirectory::Open(path_)->identity().job, HashBytes(AsBytes("j")));
   other.steps = 12;

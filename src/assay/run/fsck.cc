@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "assay/base/file.h"
+#include "assay/monitor/chain.h"
 #include "assay/run/directory.h"
 #include "assay/run/events.h"
 #include "assay/run/fsck_files.h"
@@ -31,6 +32,7 @@ class RunCheck {
     if (identified) {
       CheckSnapshots();
       CheckEvents();
+      CheckTelemetry();
       CheckTraces();
       CheckRounding();
       CheckWeights();
@@ -135,6 +137,25 @@ class RunCheck {
       Note(file, what + ", as an interrupted write leaves it; training cuts it off");
     } else {
       Damage(file, what);
+    }
+  }
+
+  // Nothing depends on it; what is there is whole. With a snapshot goes a seal, and what came after the last one an interruption may have taken.
+  void CheckTelemetry() {
+    const std::string name = "telemetry.bin";
+    if (!Take(name)) return;
+    const auto map = MappedFile::Open(Path(name));
+    if (!map) return DamageFrom(map.error(), name);
+    std::int64_t sealed_step = 0;
+    const auto see = [&](const monitor::Record& record, const Digest&) {
+      if (const auto* seal = std::get_if<monitor::SealRecord>(&record.body)) sealed_step = seal->step;
+    };
+    const monitor::ChainScan scan = monitor::ScanTelemetry(map->bytes(), header().identity.trajectory, header().signer, see);
+    if (scan.end == monitor::ChainScan::End::kWhole) return;
+    if (scan.end != monitor::ChainScan::End::kForeign && !signed_.has_receipt() && sealed_step >= newest_snapshot_) {
+      Note(name, scan.problem + ", as an interrupted write leaves it; training cuts it off");
+    } else {
+      Damage(name, scan.problem);
     }
   }
 

@@ -12,8 +12,8 @@ bool SameBits(float a, float b) { return std::bit_cast<std::uint32_t>(a) == std:
 // Header and metadata of a file of ours, and that it holds exactly the tensors of `specs`.
 Result<SnapshotInfo> CheckForm(const Safetensors& file, std::span<const StateSpec> specs) {
   ASSAY_ASSIGN(const SnapshotInfo info, SnapshotInfoOf(file));
-  if (ToMetadata(info) != file.metadata()) return Err("{}: metadata is not as training writes it", file.what());
-  if (!file.IsCanonical()) return Err("{}: header is not as training writes it", file.what());
+  if (ToMetadata(info) != file.metadata()) return Err("{}: the metadata is not what training writes", file.what());
+  if (!file.IsCanonical()) return Err("{}: the header is not what training writes", file.what());
   if (file.tensors().size() != specs.size()) {
     return Err("{}: has {} tensors, expected {}", file.what(), file.tensors().size(), specs.size());
   }

@@ -11,6 +11,7 @@ namespace {
 constexpr std::string_view kKind = "X25519";
 constexpr std::string_view kPassphraseKind = "scrypt";
 constexpr std::string_view kWrapInfo = "age-encryption.org/v1/X25519";
+constexpr std::string_view kBindingInfo = "assay/sealed/bound/1";
 constexpr std::size_t kBodySize = 16 + kTagSize;
 
 Secret<32> WrapKey(const Secret<32>& shared, const Point& share, const Point& recipient) {
@@ -81,6 +82,8 @@ Result<FileKey> UnwrapFileKey(std::span<const Stanza> stanzas, std::span<const I
 Mac HeaderMac(const FileKey& key, std::string_view text) {
   return HmacSha256(HkdfSha256(key.bytes(), {}, "header").bytes(), AsBytes(text));
 }
+
+Secret<32> BindingKey(const FileKey& key) { return HkdfSha256(key.bytes(), {}, kBindingInfo); }
 
 Secret<32> PayloadKey(const FileKey& key, std::span<const std::uint8_t, 16> nonce) {
   return HkdfSha256(key.bytes(), nonce, "payload");

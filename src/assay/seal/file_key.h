@@ -1,5 +1,5 @@
 // The key of one sealed file, wrapped for each recipient by X25519 (docs/formats/sealed.md), and what else comes from it: the
-// key of the payload and the MAC of the header. CheckCanSeal has been asked. Pure functions, apart from randomness.
+// key of the payload, the MAC of the header and the key of what is bound to the file. CheckCanSeal has been asked. Pure functions, apart from randomness.
 #pragma once
 
 #include <span>
@@ -20,6 +20,8 @@ Result<Stanza> WrapFileKey(const FileKey& key, const Recipient& recipient, const
 Result<FileKey> UnwrapFileKey(std::span<const Stanza> stanzas, std::span<const Identity> identities, std::string_view what);
 
 Mac HeaderMac(const FileKey& key, std::string_view text);
+// Of statements about the file (SealBinding, seal.h).
+Secret<32> BindingKey(const FileKey& key);
 Secret<32> PayloadKey(const FileKey& key, std::span<const std::uint8_t, 16> nonce);
 
 }  // namespace assay::seal

@@ -15,6 +15,10 @@ using seal::BufferedSource;
 using seal::FileKey;
 using seal::Stanza;
 
+seal::Mac SealBinding::Of(std::string_view statement) const { return seal::HmacSha256(key_.bytes(), AsBytes(statement)); }
+
+bool SealBinding::Holds(std::string_view statement, const seal::Mac& mac) const { return seal::SameMac(Of(statement), mac); }
+
 Result<SealWriter> SealWriter::Start(std::span<const Recipient> recipients, ByteSink sink, const seal::Randomness& randomness) {
   ASSAY_TRY(seal::CheckCanSeal());
   if (recipients.empty()) return Err("expected a recipient to seal to, got none");
@@ -35,7 +39,7 @@ Result<SealWriter> SealWriter::Start(std::span<const Recipient> recipients, Byte
   randomness(nonce);
   ASSAY_TRY(sink(AsBytes(header)));
   ASSAY_TRY(sink(nonce));
-  return SealWriter(seal::ChunkSealer(seal::PayloadKey(key, nonce), std::move(sink)));
+  return SealWriter(seal::ChunkSealer(seal::PayloadKey(key, nonce), std::move(sink)), SealBinding(key));
 }
 
 Status SealWriter::Keep(Status status) {
@@ -69,7 +73,7 @@ Result<SealReader> SealReader::Open(ByteSource source, std::span<const Identity>
   std::array<std::uint8_t, 16> nonce{};
   ASSAY_ASSIGN(const std::size_t got, in.Fill(nonce));
   if (got < nonce.size()) return Err("{}: is truncated: it ends before its first chunk", what);
-  return SealReader(seal::ChunkOpener(seal::PayloadKey(key, nonce), std::move(in), std::move(what)));
+  return SealReader(seal::ChunkOpener(seal::PayloadKey(key, nonce), std::move(in), std::move(what)), SealBinding(key));
 }
 
 Result<std::size_t> SealReader::Read(std::span<std::uint8_t> out) {
@@ -89,18 +93,22 @@ Result<std::size_t> SealReader::Read(std::span<std::uint8_t> out) {
   return size;
 }
 
-Status Seal(const ByteSource& plain, std::span<const Recipient> recipients, const ByteSink& sealed) {
+Result<SealBinding> Seal(const ByteSource& plain, std::span<const Recipient> recipients, const ByteSink& sealed) {
   ASSAY_ASSIGN(SealWriter writer, SealWriter::Start(recipients, sealed));
   seal::SecretBuffer piece(4 * seal::kChunkSize);
   while (true) {
     ASSAY_ASSIGN(const std::size_t size, plain(piece.span()));
-    if (size == 0) return writer.Finish();
+    if (size == 0) break;
     ASSAY_TRY(writer.Write(piece.span().first(size)));
   }
+  ASSAY_TRY(writer.Finish());
+  return std::move(writer).TakeBinding();
 }
 
-Status Unseal(ByteSource sealed, std::span<const Identity> identities, const ByteSink& plain, std::string what) {
+Status Unseal(ByteSource sealed, std::span<const Identity> identities, const ByteSink& plain, std::string what,
+              const BindingCheck& check) {
   ASSAY_ASSIGN(SealReader reader, SealReader::Open(std::move(sealed), identities, std::move(what)));
+  if (check) ASSAY_TRY(check(reader.binding()));
   seal::SecretBuffer piece(seal::kChunkSize);
   while (true) {
     ASSAY_ASSIGN(const std::size_t size, reader.Read(piece.span()));

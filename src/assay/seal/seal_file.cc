@@ -53,16 +53,22 @@ ByteSink To(FileSink& file) {
 
 }  // namespace
 
-Status SealFile(const std::string& plain, std::span<const Recipient> recipients, const std::string& sealed) {
+Result<SealBinding> SealFile(const std::string& plain, std::span<const Recipient> recipients, const std::string& sealed) {
   ASSAY_TRY(seal::CheckCanSeal());
   ASSAY_ASSIGN(const ByteSource source, FileSource(plain));
-  return WriteFileAtomic(sealed, [&](FileSink& file) { return Seal(source, recipients, To(file)); });
+  std::optional<SealBinding> binding;
+  ASSAY_TRY(WriteFileAtomic(sealed, [&](FileSink& file) -> Status {
+    ASSAY_ASSIGN(binding, Seal(source, recipients, To(file)));
+    return {};
+  }));
+  return *std::move(binding);
 }
 
-Status UnsealFile(const std::string& sealed, std::span<const Identity> identities, const std::string& plain) {
+Status UnsealFile(const std::string& sealed, std::span<const Identity> identities, const std::string& plain,
+                  const BindingCheck& check) {
   ASSAY_TRY(seal::CheckCanSeal());
   ASSAY_ASSIGN(ByteSource source, FileSource(sealed));
-  const FileBody body = [&](FileSink& file) { return Unseal(source, identities, To(file), sealed); };
+  const FileBody body = [&](FileSink& file) { return Unseal(source, identities, To(file), sealed, check); };
   return WriteFileAtomic(plain, body, {.mode = 0600});
 }
 

@@ -142,7 +142,11 @@ Status ServeAccount(dispute::RunAccount& account, const SigningKey& key, const P
   }
   fmt::print(stderr, "a bout costs at most {} steps run again, {} of them node by node, and {} bytes of answers\n",
              bout.work.steps_run, bout.work.steps_traced, bout.bytes);
-  fmt::print("listening on {}\n", server->url());
+  if (terms.json) {
+    fmt::print("{{\"listening\":\"{}\",\"job_id\":\"{}\"}}\n", server->url(), account.run().identity().job.hex());
+  } else {
+    fmt::print("listening on {}\n", server->url());
+  }
   std::fflush(stdout);
   while (interrupt.signal() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
   server->Stop();

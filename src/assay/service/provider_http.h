@@ -26,6 +26,7 @@ struct ProvideTerms {
   std::vector<dispute::KeyPoint> referees{};  // who may ask; empty: whoever opens a dispute
   std::int64_t open_to_all = kOpenToAll;  // what all referees that are not named get together, in times of what a bout takes
   static constexpr std::int64_t kOpenToAll = 16;
+  bool json = false;  // says where it listens as a JSON object
 };
 // Answers until SIGINT or SIGTERM; one line on standard output says where. Who may ask, and every dispute that is opened or refused, is told on standard error.
 Status ServeAccount(dispute::RunAccount& account, const SigningKey& key, const ProvideTerms& terms);

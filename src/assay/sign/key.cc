@@ -155,6 +155,7 @@ Signature SigningKey::Sign(ByteSpan message) const { return ed25519::Sign(seed_,
 
 Status WriteKeyFiles(const std::string& path, const SigningKey& key) {
   const std::string public_path = path + ".pub";
+  if (Exists(path)) return Err("{}: exists already and is not overwritten", path);
   if (Exists(public_path)) return Err("{}: exists already and is not overwritten", public_path);
   std::string secret = key.ToString() + "\n";
   const Status written = WriteFileAtomic(path, AsBytes(secret), {.mode = 0600, .replace = false});

@@ -158,7 +158,7 @@ TEST_F(KeyFileTest, WritesBothAndReadsThemBack) {
 TEST_F(KeyFileTest, NeverOverwrites) {
   const SigningKey key = SigningKey::Generate("k"), other = SigningKey::Generate("k");
   ASSERT_TRUE(WriteKeyFiles(path_, key));
-  EXPECT_EQ(WriteKeyFiles(path_, other).error().message, path_ + ".pub: exists already and is not overwritten");
+  EXPECT_EQ(WriteKeyFiles(path_, other).error().message, path_ + ": exists already and is not overwritten");
   ASSERT_TRUE(RemoveFile(path_ + ".pub"));
   EXPECT_EQ(WriteKeyFiles(path_, other).error().message, path_ + ": exists already and is not overwritten");
   EXPECT_EQ(*ListDirectory(directory_), std::vector<std::string>{"key"});

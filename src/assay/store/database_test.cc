@@ -96,6 +96,7 @@ TEST_P(DatabaseTest, AFunctionThatFailsLeavesNothing) {
     return Err("changed my mind");
   });
   EXPECT_EQ(outcome.error().message, "changed my mind");
+  EXPECT_FALSE(outcome.error().broken);
   EXPECT_EQ(*Number("SELECT COUNT(*) FROM item"), 0);
 }
 
@@ -110,6 +111,7 @@ TEST_P(DatabaseTest, AFailedStatementTakesItsTransactionWithIt) {
   EXPECT_TRUE(IsClear(outcome.error())) << outcome.error().message;
   EXPECT_FALSE(outcome.error().system);
   EXPECT_FALSE(outcome.error().unknown_outcome);
+  EXPECT_TRUE(outcome.error().broken);
   EXPECT_NE(outcome.error().message.find("INSERT INTO item (id) VALUES (1)"), std::string::npos) << outcome.error().message;
   EXPECT_EQ(*Number("SELECT COUNT(*) FROM item"), 0);
 }

@@ -43,6 +43,8 @@ class SessionTransaction final : public Transaction {
         return std::move(*attempt);
     }
     fault_ = std::move(attempt).error();
+    // Statements are constants of the program, and their parameters have been examined: what is refused for good is no fault of who asked.
+    fault_->error.broken = fault_->kind == Fault::Kind::kFinal && !fault_->error.system;
     return tl::unexpected(fault_->error);
   }
 
@@ -116,7 +118,10 @@ Status PooledDatabase::Transact(Access access, const Body& body) {
     if (done) return {};
     Fault fault = std::move(done).error();
     // Whoever finds the key there once more, with what the others have done before its eyes, wants what cannot be.
-    if (fault.kind == Fault::Kind::kTaken && attempt + 1 >= kMostTaken) fault.kind = Fault::Kind::kFinal;
+    if (fault.kind == Fault::Kind::kTaken && attempt + 1 >= kMostTaken) {
+      fault.kind = Fault::Kind::kFinal;
+      fault.error.broken = true;
+    }
     if (fault.kind == Fault::Kind::kFinal || fault.error.unknown_outcome) return tl::unexpected(std::move(fault.error));
     const std::int64_t pause_ms = PauseMs(attempt);
     if (options_.clock->SteadyMs() + pause_ms >= deadline_ms) {

@@ -31,8 +31,8 @@ Error Missing(std::string_view what, std::string_view name, std::vector<std::str
   return {fmt::format("{}: has no array {}; it has {}", what, Quote(name), list)};
 }
 
-// Unpacks a deflated member once its header and the archive agree on how large it is.
-Result<Bytes> Unpack(const ZipMember& member, const std::string& what) {
+// Unpacks a deflated member once its header and the archive agree on how large it is, and there is room for so much.
+Result<Bytes> Unpack(const ZipMember& member, const std::string& what, Allowance& allowance) {
   const std::size_t size = static_cast<std::size_t>(member.size);
   ASSAY_ASSIGN(const Bytes start, InflateStart(member.packed, std::min(size, kMaxNpyHeader), what));
   ASSAY_ASSIGN(const NpyHeader header, ParseNpyHeader(start, what));
@@ -40,10 +40,12 @@ Result<Bytes> Unpack(const ZipMember& member, const std::string& what) {
     return Err("{}: npy: {} of {} take {} bytes, the archive says {}", what, ToString(header.shape), Name(header.type),
                header.bytes, member.size - header.begin);
   }
-  return Inflate(member.packed, size, what);
+  ASSAY_ASSIGN(const auto packed, allowance.Borrow(member.packed.size()));
+  ASSAY_TRY(allowance.Take(member.size));
+  return Inflate(member.packed, size, what, allowance);
 }
 
-Result<OutsideArray> FromZip(ByteSpan file, std::string_view name, std::string_view what) {
+Result<OutsideArray> FromZip(ByteSpan file, std::string_view name, std::string_view what, Allowance& allowance) {
   ASSAY_ASSIGN(const std::vector<ZipMember> members, ParseZip(file, what));
   const auto found = std::ranges::find(members, fmt::format("{}{}", name, kExtension), &ZipMember::name);
   if (found == members.end()) {
@@ -57,10 +59,12 @@ Result<OutsideArray> FromZip(ByteSpan file, std::string_view name, std::string_v
   OutsideArray out;
   ByteSpan bytes = found->packed;
   if (found->deflated) {
-    ASSAY_ASSIGN(Bytes unpacked, Unpack(*found, where));
+    ASSAY_ASSIGN(Bytes unpacked, Unpack(*found, where, allowance));
     const auto owned = std::make_shared<const Bytes>(std::move(unpacked));
     bytes = *owned;
     out.owner = owned;
+  } else {
+    ASSAY_TRY(allowance.Take(bytes.size(), Allowance::Kind::kMapped));
   }
   ASSAY_ASSIGN(out.array, ParseNpy(bytes, where));
   if (Crc32(bytes) != found->crc) return Err("{}: its checksum is wrong; the file is damaged", where);
@@ -68,18 +72,22 @@ Result<OutsideArray> FromZip(ByteSpan file, std::string_view name, std::string_v
   return out;
 }
 
-Result<OutsideArray> FromSafetensors(ByteSpan file, std::string_view name, std::string_view what) {
-  ASSAY_ASSIGN(const Safetensors tensors, Safetensors::Parse(file, what));
-  if (const StoredTensor* found = tensors.Find(name)) return OutsideArray{*found, nullptr};
+Result<OutsideArray> FromSafetensors(ByteSpan file, std::string_view name, std::string_view what, Allowance& allowance) {
+  ASSAY_ASSIGN(const Safetensors tensors, Safetensors::Parse(file, what, allowance));
+  if (const StoredTensor* found = tensors.Find(name)) {
+    ASSAY_TRY(allowance.Take(found->data.size(), Allowance::Kind::kMapped));
+    return OutsideArray{*found, nullptr};
+  }
   std::vector<std::string> there;
   for (const StoredTensor& tensor : tensors.tensors()) there.push_back(tensor.name);
   return tl::unexpected(Missing(what, name, std::move(there)));
 }
 
-Result<OutsideArray> FromFolder(const std::string& path, std::string_view name) {
+Result<OutsideArray> FromFolder(const std::string& path, std::string_view name, Allowance& allowance) {
   if (name.find('/') != std::string_view::npos) return Err("{}: no array is called {}", path, Quote(name));
   const std::string file = JoinPath(path, fmt::format("{}{}", name, kExtension));
   ASSAY_ASSIGN(MappedFile mapped, MappedFile::Open(file));
+  ASSAY_TRY(allowance.Take(mapped.bytes().size(), Allowance::Kind::kMapped));
   const auto owner = std::make_shared<const MappedFile>(std::move(mapped));
   ASSAY_ASSIGN(StoredTensor array, ParseNpy(owner->bytes(), file));
   array.name = name;
@@ -88,21 +96,26 @@ Result<OutsideArray> FromFolder(const std::string& path, std::string_view name) 
 
 }  // namespace
 
-Result<OutsideArray> ParseArray(ByteSpan file, std::string_view name, std::string_view what) {
-  if (BeginsWith(file, "PK")) return FromZip(file, name, what);
+Result<OutsideArray> ParseArray(ByteSpan file, std::string_view name, std::string_view what, Allowance& allowance) {
+  if (BeginsWith(file, "PK")) return FromZip(file, name, what, allowance);
   if (BeginsWith(file, kNpyMagic)) {
     return Err("{}: holds one array; expected a .npz or safetensors file, or a folder with one .npy file for each array", what);
   }
   // Eight bytes of length stand before a safetensors header.
   if (file.size() < 9 || file[8] != '{') return Err("{}: is neither a .npz nor a safetensors file", what);
-  return FromSafetensors(file, name, what);
+  return FromSafetensors(file, name, what, allowance);
 }
 
-Result<OutsideArray> ReadArray(const std::string& path, std::string_view name) {
-  if (IsDirectory(path)) return FromFolder(path, name);
+Result<OutsideArray> ParseArray(ByteSpan file, std::string_view name, std::string_view what) {
+  Allowance everything;
+  return ParseArray(file, name, what, everything);
+}
+
+Result<OutsideArray> ReadArray(const std::string& path, std::string_view name, Allowance& allowance) {
+  if (IsDirectory(path)) return FromFolder(path, name, allowance);
   ASSAY_ASSIGN(MappedFile mapped, MappedFile::Open(path));
   const auto owner = std::make_shared<const MappedFile>(std::move(mapped));
-  ASSAY_ASSIGN(OutsideArray out, ParseArray(owner->bytes(), name, path));
+  ASSAY_ASSIGN(OutsideArray out, ParseArray(owner->bytes(), name, path, allowance));
   if (out.owner == nullptr) out.owner = owner;
   return out;
 }

@@ -17,6 +17,11 @@ using testkit::ZipEntry;
 
 Bytes Numbers() { return Npy("|u1", "(2, 3)", Bytes{1, 2, 3, 4, 5, 6}); }
 
+Result<OutsideArray> ReadArray(const std::string& path, std::string_view name) {
+  Allowance everything;
+  return assay::ReadArray(path, name, everything);
+}
+
 std::string ErrorOf(ByteSpan file, std::string_view name = "x") {
   const auto array = ParseArray(file, name, "f");
   return array ? "accepted" : array.error().message;
@@ -73,6 +78,35 @@ TEST(ArrayFile, FoldersAndSafetensors) {
   ASSERT_TRUE(WriteSafetensors(folder / "t", refs));
   EXPECT_EQ(ReadArray(folder / "t", "x")->array.shape, Shape{4});
   EXPECT_EQ(ReadArray(folder / "t", "z").error().message, folder / "t" + ": has no array 'z'; it has 'x'");
+}
+
+// A member says how large it gets; nothing is unpacked that has no room.
+TEST(ArrayFile, WhatIsUnpackedIsTakenFromTheAllowanceFirst) {
+  const Bytes zeros(1 << 20, 0);
+  for (const bool deflated : {false, true}) {
+    if (deflated && !CanInflate()) continue;
+    const Bytes file = Zip({{.name = "x.npy", .bytes = Npy("|u1", "(1024, 1024)", zeros), .deflated = deflated}});
+    Allowance narrow(1 << 20, 0, {}), wide(3 << 20, 0, {}), stopped(0, 0, [] { return true; });
+    const auto refused = ParseArray(file, "x", "f", narrow);
+    ASSERT_FALSE(refused);
+    EXPECT_TRUE(refused.error().message.starts_with("memory: the work takes ")) << refused.error().message;
+    EXPECT_TRUE(refused.error().system);
+    EXPECT_TRUE(ParseArray(file, "x", "f", wide));
+    EXPECT_GE(wide.taken(), 1 << 20);
+    EXPECT_LT(wide.taken(), 2 << 20) << "the packed bytes are not needed any more";
+    EXPECT_EQ(ParseArray(file, "x", "f", stopped).error().message, "stopped");
+  }
+}
+
+TEST(ArrayFile, AHeaderThatGrowsWhenItIsParsedIsTakenFromTheAllowance) {
+  Bytes file;
+  const std::string header = R"({"x":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}})" + std::string(100'000, ' ');
+  for (int i = 0; i < 8; ++i) file.push_back(static_cast<std::uint8_t>(header.size() >> (8 * i)));
+  file.insert(file.end(), header.begin(), header.end());
+  Allowance narrow(1 << 20, 0, {}), wide(8 << 20, 0, {});
+  EXPECT_TRUE(ParseArray(file, "x", "f", narrow).error().message.starts_with("memory: "));
+  EXPECT_TRUE(ParseArray(file, "x", "f", wide));
+  EXPECT_EQ(wide.taken(), 0);
 }
 
 TEST(ArrayFile, HostileArchives) {

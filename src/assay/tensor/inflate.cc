@@ -12,11 +12,13 @@ namespace assay {
 
 namespace {
 
-constexpr std::size_t kPiece = std::size_t{1} << 30;  // zlib counts in 32 bits
+constexpr std::size_t kPiece = std::size_t{1} << 24;  // zlib counts in 32 bits, and somebody may want to stop
 
 class Stream {
  public:
-  explicit Stream(ByteSpan bytes) : rest_(bytes) { ready_ = inflateInit2(&z_, -MAX_WBITS) == Z_OK; }
+  Stream(ByteSpan bytes, const Allowance& allowance) : rest_(bytes), allowance_(allowance) {
+    ready_ = inflateInit2(&z_, -MAX_WBITS) == Z_OK;
+  }
   ~Stream() {
     if (ready_) inflateEnd(&z_);
   }
@@ -30,6 +32,7 @@ class Stream {
     if (!ready_) return Err("zlib has no memory");
     std::size_t done = 0;
     while (!ended_ && done < out.size()) {
+      ASSAY_TRY(allowance_.Check());
       const std::size_t in = std::min(rest_.size(), kPiece), room = std::min(out.size() - done, kPiece);
       z_.next_in = const_cast<Bytef*>(rest_.data());  // zlib reads it only
       z_.avail_in = static_cast<uInt>(in);
@@ -49,17 +52,21 @@ class Stream {
  private:
   z_stream z_{};
   ByteSpan rest_;
+  const Allowance& allowance_;
   bool ready_ = false, ended_ = false;
 };
 
-Error Named(std::string_view what, const Error& error) { return {fmt::format("{}: deflated: {}", what, error.message)}; }
+Error Named(std::string_view what, const Error& error) {
+  return error.system ? error : Error{fmt::format("{}: deflated: {}", what, error.message)};
+}
 
 }  // namespace
 
 bool CanInflate() { return true; }
 
 Result<Bytes> InflateStart(ByteSpan stream, std::size_t size, std::string_view what) {
-  Stream in(stream);
+  const Allowance everything;
+  Stream in(stream, everything);
   Bytes out(size);
   const auto got = in.Fill(out);
   if (!got) return tl::unexpected(Named(what, got.error()));
@@ -67,8 +74,8 @@ Result<Bytes> InflateStart(ByteSpan stream, std::size_t size, std::string_view w
   return out;
 }
 
-Result<Bytes> Inflate(ByteSpan stream, std::size_t size, std::string_view what) {
-  Stream in(stream);
+Result<Bytes> Inflate(ByteSpan stream, std::size_t size, std::string_view what, const Allowance& allowance) {
+  Stream in(stream, allowance);
   Bytes out(size);
   const auto got = in.Fill(out);
   if (!got) return tl::unexpected(Named(what, got.error()));
@@ -93,7 +100,7 @@ Error Without(std::string_view what) {
 }  // namespace
 
 Result<Bytes> InflateStart(ByteSpan, std::size_t, std::string_view what) { return tl::unexpected(Without(what)); }
-Result<Bytes> Inflate(ByteSpan, std::size_t, std::string_view what) { return tl::unexpected(Without(what)); }
+Result<Bytes> Inflate(ByteSpan, std::size_t, std::string_view what, const Allowance&) { return tl::unexpected(Without(what)); }
 
 #endif
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
+#include "assay/base/allowance.h"
 #include "assay/base/bytes.h"
 #include "assay/base/result.h"
 
@@ -14,7 +15,8 @@ namespace assay {
 bool CanInflate();
 // The first `size` bytes of the stream, or all of them where it is shorter. `what` names the source in errors.
 Result<Bytes> InflateStart(ByteSpan stream, std::size_t size, std::string_view what);
-// The whole stream; an error unless it has exactly `size` bytes and ends where `stream` does.
-Result<Bytes> Inflate(ByteSpan stream, std::size_t size, std::string_view what);
+// The whole stream; an error unless it has exactly `size` bytes and ends where `stream` does. `allowance`, from which the caller has taken the size, says whether to
+// stop.
+Result<Bytes> Inflate(ByteSpan stream, std::size_t size, std::string_view what, const Allowance& allowance = {});
 
 }  // namespace assay

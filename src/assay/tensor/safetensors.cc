@@ -16,6 +16,7 @@ namespace {
 constexpr std::uint64_t kMaxHeader = 100'000'000;  // the published limit
 constexpr std::uint64_t kMaxTensors = 1u << 20;
 constexpr std::size_t kLengthBytes = 8;
+constexpr std::uint64_t kHeaderGrowth = 40;  // of what parsing makes of a byte of the header, at most
 
 struct TypeRow {
   StoredType type;
@@ -232,18 +233,22 @@ Bytes Front(const std::string& header) {
 
 }  // namespace
 
-Result<Safetensors> Safetensors::Parse(ByteSpan bytes, std::string_view what) {
+Result<Safetensors> Safetensors::Parse(ByteSpan bytes, std::string_view what, Allowance& allowance) {
   if (bytes.size() < kLengthBytes)
-    return Err("{}: a safetensors file begins with 8 bytes of header length, file has {}", what, bytes.size());
+    return Err("{}: is not a safetensors file: it has {} bytes, fewer than the length of a header takes", what, bytes.size());
   std::uint64_t length = 0;
   std::memcpy(&length, bytes.data(), kLengthBytes);
-  if (length > kMaxHeader) return Err("{}: header of {} bytes, at most {} allowed", what, length, kMaxHeader);
+  if (length > kMaxHeader)
+    return Err("{}: is not a safetensors file: it names a header of {} bytes, at most {} are allowed", what, length,
+               kMaxHeader);
   if (length > bytes.size() - kLengthBytes)
     return Err("{}: header of {} bytes, the file ends after {}", what, length, bytes.size() - kLengthBytes);
   const ByteSpan header = bytes.subspan(kLengthBytes, static_cast<std::size_t>(length));
   const ByteSpan data = bytes.subspan(kLengthBytes + static_cast<std::size_t>(length));
-  if (header.empty() || header[0] != '{') return Err("{}: the header must begin with '{{'", what);
+  if (header.empty() || header[0] != '{')
+    return Err("{}: is not a safetensors file: its header does not begin with '{{'", what);
 
+  ASSAY_ASSIGN(const auto parsing, allowance.Borrow(kHeaderGrowth * length));
   DuplicateCheck duplicates;
   const Json root = Json::parse(header.begin(), header.end(), std::ref(duplicates), false);
   if (root.is_discarded() || !root.is_object()) return Err("{}: the header is not a JSON object", what);
@@ -272,11 +277,21 @@ Result<Safetensors> Safetensors::Parse(ByteSpan bytes, std::string_view what) {
   return out;
 }
 
-Result<Safetensors> Safetensors::Open(const std::string& path) {
+Result<Safetensors> Safetensors::Open(const std::string& path, Allowance& allowance) {
   ASSAY_ASSIGN(MappedFile file, MappedFile::Open(path));
-  ASSAY_ASSIGN(Safetensors out, Parse(file.bytes(), path));
+  ASSAY_ASSIGN(Safetensors out, Parse(file.bytes(), path, allowance));
   out.file_ = std::move(file);
   return out;
+}
+
+Result<Safetensors> Safetensors::Parse(ByteSpan bytes, std::string_view what) {
+  Allowance everything;
+  return Parse(bytes, what, everything);
+}
+
+Result<Safetensors> Safetensors::Open(const std::string& path) {
+  Allowance everything;
+  return Open(path, everything);
 }
 
 const StoredTensor* Safetensors::Find(std::string_view name) const {

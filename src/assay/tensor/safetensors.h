@@ -1,7 +1,7 @@
 // Safetensors files, Hugging Face's format: u64 header length, JSON header, then the tensors' bytes.
 //
 // The reader accepts what the published format allows: every length, offset and count is checked before use, tensors may neither overlap
-// nor leave gaps, and nothing is allocated beyond a small multiple of the header. The writer's bytes are canonical: names sorted,
+// nor leave gaps, and nothing is allocated beyond a multiple of the header, which the allowance has. The writer's bytes are canonical: names sorted,
 // header padded with spaces to a multiple of eight bytes, tensors in name order without gaps. Thread safe once open.
 #pragma once
 
@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "assay/base/allowance.h"
 #include "assay/base/file.h"
 #include "assay/base/result.h"
 #include "assay/tensor/tensor.h"
@@ -41,6 +42,8 @@ struct StoredTensor {
 class Safetensors {
  public:
   // `what` names the source in errors; `bytes` must outlive the object.
+  static Result<Safetensors> Parse(ByteSpan bytes, std::string_view what, Allowance& allowance);
+  static Result<Safetensors> Open(const std::string& path, Allowance& allowance);
   static Result<Safetensors> Parse(ByteSpan bytes, std::string_view what);
   static Result<Safetensors> Open(const std::string& path);
 

@@ -146,16 +146,16 @@ TEST(Safetensors, AcceptsOtherWritersOrderAndTypes) {
 
 TEST(Safetensors, RefusesHostileFiles) {
   EXPECT_EQ(Safetensors::Parse(Bytes{1, 2}, "f").error().message,
-            "f: a safetensors file begins with 8 bytes of header length, file has 2");
+            "f: is not a safetensors file: it has 2 bytes, fewer than the length of a header takes");
   ByteWriter huge;
   huge.U64(~std::uint64_t{0});
   EXPECT_EQ(Safetensors::Parse(huge.bytes(), "f").error().message,
-            "f: header of 18446744073709551615 bytes, at most 100000000 allowed");
+            "f: is not a safetensors file: it names a header of 18446744073709551615 bytes, at most 100000000 are allowed");
   ByteWriter beyond;
   beyond.U64(100);
   EXPECT_EQ(Safetensors::Parse(beyond.bytes(), "f").error().message, "f: header of 100 bytes, the file ends after 0");
-  EXPECT_EQ(Refusal("", 0), "f: the header must begin with '{'");
-  EXPECT_EQ(Refusal(" {}", 0), "f: the header must begin with '{'");
+  EXPECT_EQ(Refusal("", 0), "f: is not a safetensors file: its header does not begin with '{'");
+  EXPECT_EQ(Refusal(" {}", 0), "f: is not a safetensors file: its header does not begin with '{'");
   EXPECT_EQ(Refusal("{", 0), "f: the header is not a JSON object");
   EXPECT_EQ(Refusal(R"({"a":1})", 0), "f: tensor 'a': expected an object with dtype, shape and data_offsets");
   const auto entry = [](const std::string& dtype, const std::string& shape, const std::string& offsets) {

@@ -13,6 +13,7 @@ constexpr std::uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x060
                         kLocator64 = 0x07064b50;
 constexpr std::size_t kEndBytes = 22, kLocatorBytes = 20, kMaxComment = 65535;
 constexpr std::uint64_t kMaxMembers = 4096;
+constexpr std::size_t kMaxName = 4096;       // names are copied
 constexpr std::uint32_t kWide = 0xffffffff;  // the value stands in the zip64 field
 constexpr std::uint16_t kZip64Field = 1;
 constexpr std::uint64_t kMaxGrowth = 1032;  // of what deflate can make of a byte
@@ -128,6 +129,8 @@ Result<ZipMember> ReadMember(ByteSpan file, ByteReader& in, std::string_view wha
   ASSAY_ASSIGN(const std::uint16_t comment_bytes, in.U16());
   ASSAY_TRY(in.Raw(2 + 2 + 4));
   ASSAY_ASSIGN(std::uint64_t begin, in.U32());
+  if (name_bytes > kMaxName)
+    return Err("{}: zip: the name of a member has {} bytes, at most {} are read", what, name_bytes, kMaxName);
   ASSAY_ASSIGN(const ByteSpan name, in.Raw(name_bytes));
   ASSAY_ASSIGN(const ByteSpan extra, in.Raw(extra_bytes));
   ASSAY_TRY(in.Raw(comment_bytes));

@@ -55,13 +55,13 @@ Result<Job> LoadRunJob(const RunDirectory& run, const std::string& data_path) {
 Status CheckFilesOf(const RunDirectory& run, const Job& job) {
   const auto missing = [](const std::string& path) { return !path.empty() && !Exists(path); };
   if (missing(job.data.path)) {
-    return Err("{}: its data is not at {}, from the run directory or from here; say where it is with --data PATH", run.path(),
-               job.data.path);
+    return Err("{}: its data, {}, is neither in the run directory nor in the current one; say where it is with --data PATH",
+               run.path(), job.data.path);
   }
   for (const auto& [what, path] : {std::pair("the vocabulary of its data", job.data.vocabulary),
                                    std::pair("the file of weights that it starts from", job.init_weights)}) {
     if (missing(path))
-      return Err("{}: {} is not at {}, from the run directory or from here; put it there", run.path(), what, path);
+      return Err("{}: {}, {}, is neither in the run directory nor in the current one; put it there", run.path(), what, path);
   }
   return {};
 }

@@ -43,6 +43,15 @@ class FitTest : public ::testing::Test {
 
 TEST_F(FitTest, WhatFitsFits) { EXPECT_TRUE(Check(needed_).has_value()); }
 
+// More than any machine has: asking takes none of it.
+TEST_F(FitTest, WhatItWouldTakeIsKnownWithoutTakingIt) {
+  prepared_.job.model = MlpConfig{.inputs = 1 << 20, .classes = 4, .hidden = {8}};
+  prepared_.job.batch = {.microbatch = 1 << 20, .microbatches = 1};
+  prepared_.program = BuildProgram(prepared_.job.model, prepared_.job.optimizer, prepared_.job.batch);
+  SmallDevice device(pool_, 0);
+  EXPECT_GT(TrainingBytes(prepared_.program, device), std::size_t{4} << 40);
+}
+
 TEST_F(FitTest, WhatDoesNotNamesTheLargestSplitThatDoes) {
   const Status short_of_one = Check(needed_ - 1);
   ASSERT_FALSE(short_of_one.has_value());

@@ -1,15 +1,19 @@
 #include "assay/train/prepare.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 #include <variant>
 
+#include "assay/base/file.h"
 #include "assay/job/limits.h"
 #include "assay/model/import.h"
 #include "assay/train/job_paths.h"
 
 namespace assay {
 namespace {
+
+constexpr std::size_t kHashedAtOnce = std::size_t{1} << 24;
 
 // Jobs that differ in their number of steps alone pass through the same states.
 Digest TrajectoryId(Job job, const JobInputs& inputs, const Program& program) {
@@ -18,13 +22,18 @@ Digest TrajectoryId(Job job, const JobInputs& inputs, const Program& program) {
 }
 
 // The identity of the weights to start from, once it is known that they fit: a job that cannot start must leave no run behind.
-Result<Digest> CheckWeights(const Job& job) {
-  ASSAY_ASSIGN(const Safetensors file, Safetensors::Open(job.init_weights));
-  const std::vector<StateSpec> specs = ModelState(job.model);
-  std::vector<Tensor> tensors;
-  for (const StateSpec& spec : specs) tensors.emplace_back(spec.type);
-  ASSAY_TRY(ImportWeights(job.model, file, specs, tensors));
-  return HashBytes(file.bytes());
+Result<Digest> CheckWeights(const Job& job, Allowance& allowance) {
+  ASSAY_ASSIGN(const Safetensors file, Safetensors::Open(job.init_weights, allowance));
+  ASSAY_TRY(CheckImport(job.model, file));
+  ASSAY_TRY(allowance.Take(file.bytes().size(), Allowance::Kind::kMapped));
+  Sha256 hash;
+  for (ByteSpan rest = file.bytes(); !rest.empty();) {
+    ASSAY_TRY(allowance.Check());
+    const ByteSpan piece = rest.first(std::min(rest.size(), kHashedAtOnce));
+    hash.Update(piece);
+    rest = rest.subspan(piece.size());
+  }
+  return hash.Finish();
 }
 
 // Whoever holds the job may change the working directory.
@@ -34,13 +43,16 @@ void MakePathsAbsolute(Job& job) {
   }
 }
 
-Result<PreparedJob> PrepareUnlocated(Job job, ThreadPool* pool) {
+Result<PreparedJob> PrepareUnlocated(Job job, ThreadPool* pool, Allowance& allowance) {
   PreparedJob prepared;
-  ASSAY_ASSIGN(prepared.data, OpenData(job.data, job.batch.sequence, pool));
+  if (!job.data.path.empty() && !Exists(job.data.path)) {
+    return Err("data.path: {}: No such file or directory; --data PATH names other data", job.data.path);
+  }
+  ASSAY_ASSIGN(prepared.data, OpenData(job.data, job.batch.sequence, pool, allowance));
   ASSAY_TRY(ResolveModel(job, prepared.data));
   prepared.inputs.data = prepared.data.root;
   if (!job.init_weights.empty()) {
-    ASSAY_ASSIGN(prepared.inputs.weights, CheckWeights(job));
+    ASSAY_ASSIGN(prepared.inputs.weights, CheckWeights(job, allowance));
   }
   prepared.program = BuildProgram(job.model, job.optimizer, job.batch);
   ASSAY_TRY(CheckDisputable(job, prepared.inputs, prepared.program));
@@ -54,9 +66,17 @@ Result<PreparedJob> PrepareUnlocated(Job job, ThreadPool* pool) {
 }  // namespace
 
 Result<PreparedJob> Prepare(Job job, ThreadPool* pool) {
+  Allowance everything;
+  return Prepare(std::move(job), pool, everything);
+}
+
+Result<PreparedJob> Prepare(Job job, ThreadPool* pool, Allowance& allowance) {
   MakePathsAbsolute(job);
   const std::string file = job.file;
-  return PrepareUnlocated(std::move(job), pool).map_error([&](Error error) { return LocatedInFile(file, std::move(error)); });
+  // What this machine lacks stands in no line of the job.
+  return PrepareUnlocated(std::move(job), pool, allowance).map_error([&](Error error) {
+    return error.system ? error : LocatedInFile(file, std::move(error));
+  });
 }
 
 Result<PreparedJob> PrepareAgain(const RunDirectory& run, Job job, ThreadPool* pool) {

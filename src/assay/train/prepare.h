@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "assay/base/allowance.h"
 #include "assay/base/result.h"
 #include "assay/base/thread_pool.h"
 #include "assay/exec/step.h"
@@ -20,7 +21,9 @@ struct PreparedJob {
   RunIdentity identity;
 };
 
-// A pool shortens the hashing of large data.
+// A pool shortens the hashing of large data. What the data and the weights to start from take of memory is taken from the allowance before it is allocated; work
+// that should stop ends in an error.
+Result<PreparedJob> Prepare(Job job, ThreadPool* pool, Allowance& allowance);
 Result<PreparedJob> Prepare(Job job, ThreadPool* pool = nullptr);
 
 // Prepares the job of a run, whose files and data may have changed since. Data that does not fit the job is reported as that; data

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "assay/monitor/speed.h"
+#include "assay/monitor/usage.h"
 #include "assay/run/entry_rules.h"
 #include "assay/run/events.h"
 #include "assay/run/follows.h"
@@ -66,7 +68,7 @@ Result<std::optional<Follows>> SettleFollows(const RunDirectory& run, const RunL
   }
   ASSAY_ASSIGN(const std::vector<std::int64_t> snapshots, run.SnapshotSteps());
   if (!log.entries().empty() || !snapshots.empty()) {
-    return Err("{}: was begun without --follow; choose another --out directory", run.path());
+    return Err("{}: was begun without --follow; train into another directory", run.path());
   }
   ASSAY_TRY(WriteFileAtomic(run.follows_path(), AsBytes(Encode(*wanted))));
   return wanted;
@@ -105,7 +107,15 @@ class Session {
 
   Result<TrainOutcome> Run() {
     // Also where no step is left to run: with a receipt, a torn record would be damage.
-    if (!Exists(run_.receipt_path())) ASSAY_TRY(RepairEvents(run_.events_path()));
+    if (!Exists(run_.receipt_path())) {
+      ASSAY_TRY(RepairEvents(run_.events_path()));
+      ASSAY_TRY(monitor::RepairTelemetry(run_.telemetry_path(), prepared_.identity.trajectory, run_.signer()));
+    }
+    if (hooks_.telemetry) {
+      monitor::RecorderOptions options = *hooks_.telemetry;
+      options.gpu = !backend_.memory().is_host();
+      recorder_ = std::make_unique<monitor::Recorder>(std::move(options));
+    }
     ASSAY_TRY(Begin());
     const std::int64_t first = info_.step;
     if (hooks_.on_start) hooks_.on_start(first);
@@ -161,6 +171,7 @@ class Session {
   // Runs the steps that are left; true when it was asked to stop before the last.
   Result<bool> Loop() {
     ASSAY_ASSIGN(events_, EventWriter::Create(run_.events_path(), info_.step));
+    if (recorder_) ASSAY_TRY(recorder_->Start(run_.telemetry_path(), SessionHere(), key_));
     while (info_.step < job_.steps) {
       if (hooks_.should_stop && hooks_.should_stop()) {
         ASSAY_TRY(Save());
@@ -175,6 +186,27 @@ class Session {
       if (last || (job_.snapshot.every > 0 && info_.step % job_.snapshot.every == 0) || IsTimeToSave()) ASSAY_TRY(Save());
     }
     return false;
+  }
+
+  monitor::SessionRecord SessionHere() const {
+    const int threads = pool_.threads();
+    const monitor::Speed speed = monitor::QuickSpeed(backend_, threads);
+    return {.job = prepared_.identity.job,
+            .trajectory = prepared_.identity.trajectory,
+            .signer = run_.signer().ToString(),
+            .first_step = info_.step,
+            .steps = job_.steps,
+            .epoch_samples = prepared_.data.train->samples(),
+            .step_samples = job_.batch.microbatch * job_.batch.microbatches,
+            .step_flops = monitor::StepFlops(prepared_.program),
+            .state_bytes = monitor::StateBytes(prepared_.program),
+            .device = backend_.memory().is_host() ? "cpu" : "cuda",
+            .processor = monitor::ProcessorName(),
+            .kernels = std::string(backend_.name()),
+            .threads = static_cast<std::uint32_t>(threads),
+            .cores = static_cast<std::uint32_t>(monitor::Cores()),
+            .flops_per_s = speed.flops_per_s,
+            .flops_per_cpu_s = speed.flops_per_cpu_s};
   }
 
   // Waits for what another run has decided. False when it was asked to stop meanwhile. What has been trained is kept in any case: the other may be there again
@@ -241,9 +273,27 @@ class Session {
     const Throughput throughput = ThroughputOf(job_);
     const std::string rate = fmt::format("{}_per_s", throughput.unit);
     scalars.push_back({rate, static_cast<float>(throughput.per_step / seconds)});
+    if (recorder_) {
+      ASSAY_TRY(recorder_->Step(info_.step, outcome.loss));
+      if (const auto figures = recorder_->TakeFigures()) AddFigures(*figures, scalars);
+    }
     ASSAY_TRY(events_->Write(info_.step, scalars));
     if (hooks_.on_step) hooks_.on_step({.step = info_.step, .loss = outcome.loss, .lr = plan.lr});
     return {};
+  }
+
+  static void AddFigures(const monitor::Figures& figures, std::vector<Scalar>& scalars) {
+    scalars.push_back({"cpu_util", static_cast<float>(figures.cores)});
+    scalars.push_back({"memory_bytes", static_cast<float>(figures.resident)});
+    if (!figures.gpu) return;
+    const auto add = [&](std::string_view tag, std::int64_t value, double unit) {
+      if (value != monitor::kNotTold) scalars.push_back({tag, static_cast<float>(static_cast<double>(value) * unit)});
+    };
+    constexpr double kMilli = 1e-3;
+    add("gpu_util", figures.gpu->utilisation, 1);
+    add("gpu_memory_bytes", figures.gpu->memory, 1);
+    add("gpu_power_w", figures.gpu->power_mw, kMilli);
+    add("gpu_energy_j", figures.gpu->energy_mj, kMilli);
   }
 
   // What was shown to others is on disk before, so that a run that is killed and taken up again comes to the same entries.
@@ -276,6 +326,10 @@ class Session {
     if (events_) ASSAY_TRY(events_->Sync());
     // The log goes first: a snapshot is only worth something where the log commits to what led to it.
     ASSAY_TRY(committer_.WriteLog(run_.log_path(), LogOrigin(run_.signer(), prepared_.identity.job), key_));
+    // A snapshot has its seal, as it has its log.
+    if (recorder_ && events_) {
+      ASSAY_TRY(recorder_->Seal(info_.step, committer_.log().checkpoint(), info_.step == job_.steps));
+    }
     info_.state_root = StateRootHere();
     info_.rounding_root = committer_.RoundingRoot();
     info_.signature = key_.Sign(SignedMessage(info_));
@@ -364,9 +418,10 @@ class Session {
   Stepper stepper_;
   Committer committer_;
   std::optional<Follows> follows_;
-  State state_;                         // in the backend's memory
-  SnapshotInfo info_;                   // of state_; its root is that of the last Save
-  std::optional<EventWriter> events_;   // while steps are run
+  State state_;                        // in the backend's memory
+  SnapshotInfo info_;                  // of state_; its root is that of the last Save
+  std::optional<EventWriter> events_;  // while steps are run
+  std::unique_ptr<monitor::Recorder> recorder_;
   bool saved_ = false;                  // whether a snapshot of state_ is on disk
   Clock::time_point saved_at_ = Now();  // the last one
   bool warned_ = false;                 // of a loss that is not finite

@@ -13,6 +13,7 @@
 
 #include "assay/backend/backend.h"
 #include "assay/base/thread_pool.h"
+#include "assay/monitor/recorder.h"
 #include "assay/run/log.h"
 #include "assay/train/followed_run.h"
 #include "assay/train/prepare.h"
@@ -35,6 +36,8 @@ struct TrainHooks {
   // For who publishes the log while training goes on: asked after each entry; where it says yes, the log is signed and written, and on_log sees it.
   std::function<bool()> wants_log{};
   std::function<void(const RunLog& log)> on_log{};
+  // Keeps telemetry in the run's directory (docs/formats/telemetry.md) where there are options for it.
+  std::optional<monitor::RecorderOptions> telemetry{};
   // The time that `snapshot.minutes` goes by; empty: the steady clock's.
   std::function<std::chrono::steady_clock::time_point()> now{};
 };

@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <thread>
 
 #include "assay/backend/ref/ref_backend.h"
+#include "assay/run/events.h"
 #include "assay/train/batch.h"
 #include "assay/train/evaluate.h"
 #include "support/scratch.h"
@@ -113,6 +116,48 @@ TEST_F(TrainerTest, SnapshotsByTheMinute) {
   ASSERT_TRUE(run) << run.error().message;
   // A minute after the beginning, another after the snapshot at step 3, and the last step.
   EXPECT_EQ(*run->SnapshotSteps(), (std::vector<std::int64_t>{3, 6, 9}));
+}
+
+// The values of a tag in an event file, by the bytes of Summary.Value{tag, simple_value}.
+std::vector<float> ValuesOf(const std::string& path, std::string_view tag) {
+  const Bytes file = ReadFile(path, 1 << 20).value();
+  EXPECT_EQ(ScanEvents(file).whole, file.size());
+  ByteWriter wanted;
+  wanted.U8(0x0a);
+  wanted.U8(static_cast<std::uint8_t>(tag.size()));
+  wanted.Raw(AsBytes(tag));
+  wanted.U8(0x15);
+  std::vector<float> values;
+  for (auto at = file.begin();;) {
+    at = std::search(at, file.end(), wanted.bytes().begin(), wanted.bytes().end());
+    if (at == file.end()) return values;
+    at += static_cast<std::ptrdiff_t>(wanted.bytes().size());
+    values.push_back(ByteReader(ByteSpan(&*at, 4), "value").F32().value());
+  }
+}
+
+TEST_F(TrainerTest, TensorBoardShowsWhatTelemetryMeasures) {
+  monitor::GpuFigures gpu{.utilisation = 97, .memory = 1 << 20, .power_mw = 250'000};
+  monitor::Instruments instruments = monitor::Instruments::OfTheSystem(false);
+  instruments.read = [gpu] { return monitor::SampleRecord{.cpu_us = 1, .resident = 4096, .gpu = gpu}; };
+  const auto slowly = [](const StepReport&) { std::this_thread::sleep_for(std::chrono::milliseconds(60)); };
+  const monitor::RecorderOptions often{.interval_ms = 10, .instruments = instruments};
+  ASSERT_TRUE(TrainIn("run", {.on_step = slowly, .telemetry = often}));
+  const auto names = ListDirectory(root_ + "/run/events");
+  ASSERT_EQ(names->size(), 1U);
+  const std::string file = root_ + "/run/events/" + names->front();
+  EXPECT_EQ(ValuesOf(file, "loss").size(), 9U);
+  EXPECT_FALSE(ValuesOf(file, "cpu_util").empty());
+  for (const auto& [tag, value] : std::vector<std::pair<std::string, float>>{
+           {"memory_bytes", 4096}, {"gpu_util", 97}, {"gpu_memory_bytes", 1 << 20}, {"gpu_power_w", 250}}) {
+    const std::vector<float> values = ValuesOf(file, tag);
+    ASSERT_FALSE(values.empty()) << tag;
+    EXPECT_EQ(values.front(), value) << tag;
+  }
+  EXPECT_TRUE(ValuesOf(file, "gpu_energy_j").empty());  // of which it was not told
+  ASSERT_TRUE(TrainIn("bare"));
+  EXPECT_FALSE(Exists(root_ + "/bare/telemetry.bin"));
+  EXPECT_EQ(*ReadFile(root_ + "/run/receipt.json", 1 << 20), *ReadFile(root_ + "/bare/receipt.json", 1 << 20));
 }
 
 TEST_F(TrainerTest, StepsAreNotPartOfTheTrajectory) {

@@ -35,7 +35,7 @@ std::optional<WeightsDifference> CompareWeights(const Safetensors& file, std::sp
     }
   }
   if (file.metadata() != ToMetadata(info)) return WeightsDifference{"its metadata is not that of the run"};
-  if (!file.IsCanonical()) return WeightsDifference{"its header is not as training writes it"};
+  if (!file.IsCanonical()) return WeightsDifference{"its header is not what training writes"};
   return std::nullopt;
 }
 

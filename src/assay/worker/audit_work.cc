@@ -4,6 +4,7 @@
 #include "assay/audit/audit.h"
 #include "assay/base/quote.h"
 #include "assay/life/report.h"
+#include "assay/life/sample.h"
 #include "assay/run/directory.h"
 #include "assay/run/receipt.h"
 #include "assay/worker/lease_work.h"
@@ -36,6 +37,13 @@ std::string WordsOf(const AuditReport& report) {
   return words;
 }
 
+// Of a sealed order: nothing that only who reads the job can know.
+std::string SealedWordsOf(const AuditReport& report) {
+  if (report.verdict == Verdict::kVerified) return "";
+  if (report.verdict != Verdict::kRefuted) return std::string(Name(report.verdict));
+  return report.refutation && report.refutation->step ? fmt::format("refuted at step {}", *report.refutation->step) : "refuted";
+}
+
 // The run as the receipt that was leased speaks of it: files that are another run's are a bad copy of this one.
 Result<AuditReport> AuditCopy(const std::string& path, const std::string& receipt, const life::Order& order,
                               const PreparedJob& prepared, const AuditOptions& asked, const Compute& compute,
@@ -60,14 +68,17 @@ Result<AuditReport> AuditCopy(const std::string& path, const std::string& receip
 Outcome<life::Report> LeaseWork::Examine(const life::Order& order, const RunUnderAudit& run, const LeaseFolder& folder,
                                          Reporter& reporter) {
   const auto here = [](const Error& error) { return tl::unexpected(SetbackOf(error)); };
+  const auto share = folder.Share();
+  if (!share) return here(share.error());
   if (auto fetched = FetchInputs(order, run.files, folder, reporter); !fetched) return tl::unexpected(fetched.error());
   Compute compute;
   const auto prepared = PrepareJob(order, folder, compute);
   if (!prepared) return tl::unexpected(prepared.error());
-  const auto nonce = FromHex(folder.lease().nonce);
+  doing_ = Doing::kAudit;
+  const auto nonce = life::SampleNonce(folder.lease().nonce, *share);
   if (!nonce) return here(nonce.error());
   AuditReport report;
-  const auto copied = FetchFiles(porter(), run.files, !order.sealed.empty(), folder.audited_path(), folder.sealed_path());
+  const auto copied = FetchRunFiles(porter(), order, run.files, folder.audited_path(), folder.sealed_path());
   if (!copied && (copied.error().halted || copied.error().why == life::Ending::kGivenBack))
     return tl::unexpected(copied.error());
   if (!copied) {
@@ -83,14 +94,18 @@ Outcome<life::Report> LeaseWork::Examine(const life::Order& order, const RunUnde
     report = *std::move(audited);
   }
   if (halt_.stopped()) return tl::unexpected(Setback{.halted = true});
+  const std::string words = WithoutPaths(WordsOf(report), folder.audited_path());
+  if (sealed_ && !words.empty()) Say(folder.lease().name, words);  // for whoever looks after this worker, and nobody else
   return life::Report{.order = order.id,
                       .lease = folder.lease().name.lease,
                       .receipt = HashBytes(AsBytes(run.receipt)),
                       .nonce = folder.lease().nonce,
+                      .share = *share,
                       .percent = order.policy.audit,
                       .finding = FindingOf(report.verdict),
                       .steps = report.steps_checked,
-                      .words = WithoutPaths(WordsOf(report), folder.audited_path())};
+                      .sample = report.verdict == Verdict::kVerified ? life::SampleHash(report.drawn) : std::string(),
+                      .words = sealed_ ? SealedWordsOf(report) : words};
 }
 
 Outcome<WorkEnd> LeaseWork::PostReport(const LeaseFolder& folder, const std::string& envelope) {
@@ -111,10 +126,20 @@ Outcome<WorkEnd> LeaseWork::AuditRun(const life::Order& order, const RunUnderAud
   const auto kept = folder.ReadReport();
   if (!kept) return tl::unexpected(SetbackOf(kept.error()));
   if (*kept) return PostReport(folder, **kept);
+  const auto before = site_.place.ReportOf(order.id);
+  if (!before) return tl::unexpected(SetbackOf(before.error()));
+  if (*before) {
+    // The same lease after the folder was lost, or another one. A second draw would let who leases choose between two samples.
+    const auto said = life::OpenReport(**before, site_.key.verify_key(), "report");
+    if (said && said->lease == folder.lease().name.lease && said->nonce == folder.lease().nonce)
+      return PostReport(folder, **before);
+    return tl::unexpected(Setback{.why = life::Ending::kGivenBack, .words = "this worker has reported on the order already"});
+  }
   Say(folder.lease().name, fmt::format("audits the run of lease {}", folder.lease().of));
   const auto report = Examine(order, run, folder, reporter);
   if (!report) return tl::unexpected(report.error());
   const std::string envelope = life::SignReport(*report, site_.key);
+  if (const Status noted = site_.place.KeepReport(order.id, envelope); !noted) return tl::unexpected(SetbackOf(noted.error()));
   if (const Status written = folder.SetReport(envelope); !written) return tl::unexpected(SetbackOf(written.error()));
   return PostReport(folder, envelope);
 }

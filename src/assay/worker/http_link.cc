@@ -44,6 +44,11 @@ class HttpLink : public Link {
   explicit HttpLink(platform::ApiOptions options) : options_(std::move(options)) {}
 
   Call<CoordinatorInfo> Coordinator() override { return Parsed(Get("/v1/coordinator"), ParseCoordinator); }
+  void Address(const VerifyKey& coordinator) override {
+    const std::lock_guard lock(mutex_);
+    options_.coordinator = coordinator;
+    client_ = nullptr;
+  }
   Call<void> Register(const Hardware& hardware, const std::string& recipient) override {
     return Done(Send("PUT", "/v1/workers", AsBytes(ToJson(hardware, recipient))));
   }
@@ -153,8 +158,8 @@ class HttpLink : public Link {
     return *std::move(parsed);
   }
 
-  const platform::ApiOptions options_;
   std::mutex mutex_;  // of what follows
+  platform::ApiOptions options_;
   std::unique_ptr<ApiClient> client_;
   bool interrupted_ = false;
 };

@@ -1,5 +1,7 @@
 #include "assay/worker/lease_folder.h"
 
+#include <sys/random.h>
+
 #include <algorithm>
 
 #include "assay/life/fields.h"
@@ -46,6 +48,13 @@ Status LeaseFolder::Write() const {
   return WriteFileAtomic(JoinPath(path_, kState), AsBytes(life::Compact(json)));
 }
 
+Status LeaseFolder::KeepOrder(const std::string& envelope) const {
+  if (!Exists(order_path())) return WriteFileAtomic(order_path(), AsBytes(envelope));
+  ASSAY_ASSIGN(const Bytes kept, ReadFile(order_path(), life::kMaxOrderBytes));
+  if (std::string_view(reinterpret_cast<const char*>(kept.data()), kept.size()) == envelope) return {};
+  return Err("order: is another one than was leased under this id before");
+}
+
 Status LeaseFolder::SetUsed(std::int64_t used_ms) {
   used_ms_ = used_ms;
   return Write();
@@ -77,6 +86,19 @@ Status LeaseFolder::SetCommitted(const Commitment& commitment) const {
 Status LeaseFolder::DropPending() const {
   const std::string pending = JoinPath(path_, "pending.json");
   return Exists(pending) ? RemoveFileDurably(pending) : Status();
+}
+
+Result<std::string> LeaseFolder::Share() const {
+  ASSAY_ASSIGN(const std::optional<std::string> kept, ReadText("share"));
+  if (kept) return *kept;
+  Digest drawn;
+  if (::getrandom(drawn.bytes.data(), drawn.bytes.size(), 0) != static_cast<ssize_t>(drawn.bytes.size())) {
+    Error error{.message = "the system gives no randomness"};
+    error.system = true;
+    return tl::unexpected(error);
+  }
+  ASSAY_TRY(WriteFileAtomic(JoinPath(path_, "share"), AsBytes(drawn.hex())));
+  return drawn.hex();
 }
 
 Result<std::optional<Delivery>> LeaseFolder::ReadDelivery() const {

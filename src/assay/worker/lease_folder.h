@@ -28,6 +28,9 @@ class LeaseFolder {
   std::string audited_path() const { return JoinPath(path_, "audited"); }
   std::string sealed_path() const { return JoinPath(path_, "sealed"); }
 
+  // The order, as its client signed it. An error where another one is kept under its id: what was opened for that one is not there for this one.
+  Status KeepOrder(const std::string& envelope) const;
+
   // Milliseconds of work under this lease, in all processes.
   std::int64_t used_ms() const { return used_ms_; }
   Status SetUsed(std::int64_t used_ms);
@@ -38,6 +41,9 @@ class LeaseFolder {
   Status SetPending(const Commitment& commitment) const;
   Status SetCommitted(const Commitment& commitment) const;  // and nothing is pending
   Status DropPending() const;
+
+  // Of an audit: what this worker adds to the draw of the sample, 64 hex digits. Drawn when it is asked for first, and the same after a restart.
+  Result<std::string> Share() const;
 
   // What ends the lease, once it is made.
   Result<std::optional<Delivery>> ReadDelivery() const;

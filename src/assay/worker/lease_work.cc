@@ -1,5 +1,6 @@
 #include "assay/worker/lease_work.h"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -44,10 +45,26 @@ WorkEnd LeaseWork::Run(const GivenLease& lease) {
     } catch (const std::bad_alloc& error) {
       const bool in_words = dynamic_cast<const OutOfMemory*>(&error) != nullptr;
       end = tl::unexpected(Setback{.why = life::Ending::kGivenBack,
-                                   .words = in_words ? error.what() : "memory: there is too little of it here"});
+                                   .words = in_words ? error.what() : "memory: there is too little of it here",
+                                   .over_room = true});
     }
   }
   return end ? *end : Conclude(*folder, end.error());
+}
+
+// What is told of work that came to nothing. Of a sealed order that is one of a few sentences: an error may quote the job or its data.
+std::string LeaseWork::WordsFor(const Setback& setback, const std::string& order) const {
+  if (!sealed_) return Short(WithoutPaths(setback.words, site_.place.OrderPath(order)));
+  if (setback.over_room) return "over its room";
+  switch (doing_) {
+    case Doing::kPapers: return "its papers are not in order";
+    case Doing::kFiles: return "its files cannot be opened, or were not sealed for it";
+    case Doing::kJob: return "it cannot be prepared";
+    case Doing::kTraining: return "it cannot be trained";
+    case Doing::kDelivery: return "its result cannot be handed over";
+    case Doing::kAudit: break;
+  }
+  return "it cannot be audited";
 }
 
 // The work did not come to its end: who has to know, and what becomes of the folder.
@@ -59,15 +76,19 @@ WorkEnd LeaseWork::Conclude(const LeaseFolder& folder, const Setback& setback) {
     return WorkEnd::kLeft;
   }
   if (reason == Halt::Reason::kEnded || reason == Halt::Reason::kCancelled) {
-    Say(name, reason == Halt::Reason::kCancelled ? "is cancelled" : "is over: " + halt_.words());
+    const auto delivery = folder.ReadDelivery();
+    const bool delivered = delivery && delivery->has_value();
+    Say(name, reason == Halt::Reason::kCancelled ? "is cancelled"
+              : delivered                        ? "delivered; " + halt_.words()
+                                                 : "is over: " + halt_.words());
   } else {
     const bool limit = reason == Halt::Reason::kLimit;
-    const std::string words = Short(limit ? halt_.words() : WithoutPaths(setback.words, site_.place.OrderPath(name.order)));
-    const life::Ending why = limit ? life::Ending::kGivenBack : setback.why;
-    Say(name, fmt::format("{}: {}", life::Name(why), words));
+    const Setback end = limit ? Setback{.why = life::Ending::kGivenBack, .words = halt_.words(), .over_room = true} : setback;
+    const std::string words = WordsFor(end, name.order);
+    Say(name, fmt::format("{}: {}", life::Name(end.why), Short(end.words)));
     // Where it cannot be told, the lease runs out by itself. An interruption that was meant for the work may be left over.
     for (int attempt = 0; attempt < 3; ++attempt) {
-      const auto given = link_.GiveBack(name, why, words);
+      const auto given = link_.GiveBack(name, end.why, words);
       if (given || (given.error().kind != CallError::Kind::kInterrupted && given.error().kind != CallError::Kind::kLater))
         break;
     }
@@ -88,8 +109,10 @@ Outcome<WorkEnd> LeaseWork::Work(LeaseFolder& folder, Reporter& reporter) {
   if (!papers) return tl::unexpected(papers.error());
   const auto order = CheckOrder(papers->order, lease.name, site_.coordinator);
   if (!order) return Here(order.error());
-  if (const Status kept = WriteFileAtomic(folder.order_path(), AsBytes(papers->order)); !kept) return Here(kept.error());
-  reporter.SetRoom(RoomFor(order->limits, site_.offered_memory, site_.offered_disk));
+  if (const Status kept = folder.KeepOrder(papers->order); !kept) return Here(kept.error());
+  sealed_ = !order->sealed.empty();
+  reporter.SetSealed(sealed_);
+  reporter.SetRoom(RoomFor(order->limits, site_.offered));
   if (lease.role == life::Role::kTrain) return TrainOrder(*order, folder, reporter);
   if (!papers->run) return tl::unexpected(Setback{.words = "an audit without a run"});
   return AuditRun(*order, *papers->run, folder, reporter);
@@ -97,33 +120,36 @@ Outcome<WorkEnd> LeaseWork::Work(LeaseFolder& folder, Reporter& reporter) {
 
 Outcome<void> LeaseWork::FetchInputs(const life::Order& order, const std::vector<life::OrderFile>& more,
                                      const LeaseFolder& folder, Reporter& reporter) {
-  const bool sealed = !order.sealed.empty();
-  const Room room = RoomFor(order.limits, site_.offered_memory, site_.offered_disk);
+  doing_ = Doing::kFiles;
+  const Room room = RoomFor(order.limits, site_.offered);
   Needs needs{.disk = BytesOf(order.files) + BytesOf(more)};
-  if (sealed) needs.disk *= 2;
+  if (sealed_) needs.disk *= 2;
   if (const Status fits = CheckRoom(needs, room, LeftHere(folder.path())); !fits) {
-    return tl::unexpected(Setback{.why = life::Ending::kGivenBack, .words = fits.error().message});
+    return tl::unexpected(Setback{.why = life::Ending::kGivenBack, .words = fits.error().message, .over_room = true});
   }
   reporter.SetPhase("download", 0, {});
-  return FetchFiles(porter(), order.files, sealed, folder.files_path(), folder.sealed_path());
+  return FetchOrderFiles(porter(), order, folder.files_path(), folder.sealed_path());
 }
 
 // The job, and what it is computed with.
 Outcome<PreparedJob> LeaseWork::PrepareJob(const life::Order& order, const LeaseFolder& folder, Compute& compute) {
+  doing_ = Doing::kJob;
   const auto job = LoadOrderJob(order, folder.files_path());
   if (!job) return Here(job.error());
   auto made = site_.compute(*job);
   if (!made) return tl::unexpected(Setback{.why = life::Ending::kGivenBack, .words = made.error().message});
   compute = *std::move(made);
-  auto prepared = PrepareOrder(order, folder.files_path(), *compute.pool);
+  const Room room = RoomFor(order.limits, site_.offered);
+  Allowance allowance(room.memory, std::max<std::int64_t>(1, LeftHere(folder.path()).memory),
+                      [this] { return halt_.stopped(); });
+  auto prepared = PrepareOrder(order, folder.files_path(), *compute.pool, allowance);
   if (!prepared) return Here(prepared.error());
-  const Room room = RoomFor(order.limits, site_.offered_memory, site_.offered_disk);
   Needs needs = NeedsOf(*prepared, *compute.backend, !order.sealed.empty());
   if (folder.lease().role == life::Role::kAudit) needs.disk = 0;  // replays write nothing
-  const std::int64_t used = BytesOf(order.files);
+  const Needs used{.memory = allowance.taken(), .disk = BytesOf(order.files)};
   Status fits = CheckRoom(needs, room, LeftHere(folder.path()), used);
   if (fits) fits = CheckFits(*prepared, *compute.backend);
-  if (!fits) return tl::unexpected(Setback{.why = life::Ending::kGivenBack, .words = fits.error().message});
+  if (!fits) return tl::unexpected(Setback{.why = life::Ending::kGivenBack, .words = fits.error().message, .over_room = true});
   return *std::move(prepared);
 }
 
@@ -131,11 +157,16 @@ Outcome<TrainOutcome> LeaseWork::Train(const PreparedJob& prepared, const LeaseF
                                        Reporter& reporter, Commitments& commitments) {
   reporter.SetPhase("train", prepared.job.steps, ThroughputOf(prepared.job));
   reporter.BeginCommitments(commitments);
-  const TrainHooks hooks{.on_step = [&](const StepReport& report) { reporter.Step(report.step, report.loss); },
-                         .on_note = [&](const std::string& note) { Say(folder.lease().name, note); },
-                         .should_stop = [&] { return halt_.stopped(); },
-                         .wants_log = [&] { return reporter.WantsLog(); },
-                         .on_log = [&](const RunLog& log) { commitments.Offer(log); }};
+  const TrainHooks hooks{
+      .on_step = [&](const StepReport& report) { reporter.Step(report.step, report.loss); },
+      .on_note = [&](const std::string& note) { Say(folder.lease().name, note); },
+      .should_stop = [&] { return halt_.stopped(); },
+      .wants_log = [&] { return reporter.WantsLog(); },
+      .on_log = [&](const RunLog& log) { commitments.Offer(log); },
+      .telemetry =
+          monitor::RecorderOptions{
+              .write_ms = static_cast<std::uint32_t>(std::clamp<std::int64_t>(site_.terms.tell_ms, 10, 1'000)),
+              .on_record = [&](const monitor::Record& record, const Digest& hash) { reporter.Kept(record, hash); }}};
   auto outcome = site_.craft.Train(prepared, folder.run_path(), site_.key, compute, hooks);
   if (!outcome) {
     reporter.EndCommitments();
@@ -170,6 +201,7 @@ Outcome<Delivery> LeaseWork::MakeRun(const life::Order& order, LeaseFolder& fold
   Compute compute;
   const auto prepared = PrepareJob(order, folder, compute);
   if (!prepared) return tl::unexpected(prepared.error());
+  doing_ = Doing::kTraining;
   auto commitments = Commitments::Open(folder, site_.key);
   if (!commitments) return Here(commitments.error());
   Say(folder.lease().name, fmt::format("trains {} ({} steps){}", prepared->job.name, prepared->job.steps,
@@ -178,6 +210,7 @@ Outcome<Delivery> LeaseWork::MakeRun(const life::Order& order, LeaseFolder& fold
   if (!outcome) return tl::unexpected(outcome.error());
   if (auto settled = SettleCommitments(folder, reporter, **commitments); !settled) return tl::unexpected(settled.error());
   if (!site_.craft.BeforeDelivery()) return tl::unexpected(Setback{.halted = true, .words = "is not delivered"});
+  doing_ = Doing::kDelivery;
   reporter.SetPhase("upload", prepared->job.steps, {});
   return MakeDelivery(porter(), order, folder, site_.key, **commitments);
 }
@@ -187,6 +220,7 @@ Outcome<WorkEnd> LeaseWork::TrainOrder(const life::Order& order, LeaseFolder& fo
   const auto kept = folder.ReadDelivery();
   if (!kept) return Here(kept.error());
   if (*kept) {
+    doing_ = Doing::kDelivery;
     const auto handed = HandOver(porter(), folder, **kept);
     if (handed) return Delivered(name);
     if (handed.error().halted || handed.error().why != life::Ending::kFailed) return tl::unexpected(handed.error());

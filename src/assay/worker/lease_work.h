@@ -24,7 +24,7 @@ struct Site {
   const VerifyKey& coordinator;
   std::span<const Identity> identities;
   ComputeFactory compute;
-  std::int64_t offered_memory = 0, offered_disk = 0;  // bytes; 0: what there is
+  Room offered{};  // to any lease; 0: what there is
   ReporterTerms terms{};
   std::function<void(const std::string&)> say{};  // a line for whoever looks after the worker
 };
@@ -54,12 +54,16 @@ class LeaseWork {
   Outcome<WorkEnd> PostReport(const LeaseFolder& folder, const std::string& envelope);
   WorkEnd Conclude(const LeaseFolder& folder, const Setback& setback);
   void Say(const LeaseName& lease, const std::string& words) const;
+  std::string WordsFor(const Setback& setback, const std::string& order) const;
   Porter porter() const { return {link_, halt_, site_.identities}; }
 
   const Site& site_;
   Link& link_;
   Link& report_;
   Halt& halt_;
+  // What is being done, as far as the coordinator of a sealed order may know when it comes to nothing.
+  enum class Doing : std::uint8_t { kPapers, kFiles, kJob, kTraining, kDelivery, kAudit } doing_ = Doing::kPapers;
+  bool sealed_ = false;  // the order, once it is known
 };
 
 }  // namespace assay::worker

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
+#include "assay/base/allowance.h"
+#include "assay/monitor/usage.h"
 #include "assay/train/memory_fit.h"
-#include "assay/worker/usage.h"
 
 namespace assay::worker {
 namespace {
@@ -16,16 +17,15 @@ constexpr std::int64_t kEnough = std::int64_t{1} << 60;
 
 std::int64_t Least(std::int64_t a, std::int64_t b) { return a == 0 ? b : b == 0 ? a : std::min(a, b); }
 
-std::string Amount(std::int64_t bytes) {
-  constexpr double kMegabyte = 1e6, kGigabyte = 1e9;
-  const auto amount = static_cast<double>(bytes);
-  if (amount < kMegabyte) return fmt::format("{} bytes", bytes);
-  return amount < kGigabyte ? fmt::format("{:.1f} MB", amount / kMegabyte) : fmt::format("{:.2f} GB", amount / kGigabyte);
-}
-
 std::int64_t StateBytes(const Program& program) {
   std::int64_t bytes = 0;
   for (const StateSpec& spec : program.state) bytes += static_cast<std::int64_t>(spec.type.bytes());
+  return bytes;
+}
+
+std::int64_t LargestTensor(const Program& program) {
+  std::int64_t bytes = 0;
+  for (const StateSpec& spec : program.state) bytes = std::max(bytes, static_cast<std::int64_t>(spec.type.bytes()));
   return bytes;
 }
 
@@ -38,8 +38,10 @@ std::int64_t Times(std::int64_t a, std::int64_t b) { return b != 0 && a > kEnoug
 
 }  // namespace
 
-Room RoomFor(const life::LeaseLimits& order, std::int64_t offered_memory, std::int64_t offered_disk) {
-  return {.memory = Least(order.memory, offered_memory), .disk = Least(order.disk, offered_disk), .seconds = order.seconds};
+Room RoomFor(const life::LeaseLimits& order, const Room& offered) {
+  return {.memory = Least(order.memory, offered.memory),
+          .disk = Least(order.disk, offered.disk),
+          .seconds = Least(order.seconds, offered.seconds)};
 }
 
 Needs NeedsOf(const PreparedJob& prepared, Backend& backend, bool sealed) {
@@ -48,6 +50,8 @@ Needs NeedsOf(const PreparedJob& prepared, Backend& backend, bool sealed) {
   Needs needs;
   // A device's state comes to the host for snapshots.
   needs.memory = here ? static_cast<std::int64_t>(TrainingBytes(prepared.program, backend)) : state;
+  // Weights to start from are loaded tensor by tensor, beside the one that is replaced, and perhaps turned over.
+  if (!prepared.job.init_weights.empty()) needs.memory += 2 * LargestTensor(prepared.program);
   const std::int64_t entries = 2 + prepared.job.steps / std::max<std::int64_t>(1, prepared.job.commit_every);
   const std::int64_t run = std::min(kEnough, Times(state, Snapshots(prepared.job) + 1) + entries * kEntryBytes +
                                                  prepared.job.steps * kEventBytes + kSpareDisk);
@@ -61,17 +65,15 @@ std::int64_t BytesOf(const std::vector<life::OrderFile>& files) {
   return bytes;
 }
 
-Left LeftHere(const std::string& path) { return {.memory = AvailableMemory(), .disk = FreeDisk(path)}; }
+Left LeftHere(const std::string& path) { return {.memory = monitor::AvailableMemory(), .disk = monitor::FreeDisk(path)}; }
 
-Status CheckRoom(const Needs& needs, const Room& room, const Left& left, std::int64_t used_disk) {
-  if (room.memory > 0 && needs.memory > room.memory) {
-    return Err("memory: the work takes {}, and may take {}", Amount(needs.memory), Amount(room.memory));
-  }
-  if (needs.memory > left.memory)
-    return Err("memory: the work takes {}, and {} are free here", Amount(needs.memory), Amount(left.memory));
-  if (room.disk > 0 && needs.disk > room.disk - used_disk) {
+Status CheckRoom(const Needs& needs, const Room& room, const Left& left, const Needs& used) {
+  if (room.memory > 0 && needs.memory > room.memory - used.memory)
+    return tl::unexpected(TakesTooMuch(std::min(kEnough, needs.memory) + used.memory, room.memory));
+  if (needs.memory > left.memory) return tl::unexpected(TakesMoreThanFree(needs.memory, left.memory));
+  if (room.disk > 0 && needs.disk > room.disk - used.disk) {
     return Err("disk: the work takes {} more, and may take {}", Amount(needs.disk),
-               Amount(std::max<std::int64_t>(0, room.disk - used_disk)));
+               Amount(std::max<std::int64_t>(0, room.disk - used.disk)));
   }
   if (needs.disk > left.disk)
     return Err("disk: the work takes {} more, and {} are free here", Amount(needs.disk), Amount(left.disk));

@@ -1,6 +1,9 @@
 // What a lease may take of this machine, and whether the work fits in: asked before it begins, and watched while it goes on.
 //
-// Memory and disk are what the order allows or what the worker offers, whichever is less. Pure functions, apart from those that ask the system (usage.h).
+// Memory, disk and time are what the order allows or what the worker offers, whichever is less. Data counts before it is loaded, by what its headers announce
+// (base/allowance.h); state and work space before training begins. What is not counted are buffers of single kernels and of
+// files, some tens of megabytes in all. Pure functions,
+// apart from those that ask the system (usage.h).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +18,7 @@ namespace assay::worker {
 
 // Bytes, bytes and seconds; 0: no limit.
 using Room = life::LeaseLimits;
-Room RoomFor(const life::LeaseLimits& order, std::int64_t offered_memory, std::int64_t offered_disk);
+Room RoomFor(const life::LeaseLimits& order, const Room& offered);
 
 struct Needs {
   std::int64_t memory = 0;  // of the host
@@ -32,8 +35,8 @@ struct Left {
 };
 Left LeftHere(const std::string& path);
 
-// One line that says what does not suffice. `used`: what is taken already of the room for the disk.
-Status CheckRoom(const Needs& needs, const Room& room, const Left& left, std::int64_t used_disk = 0);
+// One line that says what does not suffice. `used`: what is taken already of the room.
+Status CheckRoom(const Needs& needs, const Room& room, const Left& left, const Needs& used = {});
 
 // What is taken too much of, in words; nothing where all is well.
 struct Taken {

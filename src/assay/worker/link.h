@@ -14,6 +14,8 @@
 #include "assay/base/bytes.h"
 #include "assay/life/entry.h"
 #include "assay/life/order.h"
+#include "assay/monitor/record.h"
+#include "assay/sign/key.h"
 
 namespace assay::worker {
 
@@ -91,7 +93,7 @@ struct Delivery {
   friend bool operator==(const Delivery&, const Delivery&) = default;
 };
 
-// For people; nothing follows from it.
+// For people; nothing follows from it. Of a sealed order only when, phase, step and steps are told.
 struct Sample {
   std::int64_t at_ms = 0;
   std::string phase;
@@ -101,6 +103,12 @@ struct Sample {
   std::string unit{};
   double cpu = 0;  // cores in use
   std::int64_t memory = 0;
+  std::optional<monitor::GpuFigures> gpu{};
+  std::string gpu_name{};
+  // The record of the run's telemetry that it is, and its hash; none while nothing is kept.
+  std::int64_t index = -1;
+  std::string chain{};
+  bool sealed = false;
 };
 
 // What this machine is, as measured.
@@ -129,6 +137,8 @@ class Link {
   virtual ~Link() = default;
 
   virtual Call<CoordinatorInfo> Coordinator() = 0;
+  // Whom all other calls are for, which are made after this: nobody else can make use of what is signed for them.
+  virtual void Address(const VerifyKey& coordinator) = 0;
   virtual Call<void> Register(const Hardware& hardware, const std::string& recipient) = 0;
   virtual Call<WorkReply> Work(const WorkRequest& request) = 0;
   virtual Call<LeasePapers> Papers(const LeaseName& lease) = 0;

@@ -87,6 +87,22 @@ Result<Question> ParseQuestion(const Json& object) {
   return question;
 }
 
+// Watts and joules, as people say them.
+Json GpuJson(const monitor::GpuFigures& gpu, const std::string& name) {
+  constexpr double kMilli = 1e-3;
+  Json json = {{"name", name}};
+  const auto add = [&](const char* key, std::int64_t value, double unit) {
+    if (value != monitor::kNotTold) json[key] = static_cast<double>(value) * unit;
+  };
+  add("util", gpu.utilisation, 1);
+  add("memory", gpu.memory, 1);
+  add("power", gpu.power_mw, kMilli);
+  add("energy", gpu.energy_mj, kMilli);
+  add("temperature", gpu.temperature, 1);
+  add("clock", gpu.clock_mhz, 1);
+  return json;
+}
+
 Result<Json> Object(std::string_view text) {
   Json json = life::ParseObject(text);
   if (!json.is_object()) return Err("reply: expected a JSON object");
@@ -146,15 +162,25 @@ std::string ToJson(const Delivery& delivery) {
 std::string ToJson(const std::vector<Sample>& samples) {
   Json list = Json::array();
   for (const Sample& sample : samples) {
-    list.push_back({{"at", sample.at_ms},
-                    {"phase", sample.phase},
-                    {"step", sample.step},
-                    {"steps", sample.steps},
-                    {"loss", std::isfinite(sample.loss) ? Json(sample.loss) : Json(nullptr)},
-                    {"rate", sample.rate},
-                    {"unit", sample.unit},
-                    {"cpu", sample.cpu},
-                    {"memory", sample.memory}});
+    if (sample.sealed) {
+      list.push_back({{"at", sample.at_ms}, {"phase", sample.phase}, {"step", sample.step}, {"steps", sample.steps}});
+      continue;
+    }
+    Json json = {{"at", sample.at_ms},
+                 {"phase", sample.phase},
+                 {"step", sample.step},
+                 {"steps", sample.steps},
+                 {"loss", std::isfinite(sample.loss) ? Json(sample.loss) : Json(nullptr)},
+                 {"rate", sample.rate},
+                 {"unit", sample.unit},
+                 {"cpu", sample.cpu},
+                 {"memory", sample.memory}};
+    if (sample.gpu) json["gpu"] = GpuJson(*sample.gpu, sample.gpu_name);
+    if (sample.index >= 0) {
+      json["index"] = sample.index;
+      json["chain"] = sample.chain;
+    }
+    list.push_back(std::move(json));
   }
   return life::Compact({{"samples", std::move(list)}});
 }

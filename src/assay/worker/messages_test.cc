@@ -55,6 +55,23 @@ TEST(Messages, WhatIsKeptIsReadAgain) {
   EXPECT_EQ(ParseCommitment(ToJson(commitment)).value(), commitment);
 }
 
+TEST(Messages, ASampleNamesTheRecordThatItIs) {
+  const std::string plain = ToJson({Sample{.phase = "train"}});
+  EXPECT_EQ(plain.find("chain"), std::string::npos) << plain;
+  EXPECT_EQ(plain.find("gpu"), std::string::npos) << plain;
+  const monitor::GpuFigures gpu{.utilisation = 98, .power_mw = 512500};
+  const std::string text =
+      ToJson({Sample{.phase = "train", .gpu = gpu, .gpu_name = "H200", .index = 7, .chain = std::string(64, 'a')}});
+  EXPECT_NE(text.find(R"("gpu":{"name":"H200","util":98.0,"power":512.5})"), std::string::npos) << text;
+  EXPECT_NE(text.find(R"("index":7,"chain":"aaaa)"), std::string::npos) << text;
+}
+
+TEST(Messages, OfSealedOrdersNothingIsToldButHowFarTheyAre) {
+  const Sample sample{
+      .at_ms = 5, .phase = "train", .step = 3, .steps = 9, .loss = 0.5F, .rate = 2, .unit = "tokens", .sealed = true};
+  EXPECT_EQ(ToJson({sample}), R"({"samples":[{"at":5,"phase":"train","step":3,"steps":9}]})");
+}
+
 TEST(Messages, ALossThatIsNoNumberIsNull) {
   const std::string text = ToJson({Sample{.phase = "train", .loss = std::numeric_limits<float>::quiet_NaN()}});
   EXPECT_NE(text.find(R"("loss":null)"), std::string::npos) << text;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <new>
 
 #include "assay/base/quote.h"
+#include "assay/life/bound.h"
 #include "assay/platform/transfer.h"
 #include "assay/seal/seal.h"
 #include "assay/worker/messages.h"
@@ -28,16 +30,36 @@ Outcome<void> Download(const Porter& porter, const life::OrderFile& file, const 
 }
 
 Outcome<void> FetchSealed(const Porter& porter, const life::OrderFile& file, const std::string& path,
-                          const std::string& scratch) {
+                          const std::string& scratch, const BindingCheck& check) {
   if (IsPlainFile(path)) return {};  // written whole, after it was opened
   const auto sealed = PathInside(scratch, file.name);
   if (!sealed) return tl::unexpected(SetbackOf(sealed.error()));
   if (!IsThere(file, *sealed)) {
     if (auto done = Download(porter, file, *sealed); !done) return done;
   }
-  if (const Status opened = UnsealFile(*sealed, porter.identities, path); !opened)
+  if (const Status opened = UnsealFile(*sealed, porter.identities, path, check); !opened)
     return tl::unexpected(SetbackOf(opened.error()));
   (void)RemoveFile(*sealed);
+  return {};
+}
+
+Outcome<void> FetchFiles(const Porter& porter, const life::Order& order, const std::vector<life::OrderFile>& files,
+                         const std::string& folder, const std::string& scratch,
+                         const std::function<BindingCheck(const life::OrderFile&)>& check_of) {
+  const bool sealed = !order.sealed.empty();
+  if (sealed && porter.identities.empty()) {
+    return tl::unexpected(Setback{.why = life::Ending::kGivenBack, .words = "this build cannot open sealed files"});
+  }
+  if (const Status made = MakePrivateFolder(folder); !made) return tl::unexpected(SetbackOf(made.error()));
+  for (const life::OrderFile& file : files) {
+    const auto path = PathInside(folder, file.name);
+    if (!path) return tl::unexpected(SetbackOf(path.error()));
+    if (sealed) {
+      if (auto done = FetchSealed(porter, file, *path, scratch, check_of(file)); !done) return done;
+    } else if (!IsThere(file, *path)) {
+      if (auto done = Download(porter, file, *path); !done) return done;
+    }
+  }
   return {};
 }
 
@@ -84,22 +106,16 @@ Result<life::Order> CheckOrder(const std::string& envelope, const LeaseName& lea
   return order;
 }
 
-Outcome<void> FetchFiles(const Porter& porter, const std::vector<life::OrderFile>& files, bool sealed,
-                         const std::string& folder, const std::string& scratch) {
-  if (sealed && porter.identities.empty()) {
-    return tl::unexpected(Setback{.why = life::Ending::kGivenBack, .words = "this build cannot open sealed files"});
-  }
-  if (const Status made = MakePrivateFolder(folder); !made) return tl::unexpected(SetbackOf(made.error()));
-  for (const life::OrderFile& file : files) {
-    const auto path = PathInside(folder, file.name);
-    if (!path) return tl::unexpected(SetbackOf(path.error()));
-    if (sealed) {
-      if (auto done = FetchSealed(porter, file, *path, scratch); !done) return done;
-    } else if (!IsThere(file, *path)) {
-      if (auto done = Download(porter, file, *path); !done) return done;
-    }
-  }
-  return {};
+Outcome<void> FetchOrderFiles(const Porter& porter, const life::Order& order, const std::string& folder,
+                              const std::string& scratch) {
+  return FetchFiles(porter, order, order.files, folder, scratch, [&](const life::OrderFile& file) -> BindingCheck {
+    return [&](const SealBinding& binding) { return life::CheckBound(binding, order, file); };
+  });
+}
+
+Outcome<void> FetchRunFiles(const Porter& porter, const life::Order& order, const std::vector<life::OrderFile>& files,
+                            const std::string& folder, const std::string& scratch) {
+  return FetchFiles(porter, order, files, folder, scratch, [](const life::OrderFile&) { return BindingCheck(); });
 }
 
 Result<Job> LoadOrderJob(const life::Order& order, const std::string& folder) {
@@ -115,10 +131,10 @@ Result<Job> LoadOrderJob(const life::Order& order, const std::string& folder) {
   return job;
 }
 
-Result<PreparedJob> PrepareOrder(const life::Order& order, const std::string& folder, ThreadPool& pool) {
+Result<PreparedJob> PrepareOrder(const life::Order& order, const std::string& folder, ThreadPool& pool, Allowance& allowance) {
   ASSAY_ASSIGN(Job job, LoadOrderJob(order, folder));
   try {
-    ASSAY_ASSIGN(PreparedJob prepared, Prepare(std::move(job), &pool));
+    ASSAY_ASSIGN(PreparedJob prepared, Prepare(std::move(job), &pool, allowance));
     if (prepared.identity.job != order.job) {
       return Err("job.toml: is job {:.16}, the order is for {:.16}", prepared.identity.job.hex(), order.job.hex());
     }

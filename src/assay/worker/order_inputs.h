@@ -19,6 +19,7 @@ struct Setback {
   bool halted = false;  // it was stopped (halt.h)
   life::Ending why = life::Ending::kFailed;
   std::string words{};
+  bool over_room = false;  // it takes more than it may, or than there is
 };
 template <class T>
 using Outcome = tl::expected<T, Setback>;
@@ -38,13 +39,18 @@ struct Porter {
   std::span<const Identity> identities;  // none: cannot open sealed files
 };
 
-// Leaves the files in `folder` under their names, opened where `sealed`; `scratch` is for those that are being opened. What is there and right is not fetched
-// again.
-Outcome<void> FetchFiles(const Porter& porter, const std::vector<life::OrderFile>& files, bool sealed,
-                         const std::string& folder, const std::string& scratch);
+// Leaves the order's files in `folder` under their names, opened where they are sealed; `scratch` is for those that are being opened. What is there and right is not
+// fetched again. Sealed files that were not sealed for this order are refused before anything of them is written: whoever has only their sealed bytes could otherwise
+// have an order of their own done with them.
+Outcome<void> FetchOrderFiles(const Porter& porter, const life::Order& order, const std::string& folder,
+                              const std::string& scratch);
+// The same with the files of a run of the order, which its worker has sealed.
+Outcome<void> FetchRunFiles(const Porter& porter, const life::Order& order, const std::vector<life::OrderFile>& files,
+                            const std::string& folder, const std::string& scratch);
 
 // The job of the order, once all of its files are in `folder`. An error: it is another job, or names what did not come with it.
-Result<PreparedJob> PrepareOrder(const life::Order& order, const std::string& folder, ThreadPool& pool);
+// The machine's fault: it takes more than the allowance has, or should stop.
+Result<PreparedJob> PrepareOrder(const life::Order& order, const std::string& folder, ThreadPool& pool, Allowance& allowance);
 // The job itself, which names only files of the order, with paths to them.
 Result<Job> LoadOrderJob(const life::Order& order, const std::string& folder);
 

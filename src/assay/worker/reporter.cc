@@ -1,9 +1,10 @@
 #include "assay/worker/reporter.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
-#include "assay/worker/usage.h"
+#include "assay/monitor/usage.h"
 
 namespace assay::worker {
 namespace {
@@ -34,8 +35,8 @@ Reporter::Reporter(Link& link, LeaseFolder& folder, Halt& halt, const ReporterTe
       halt_(halt),
       terms_(terms),
       used_before_ms_(folder.used_ms()),
-      memory_before_(ResidentBytes()),
-      cpu_before_(CpuSeconds()) {
+      memory_before_(monitor::ResidentBytes()),
+      cpu_before_(monitor::CpuSeconds()) {
   thread_ = std::thread([this] { Loop(); });
 }
 
@@ -53,12 +54,19 @@ Reporter::~Reporter() {
 void Reporter::SetPhase(const std::string& phase, std::int64_t steps, const Throughput& throughput) {
   const std::lock_guard lock(mutex_);
   now_.phase = phase;
+  keeps_ = false;
+  now_.gpu.reset();
   now_.steps = steps;
-  now_.unit = throughput.unit;
+  if (!now_.sealed) now_.unit = throughput.unit;
   per_step_ = throughput.per_step;
   last_step_ = Clock::now();
   now_.at_ms = WallMs();
   samples_.push_back(now_);
+}
+
+void Reporter::SetSealed(bool sealed) {
+  const std::lock_guard lock(mutex_);
+  now_.sealed = sealed;
 }
 
 void Reporter::SetRoom(const Room& room) {
@@ -68,14 +76,57 @@ void Reporter::SetRoom(const Room& room) {
 
 void Reporter::Step(std::int64_t step, float loss) {
   const std::lock_guard lock(mutex_);
+  if (keeps_) return;
   const auto now = Clock::now();
   const double seconds = std::chrono::duration<double>(now - std::exchange(last_step_, now)).count();
   now_.at_ms = WallMs();
   now_.step = step;
-  now_.loss = loss;
-  now_.rate = seconds > 0 ? per_step_ / seconds : 0;
+  if (!now_.sealed) {
+    now_.loss = loss;
+    now_.rate = seconds > 0 ? per_step_ / seconds : 0;
+  }
   if (samples_.size() >= kMaxSamples) ThinOut(samples_);
   samples_.push_back(now_);
+}
+
+void Reporter::Kept(const monitor::Record& record, const Digest& hash) {
+  constexpr double kMicro = 1e-6;
+  const std::lock_guard lock(mutex_);
+  if (const auto* session = std::get_if<monitor::SessionRecord>(&record.body)) {
+    keeps_ = true;
+    kept_step_us_ = kept_sample_us_ = 0;
+    now_.gpu_name = session->gpu;
+    return;
+  }
+  if (now_.sealed) {  // how far it is, and no more
+    const auto* step = std::get_if<monitor::StepRecord>(&record.body);
+    if (step == nullptr) return;
+    now_.at_ms = record.wall_us / 1000;
+    now_.step = step->step;
+    if (samples_.size() >= kMaxSamples) ThinOut(samples_);
+    samples_.push_back(now_);
+    return;
+  }
+  Sample told = now_;
+  if (const auto* step = std::get_if<monitor::StepRecord>(&record.body)) {
+    const double seconds = kMicro * static_cast<double>(record.mono_us - std::exchange(kept_step_us_, record.mono_us));
+    now_.step = told.step = step->step;
+    now_.loss = told.loss = std::bit_cast<float>(step->loss_bits);
+    now_.rate = told.rate = seconds > 0 ? per_step_ / seconds : 0;
+  } else if (const auto* sample = std::get_if<monitor::SampleRecord>(&record.body)) {
+    const double seconds = kMicro * static_cast<double>(record.mono_us - std::exchange(kept_sample_us_, record.mono_us));
+    const double cpu_seconds = kMicro * static_cast<double>(sample->cpu_us - std::exchange(kept_cpu_us_, sample->cpu_us));
+    now_.cpu = told.cpu = seconds > 0 ? cpu_seconds / seconds : 0;
+    now_.memory = told.memory = sample->resident;
+    now_.gpu = told.gpu = sample->gpu;
+  } else {
+    return;
+  }
+  told.at_ms = record.wall_us / 1000;
+  told.index = static_cast<std::int64_t>(record.index);
+  told.chain = hash.hex();
+  if (samples_.size() >= kMaxSamples) ThinOut(samples_);
+  samples_.push_back(std::move(told));
 }
 
 void Reporter::BeginCommitments(Commitments& commitments) {
@@ -100,13 +151,16 @@ void Reporter::EndCommitments() {
 std::vector<Sample> Reporter::TakeSamples() {
   const auto now = Clock::now();
   const double seconds = std::chrono::duration<double>(now - std::exchange(cpu_at_, now)).count();
-  const double cpu = CpuSeconds();
+  const double cpu = monitor::CpuSeconds();
   const std::lock_guard lock(mutex_);
-  now_.cpu = seconds > 0 ? (cpu - std::exchange(cpu_before_, cpu)) / seconds : 0;
-  now_.memory = taken_.memory;
+  const double cores = seconds > 0 ? (cpu - std::exchange(cpu_before_, cpu)) / seconds : 0;
+  if (!keeps_ && !now_.sealed) {
+    now_.cpu = cores;
+    now_.memory = taken_.memory;
+  }
   std::vector<Sample> samples = std::exchange(samples_, {});
   while (samples.size() > kMaxSamples) ThinOut(samples);
-  if (!samples.empty()) {
+  if (!samples.empty() && !keeps_) {
     samples.back().cpu = now_.cpu;
     samples.back().memory = now_.memory;
   }
@@ -166,10 +220,10 @@ void Reporter::Watch() {
   const auto now = Clock::now();
   const std::int64_t before = taken_.ms;
   taken_.ms = used_before_ms_ + std::chrono::duration_cast<milliseconds>(now - began_).count();
-  taken_.memory = std::max<std::int64_t>(0, ResidentBytes() - memory_before_);
+  taken_.memory = std::max<std::int64_t>(0, monitor::ResidentBytes() - memory_before_);
   if (now - watched_disk_ >= kDiskEvery) {
     watched_disk_ = now;
-    taken_.disk = FolderBytes(folder_.path()) + FolderBytes(folder_.files_path());
+    taken_.disk = monitor::FolderBytes(folder_.path()) + monitor::FolderBytes(folder_.files_path());
   }
   if (taken_.ms / kUsedEvery.count() != before / kUsedEvery.count()) (void)folder_.SetUsed(taken_.ms);
   Room room;

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "assay/monitor/record.h"
 #include "assay/train/trainer.h"
 #include "assay/worker/commitments.h"
 #include "assay/worker/halt.h"
@@ -38,7 +39,10 @@ class Reporter {
   // What is being done, for telemetry.
   void SetPhase(const std::string& phase, std::int64_t steps, const Throughput& throughput);
   void SetRoom(const Room& room);
-  void Step(std::int64_t step, float loss);
+  void SetSealed(bool sealed);               // what the work is like is for the client alone, and is not told
+  void Step(std::int64_t step, float loss);  // while nothing is kept
+  // What the run keeps of its training is what is told of it, record by record, each with its hash.
+  void Kept(const monitor::Record& record, const Digest& hash);
 
   // From here on what is offered is sent. `commitments` must outlive the reporter, or EndCommitments.
   void BeginCommitments(Commitments& commitments);
@@ -76,6 +80,9 @@ class Reporter {
   Clock::time_point offered_at_{};
   bool offered_ = false;
   Clock::time_point last_step_{};
+  bool keeps_ = false;                                 // the run keeps telemetry
+  std::int64_t kept_step_us_ = 0;                      // when the last step of the session was
+  std::int64_t kept_sample_us_ = 0, kept_cpu_us_ = 0;  // and its last sample, with its processor time
 
   std::mutex committing_;  // held while a commitment is on its way
   Commitments* commitments_ = nullptr;

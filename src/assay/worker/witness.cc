@@ -27,6 +27,17 @@ NoAnswer Failed(const dispute::Answerer::Failure& failure) {
   return {NoAnswer::Kind::kLater, "this machine failed; ask again"};  // why is nobody else's business
 }
 
+// Of a sealed order, about which the coordinator learns nothing from reasons.
+std::string_view WhyNot(NoAnswer::Kind kind) {
+  switch (kind) {
+    case NoAnswer::Kind::kLater: return "ask again";
+    case NoAnswer::Kind::kNotOpen: return "no such dispute is open here";
+    case NoAnswer::Kind::kDenied: return "this referee is not answered";
+    case NoAnswer::Kind::kNever: break;
+  }
+  return "the question is none";
+}
+
 Result<Bytes> SealedTo(const std::string& reply, ByteSpan plain) {
   ASSAY_ASSIGN(const Recipient recipient, Recipient::Parse(reply));
   Bytes sealed;
@@ -119,7 +130,8 @@ Witness::Answer Witness::AnswerTo(const Question& question) {
   } else {
     return tl::unexpected(NoAnswer{NoAnswer::Kind::kNever, "expected receipt, job, program, open or answer"});
   }
-  if (!answer || (*stand)->order.sealed.empty()) return answer;
+  if ((*stand)->order.sealed.empty()) return answer;
+  if (!answer) return tl::unexpected(NoAnswer{answer.error().kind, std::string(WhyNot(answer.error().kind))});
   auto sealed = SealedTo((*stand)->order.reply, *answer);
   if (!sealed) return tl::unexpected(NoAnswer{NoAnswer::Kind::kLater, "this machine failed; ask again"});
   return *std::move(sealed);
@@ -160,7 +172,10 @@ Result<std::shared_ptr<Witness::Stand>> Witness::Open(const std::string& order) 
     ASSAY_ASSIGN(stand->order, CheckOrder({envelope.begin(), envelope.end()}, name, site_.coordinator));
     ASSAY_ASSIGN(const Job job, LoadOrderJob(stand->order, folder->files_path()));
     ASSAY_ASSIGN(stand->compute, site_.compute(job));
-    ASSAY_ASSIGN(stand->prepared, PrepareOrder(stand->order, folder->files_path(), *stand->compute.pool));
+    const Room room = RoomFor(stand->order.limits, site_.offered);
+    Allowance allowance(room.memory, std::max<std::int64_t>(1, LeftHere(folder->path()).memory),
+                        [this] { return halt_.stopped(); });
+    ASSAY_ASSIGN(stand->prepared, PrepareOrder(stand->order, folder->files_path(), *stand->compute.pool, allowance));
     ASSAY_ASSIGN(stand->testimony,
                  site_.craft.Testify(*stand->prepared, folder->run_path(), site_.key, stand->compute, memory_));
     const bool sealed = !stand->order.sealed.empty();

@@ -30,15 +30,14 @@ class Worker::Session {
               .coordinator = *worker.coordinator_,
               .identities = worker.identities_,
               .compute = worker.compute_,
-              .offered_memory = worker.options_.offered_memory,
-              .offered_disk = worker.options_.offered_disk,
+              .offered = worker.options_.offered,
               .terms = worker.options_.terms,
               .say = worker.options_.say},
         desk_(worker.options_.once),
-        poll_(worker.links_()),
-        work_(worker.links_()),
-        report_(worker.links_()),
-        answer_(worker.links_()),
+        poll_(worker.MakeLink()),
+        work_(worker.MakeLink()),
+        report_(worker.MakeLink()),
+        answer_(worker.MakeLink()),
         leaving_([this] {
           poll_->Interrupt();
           const std::lock_guard lock(mutex_);
@@ -179,7 +178,7 @@ class Worker::Session {
   }
 
   void Pause(const CallError& error) {
-    if (!std::exchange(unreachable_, true)) Say(fmt::format("the coordinator does not answer: {}; goes on trying", error.why));
+    if (!std::exchange(unreachable_, true)) Say(fmt::format("the coordinator does not answer: {}; still trying", error.why));
     constexpr std::int64_t kLongestMs = 5'000;
     leaving_.Wait(std::clamp(error.retry_ms, pause_ms_, kLongestMs));
     pause_ms_ = std::min(2 * pause_ms_, kLongestMs);
@@ -227,6 +226,12 @@ void Worker::Stop() {
   if (on_stop_) on_stop_();
 }
 
+std::unique_ptr<Link> Worker::MakeLink() const {
+  std::unique_ptr<Link> link = links_();
+  link->Address(*coordinator_);
+  return link;
+}
+
 // Who the coordinator is, and who this worker is.
 Status Worker::Announce(Link& link) {
   Halt halt([&] { link.Interrupt(); });
@@ -244,6 +249,7 @@ Status Worker::Announce(Link& link) {
   if (!info) return done(halt.stopped() ? Status() : RefusedBy(info.error()));
   if (const Status pinned = place_.Pin(info->key); !pinned) return done(pinned);
   coordinator_ = VerifyKey::Parse(info->key).value();
+  link.Address(*coordinator_);
   options_.terms.lease_ms = info->lease_ms;
   std::string recipient;
   if (!identities_.empty()) {

@@ -18,12 +18,12 @@
 namespace assay::worker {
 
 struct WorkerOptions {
-  Hardware hardware{};                                // what it announces
-  bool once = false;                                  // ends when the order of its first lease is decided
-  std::int64_t offered_memory = 0, offered_disk = 0;  // bytes that a lease may take; 0: what there is
-  std::size_t answer_memory = std::size_t{2} << 30;   // for what is remembered between questions
-  ReporterTerms terms{};                              // how long a lease lasts, the coordinator says
-  std::function<void(const std::string&)> say{};      // a line for whoever looks after it
+  Hardware hardware{};                               // what it announces
+  bool once = false;                                 // ends when the order of its first lease is decided
+  Room offered{};                                    // what a lease may take; 0: what there is
+  std::size_t answer_memory = std::size_t{2} << 30;  // for what is remembered between questions
+  ReporterTerms terms{};                             // how long a lease lasts, the coordinator says
+  std::function<void(const std::string&)> say{};     // a line for whoever looks after it
 };
 
 class Worker {
@@ -41,6 +41,7 @@ class Worker {
  private:
   class Session;
   Status Announce(Link& link);
+  std::unique_ptr<Link> MakeLink() const;  // to the coordinator, once it is known
 
   const Workplace& place_;
   const SigningKey& key_;

@@ -10,8 +10,10 @@
 #include <thread>
 
 #include "assay/backend/ref/ref_backend.h"
+#include "assay/life/bound.h"
 #include "assay/merkle/proof.h"
 #include "assay/seal/seal.h"
+#include "support/array_bytes.h"
 #include "support/fake_coordinator.h"
 #include "support/scratch.h"
 #include "support/small_job.h"
@@ -44,6 +46,24 @@ kind = "constant"
 lr = 0.01
 )";
 
+constexpr char kArrays[] = R"(
+name = "arrays"
+steps = 1
+[model]
+kind = "mlp"
+hidden = [8]
+[data]
+kind = "arrays"
+path = "d.npz"
+[batch]
+microbatch = 4
+[optimizer]
+kind = "sgd"
+[schedule]
+kind = "constant"
+lr = 0.01
+)";
+
 Bytes BytesOfText(std::string_view text) { return {text.begin(), text.end()}; }
 
 Result<Compute> MakeTestCompute(const Job&) {
@@ -70,6 +90,23 @@ class SlowCraft : public Craft {
 
  private:
   const int ms_;
+};
+
+// Trains on other data than the job says.
+class Liar : public Craft {
+ public:
+  Result<TrainOutcome> Train(const PreparedJob& prepared, const std::string& run_path, const SigningKey& key,
+                             const Compute& compute, const TrainHooks& hooks) override {
+    PreparedJob lying = Prepare(prepared.job).value();
+    PreparedJob other = Prepare(WithOtherData(prepared.job)).value();
+    lying.data.train = std::move(other.data.train);
+    return Craft::Train(lying, run_path, key, compute, hooks);
+  }
+  static Job WithOtherData(Job job) {
+    job.seed += 1;
+    job.data.seed += 1;
+    return job;
+  }
 };
 
 // One worker with its folder, running on a thread of its own.
@@ -116,6 +153,26 @@ class WorkerTest : public testing::Test {
     order.files = {home_.AddBlob("job.toml", BytesOfText(toml))};
     return order;
   }
+  // The same, sealed to these workers.
+  life::Order MakeSealed(const std::string& id_digit, const life::Policy& policy, const std::vector<const Running*>& workers,
+                         const Recipient& reply, const std::string& toml = kJob) {
+    life::Order order = MakeOrder(id_digit, policy, toml);
+    order.client = home_.client().verify_key().ToString();
+    order.reply = reply.ToString();
+    std::vector<Recipient> recipients;
+    for (const Running* worker : workers) {
+      recipients.push_back(worker->place().OpenIdentity().value()->recipient());
+      order.sealed.push_back(recipients.back().ToString());
+    }
+    Bytes sealed;
+    const auto binding = Seal(SpanSource(AsBytes(toml)), recipients, [&](ByteSpan piece) {
+      sealed.insert(sealed.end(), piece.begin(), piece.end());
+      return Status();
+    });
+    order.files = {home_.AddBlob("job.toml", sealed)};
+    order.files[0].bound = life::BoundOf(binding.value(), order, order.files[0]);
+    return order;
+  }
   bool Decided(const std::string& order) {
     return home_.WaitFor([&] { return home_.IsDecided(order); });
   }
@@ -144,6 +201,9 @@ TEST_F(WorkerTest, TwoHonestWorkersAgreeAndEndOnce) {
   EXPECT_GE(home_.commits, 2);
   EXPECT_TRUE(
       std::ranges::any_of(home_.samples, [](const Sample& sample) { return sample.phase == "train" && sample.step > 0; }));
+  // What is told is what the run keeps.
+  EXPECT_TRUE(
+      std::ranges::any_of(home_.samples, [](const Sample& sample) { return sample.index > 0 && sample.chain.size() == 64; }));
 }
 
 TEST_F(WorkerTest, StoppedAnywhereItGoesOnToTheSameReceipt) {
@@ -239,6 +299,26 @@ TEST_F(WorkerTest, GivesBackWhatDoesNotFit) {
   EXPECT_TRUE(words_for("c", {.seconds = 1}, slow).starts_with("time: 1 s have passed"));
 }
 
+// A file that is small, or just not looked at yet, may announce more than there is room for: nothing is loaded then, and nothing else about the job is said.
+TEST_F(WorkerTest, GivesBackDataThatDoesNotFitBeforeItIsLoaded) {
+  constexpr std::size_t kRows = 1 << 12, kColumns = 1 << 10;
+  const Bytes data =
+      testkit::Zip({{.name = "x.npy",
+                     .bytes = testkit::Npy("<f4", fmt::format("({}, {})", kRows, kColumns), Bytes(4 * kRows * kColumns, 0)),
+                     .deflated = true},
+                    {.name = "y.npy", .bytes = testkit::Npy("<i8", fmt::format("({},)", kRows), Bytes(8 * kRows, 0))}});
+  life::Order order = MakeOrder("a", {.replicas = 2});
+  order.files = {home_.AddBlob("d.npz", data), home_.AddBlob("job.toml", BytesOfText(kArrays))};
+  order.job = {};
+  home_.Submit(order);
+  Running worker(home_, scratch_ / "one", honest_, {.offered = {.memory = 8 << 20}});
+  ASSERT_TRUE(home_.WaitFor([&] { return !home_.given_back.empty(); }));
+  worker.Stop();
+  EXPECT_EQ(home_.given_back[0].why, life::Ending::kGivenBack);
+  EXPECT_TRUE(home_.given_back[0].words.starts_with("memory: the work takes ")) << home_.given_back[0].words;
+  EXPECT_TRUE(home_.given_back[0].words.ends_with(", and may take 8.4 MB")) << home_.given_back[0].words;
+}
+
 TEST_F(WorkerTest, FailsWhatIsAnotherJobOrLeadsElsewhere) {
   const auto words_for = [&](const std::string& digit, const std::string& toml, const Digest& job) {
     life::Order order = MakeOrder(digit, {.replicas = 1, .audit = 100});
@@ -262,18 +342,8 @@ TEST_F(WorkerTest, FailsWhatIsAnotherJobOrLeadsElsewhere) {
 TEST_F(WorkerTest, OpensSealedOrdersAndSealsWhatComesOfThem) {
   if (!seal::CanSeal()) GTEST_SKIP();
   Running other(home_, scratch_ / "one", honest_, {}, false);
-  const Identity own = *other.place().OpenIdentity().value();
   const Identity client = Identity::Generate().value();
-  Bytes sealed;
-  const Recipient recipient = own.recipient();
-  ASSERT_TRUE(Seal(SpanSource(AsBytes(kJob)), std::span(&recipient, 1), [&](ByteSpan piece) {
-    sealed.insert(sealed.end(), piece.begin(), piece.end());
-    return Status();
-  }));
-  life::Order order = MakeOrder("a", {.replicas = 2});
-  order.files = {home_.AddBlob("job.toml", sealed)};
-  order.sealed = {own.recipient().ToString()};
-  order.reply = client.recipient().ToString();
+  const life::Order order = MakeSealed("a", {.replicas = 2}, {&other}, client.recipient());
   home_.Submit(order);
   SlowCraft craft;
   std::thread running;
@@ -313,6 +383,122 @@ TEST_F(WorkerTest, OpensSealedOrdersAndSealsWhatComesOfThem) {
   EXPECT_EQ(static_cast<std::int64_t>(plain.size()), home_.LifeOf(order.id).Find(1)->model_bytes);
 }
 
+// Whoever has the sealed bytes of somebody's order could otherwise have the job trained, and its model sealed to themselves.
+TEST_F(WorkerTest, RefusesSealedFilesThatWereSealedForAnotherOrder) {
+  if (!seal::CanSeal()) GTEST_SKIP();
+  Running worker(home_, scratch_ / "one", honest_, {}, false);
+  const Identity client = Identity::Generate().value(), thief = Identity::Generate().value();
+  const life::Order theirs = MakeSealed("a", {.replicas = 2}, {&worker}, client.recipient());
+  const auto refused = [&](const std::string& digit, const auto& change) {
+    life::Order order = theirs;
+    order.id = std::string(32, digit[0]);
+    change(order);
+    home_.given_back.clear();
+    home_.Submit(order);
+    Running again(home_, scratch_ / ("thief" + digit), honest_, {}, false);
+    // The same identity in a folder of its own.
+    std::filesystem::copy_file(scratch_ / "one/identity", scratch_ / ("thief" + digit + "/identity"),
+                               std::filesystem::copy_options::overwrite_existing);
+    Worker running(again.place(), again.key(), again.place().OpenIdentity().value(), home_.LinksFor(again.key()),
+                   MakeTestCompute, honest_, {});
+    std::thread thread([&] { (void)running.Run(); });
+    EXPECT_TRUE(home_.WaitFor([&] { return !home_.given_back.empty() || home_.HasRun(order.id); }));
+    running.Stop();
+    thread.join();
+    EXPECT_TRUE(again.place().Orders()->empty()) << "something of it is kept";
+    Cancel(order.id);
+    ASSERT_EQ(home_.given_back.size(), 1U);
+    EXPECT_EQ(home_.given_back[0].words, "its files cannot be opened, or were not sealed for it");
+    EXPECT_EQ(home_.given_back[0].why, life::Ending::kFailed);
+  };
+  refused("b", [&](life::Order& order) { order.reply = thief.recipient().ToString(); });
+  refused("c", [](life::Order&) {});
+  refused("d", [](life::Order& order) { order.files[0].bound = HashBytes({}).hex(); });
+  refused("a", [&](life::Order& order) { order.reply = thief.recipient().ToString(); });
+}
+
+// Files that were opened for one order lie in a folder under its id.
+TEST_F(WorkerTest, OneOrderUnderOneId) {
+  const Workplace place = Workplace::Open(scratch_ / "one").value();
+  const std::string id(32, 'a');
+  const auto first = LeaseFolder::Open(place, {.name = {id, 1}}).value(),
+             second = LeaseFolder::Open(place, {.name = {id, 2}}).value();
+  EXPECT_TRUE(first.KeepOrder("envelope"));
+  EXPECT_TRUE(second.KeepOrder("envelope"));
+  EXPECT_FALSE(second.KeepOrder("another"));
+}
+
+TEST_F(WorkerTest, AShareOfADrawIsTheSameAfterARestart) {
+  const Workplace place = Workplace::Open(scratch_ / "one").value();
+  const GivenLease lease{.name = {std::string(32, 'a'), 1}, .role = life::Role::kAudit};
+  const std::string share = LeaseFolder::Open(place, lease)->Share().value();
+  EXPECT_TRUE(Digest::FromHex(share));
+  EXPECT_EQ(LeaseFolder::Open(place, lease)->Share().value(), share);
+  EXPECT_NE(LeaseFolder::Open(place, {.name = {std::string(32, 'b'), 1}})->Share().value(), share);
+}
+
+// Of a sealed order the coordinator learns that a run is refuted and where, and nothing of what the job says there.
+TEST_F(WorkerTest, TellsNothingOfASealedOrderButHowFarItIs) {
+  if (!seal::CanSeal()) GTEST_SKIP();
+  Liar liar;
+  const Identity client = Identity::Generate().value();
+  std::string toml = kJob;
+  toml.replace(toml.find("steps = 9"), 9, "steps = 90");
+  life::Order order;
+  {
+    const Running one(home_, scratch_ / "one", liar, {}, false), two(home_, scratch_ / "two", honest_, {}, false);
+    order = MakeSealed("a", {.replicas = 1, .audit = 100}, {&one, &two}, client.recipient(), toml);
+  }
+  home_.Submit(order);
+  Running one(home_, scratch_ / "one", liar);
+  ASSERT_TRUE(home_.WaitFor([&] { return home_.HasRun(order.id); }));
+  Running two(home_, scratch_ / "two", honest_);
+  ASSERT_TRUE(home_.WaitFor([&] { return home_.Finding(order.id, 2).has_value(); }));
+  const auto reports = home_.Events<life::Audited>(order.id);
+  ASSERT_EQ(reports.size(), 1U);
+  const auto report = life::OpenReport(reports[0].report, two.key().verify_key(), "report");
+  EXPECT_EQ(report->finding, life::Finding::kRefuted);
+  EXPECT_TRUE(report->words == "refuted" || report->words.starts_with("refuted at step ")) << report->words;
+  EXPECT_LT(report->words.size(), 30U);
+  ASSERT_TRUE(home_.WaitFor([&] { return home_.LifeOf(order.id).Runs(life::Lease::State::kHeld).size() == 2; }));
+  two.Stop();
+  one.Stop();
+  EXPECT_FALSE(home_.samples.empty());
+  for (const Sample& sample : home_.samples) {
+    EXPECT_TRUE(sample.sealed);
+    EXPECT_EQ(sample.loss, 0);
+    EXPECT_EQ(sample.rate, 0);
+    EXPECT_EQ(sample.memory, 0);
+  }
+}
+
+// Who could have a run audited twice by one auditor could throw the first report away.
+TEST_F(WorkerTest, ReportsOnceOnAnOrder) {
+  const life::Order order = MakeOrder("a", {.replicas = 1, .audit = 100});
+  home_.Submit(order);
+  Running one(home_, scratch_ / "one", honest_);
+  ASSERT_TRUE(home_.WaitFor([&] { return home_.HasRun(order.id); }));
+  one.Stop();
+  home_.BackUp();
+  const auto audited = [&] {
+    Running two(home_, scratch_ / "two", honest_);
+    const bool decided = Decided(order.id);
+    for (int i = 0; i < 1000 && !two.place().Orders()->empty(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return decided;
+  };
+  ASSERT_TRUE(audited());
+  const auto first = home_.Events<life::Audited>(order.id);
+  home_.Restore();
+  ASSERT_TRUE(audited());
+  EXPECT_EQ(home_.Events<life::Audited>(order.id), first) << "the same lease, the same report";
+  home_.Restore();
+  home_.nonces = "others";
+  Running two(home_, scratch_ / "two", honest_);
+  ASSERT_TRUE(home_.WaitFor([&] { return !home_.given_back.empty(); }));
+  EXPECT_EQ(home_.given_back[0].words, "this worker has reported on the order already");
+  EXPECT_FALSE(home_.IsDecided(order.id));
+}
+
 TEST_F(WorkerTest, AuditsHonestRuns) {
   const life::Order order = MakeOrder("a", {.replicas = 1, .audit = 100});
   home_.Submit(order);
@@ -348,21 +534,6 @@ TEST_F(WorkerTest, ABadCopyIsDamaged) {
 
 // A run with another learning rate is refuted, and the auditor makes good for it with a run of its own.
 TEST_F(WorkerTest, RefutesALieAndBacksItWithARun) {
-  class Liar : public Craft {
-   public:
-    Result<TrainOutcome> Train(const PreparedJob& prepared, const std::string& run_path, const SigningKey& key,
-                               const Compute& compute, const TrainHooks& hooks) override {
-      PreparedJob lying = Prepare(prepared.job).value();
-      PreparedJob other = Prepare(WithOtherData(prepared.job)).value();
-      lying.data.train = std::move(other.data.train);
-      return Craft::Train(lying, run_path, key, compute, hooks);
-    }
-    static Job WithOtherData(Job job) {
-      job.seed += 1;
-      job.data.seed += 1;
-      return job;
-    }
-  };
   Liar liar;
   const life::Order order = MakeOrder("a", {.replicas = 1, .audit = 100});
   home_.Submit(order);

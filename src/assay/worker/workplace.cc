@@ -16,6 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kLeasePrefix = "lease-";
 constexpr std::uint64_t kMaxPinBytes = 1 << 12;
+constexpr std::uint64_t kMaxReportBytes = 1 << 16;
 
 std::optional<life::LeaseNumber> LeaseOf(std::string_view name) {
   if (!name.starts_with(kLeasePrefix)) return std::nullopt;
@@ -54,6 +55,7 @@ Result<Workplace> Workplace::Open(const std::string& path) {
   ASSAY_ASSIGN(auto lock, FileLock::TryAcquire(JoinPath(absolute, "lock")));
   if (!lock) return Err("{}: another worker runs in this folder", path);
   ASSAY_TRY(MakePrivateFolder(JoinPath(absolute, "orders")));
+  ASSAY_TRY(MakePrivateFolder(JoinPath(absolute, "reports")));
   return Workplace(absolute, *std::move(lock));
 }
 
@@ -111,6 +113,17 @@ Result<std::vector<LeaseName>> Workplace::Leases() const {
     }
   }
   return leases;
+}
+
+Result<std::optional<std::string>> Workplace::ReportOf(const std::string& order) const {
+  const std::string path = JoinPath(JoinPath(path_, "reports"), order);
+  if (!Exists(path)) return std::nullopt;
+  ASSAY_ASSIGN(const Bytes bytes, ReadFile(path, kMaxReportBytes));
+  return std::string(bytes.begin(), bytes.end());
+}
+
+Status Workplace::KeepReport(const std::string& order, const std::string& envelope) const {
+  return WriteFileAtomic(JoinPath(JoinPath(path_, "reports"), order), AsBytes(envelope));
 }
 
 Status Workplace::Forget(const std::string& order) const { return RemoveFolder(OrderPath(order)); }

@@ -10,9 +10,11 @@
 //     run/                     the run that was trained
 //     audited/                 a copy of the run that is audited
 //     sealed/                  files on their way from or to sealed ones
-//     lease.json, committed.json, pending.json, result.json, report.json, done   how far it has come (lease_folder.h)
+//     lease.json, committed.json, pending.json, share, result.json, report.json, done   how far it has come (lease_folder.h)
+//   reports/ID               the one report that this worker has made of a run of the order
 //
-// Everything under orders/ID is deleted when the order is decided. Names in orders are checked before they become paths: nothing of an order leaves its folder.
+// Everything under orders/ID is deleted when the order is decided. Reports stay: who could have a second one made would be free to keep the one that it likes.
+// Names in orders are checked before they become paths: nothing of an order leaves its folder.
 // Thread safe, apart from two threads working on one order's folder.
 #pragma once
 
@@ -45,6 +47,9 @@ class Workplace {
   Result<std::vector<std::string>> Orders() const;
   Result<std::vector<LeaseName>> Leases() const;
   Status Forget(const std::string& order) const;
+  // The report of an audit under this order, once it is made.
+  Result<std::optional<std::string>> ReportOf(const std::string& order) const;
+  Status KeepReport(const std::string& order, const std::string& envelope) const;
   Status Forget(const LeaseName& lease) const;
 
  private:

@@ -46,13 +46,20 @@ function openEvidence(bytes) {
     }
     return found;
   };
+  const ascending = (numbers) => {
+    need(
+      numbers.every((number, i) => i === 0 || numbers[i - 1] < number),
+      "trial: a list that is not ascending",
+    );
+    return numbers;
+  };
   const charge = {
     1: () => ({
       parties: [place(), place()],
       sides: [r.list(place), r.list(place)],
-      shared: r.list(place),
+      shared: ascending(r.list(place)),
       finding: finding(),
-      falls: r.list(place),
+      falls: ascending(r.list(place)),
     }),
     2: () => ({ party: place(), statement: place() }),
     3: () => ({ party: place(), statements: [place(), place()] }),
@@ -294,10 +301,11 @@ class Judge {
     const kinds = [undefined, this.trial, this.unprovenLog, this.twoAnswers, this.twoReceipts, this.silence, this.draw];
     return kinds[charge.kind].call(this, charge);
   }
-  answers(places) {
+  // Gone through so many times.
+  answers(places, times = 1) {
     return places.map((place) => {
       need(this.statements[place], "no such statement");
-      this.weighed += this.statements[place].body.length + 1;
+      this.weighed += (this.statements[place].body.length + 64) * times;
       need(this.weighed <= 2 ** 28, "the charges rest on more than 256 MiB");
       return this.statements[place];
     });
@@ -317,7 +325,7 @@ class Judge {
       "trial: no such party",
     );
     const said = sides.map((side) => this.answers(side)),
-      shown = this.answers(shared);
+      shown = this.answers(shared, Math.max(1, falls.length));
     need(
       said.every((side) => new Set(side.map(({ text }) => text)).size === side.length),
       "trial: two answers to one question",
@@ -327,17 +335,20 @@ class Judge {
     need(outcome instanceof Found, `trial: is not finished: kind ${outcome.kind} about ${outcome.tree}`);
     const same = ["strikes", "cause", ...fieldsOfFinding].every((name) => outcome.finding[name] === finding[name]);
     need(same, `trial: the law finds ${JSON.stringify(outcome.finding)}, not ${JSON.stringify(finding)}`);
+    const kept = new Map(),
+      once = (name, make) => (kept.has(name) ? kept : kept.set(name, make())).get(name);
     return {
       fallen: falls.map((party) => {
         const side = [0, 1].find(
-          (s) => finding.strikes & (5 << s) && this.standsBy(party, parties[s], said, s, shown, parties, outcome),
+          (s) => finding.strikes & (5 << s) && this.standsBy(party, parties[s], said, s, shown, parties, outcome, once),
         );
         need(side !== undefined, `trial: party ${party} is not struck`);
         return { party, how: !(finding.strikes & (1 << side)) && this.parties[party].follows ? "misled" : "convicted" };
       }),
     };
   }
-  standsBy(party, examined, said, side, shown, parties, { finding, unproven }) {
+  // `once` keeps what is the same for all who fall by the trial.
+  standsBy(party, examined, said, side, shown, parties, { finding, unproven }, once) {
     const own = ({ question: { kind } }) => kind === 1 || kind === 5;
     if (!said[side].every((statement) => !(own(statement) || unproven.includes(statement)) || statement.signers.includes(party)))
       return false;
@@ -345,26 +356,28 @@ class Judge {
     const bound =
       ["receipt", "entry", "start", "weights"].includes(causes[finding.cause]) ||
       unproven.some(({ question: { tree } }) => /^(1|12),/.test(tree));
-    const outcome = this.run(
-      parties,
-      said.map((answers) => answers.filter((statement) => !own(statement))),
+    const outcome = once("interval", () =>
+      this.run(
+        parties,
+        said.map((answers) => answers.filter((statement) => !own(statement))),
+      ),
     );
     if (bound || !(outcome instanceof Missing) || outcome.kind !== 1) return false;
     const [tree, at] = outcome.tree.split(",").map(Number),
       entry = tree === 3 ? at : Math.ceil(at / this.law.every);
     const open = (whose) =>
-      shown.flatMap((statement) => {
-        const law = new Law(this.law, this.graphs, [], [[statement]]);
-        try {
-          return [
-            Buffer.concat(
+      once(this.parties[whose].log, () => {
+        for (const statement of shown) {
+          const law = new Law(this.law, this.graphs, [], [[statement]]);
+          try {
+            return Buffer.concat(
               law.leaves(0, "1,0,0,0", this.law.entries, Buffer.from(this.parties[whose].log, "hex"), entry - 1, entry + 1),
-            ),
-          ];
-        } catch {
-          return [];
+            );
+          } catch {
+            // a statement about another log
+          }
         }
-      })[0];
+      });
     return open(party) !== undefined && !!open(examined)?.equals(open(party));
   }
   unprovenLog({ party, statement }) {

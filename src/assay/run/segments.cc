@@ -1,4 +1,4 @@
-#include "assay/audit/segments.h"
+#include "assay/run/segments.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
-#include "assay/worker/usage.h"
+#include "assay/monitor/usage.h"
 
 #include <sched.h>
-#include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 #include <limits>
 #include <system_error>
 
-namespace assay::worker {
+namespace assay::monitor {
 namespace {
 
 namespace fs = std::filesystem;
@@ -41,12 +41,9 @@ std::int64_t ResidentBytes() {
 }
 
 double CpuSeconds() {
-  rusage usage{};
-  if (::getrusage(RUSAGE_SELF, &usage) != 0) return 0;
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  timespec time{};
+  if (::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time) != 0) return 0;
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 std::int64_t AvailableMemory() {
@@ -88,4 +85,4 @@ std::int64_t Cores() {
   return std::max<std::int64_t>(1, ::sysconf(_SC_NPROCESSORS_ONLN));
 }
 
-}  // namespace assay::worker
+}  // namespace assay::monitor

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-namespace assay::worker {
+namespace assay::monitor {
 
 std::int64_t ResidentBytes();    // of this process
 double CpuSeconds();             // of this process, all threads
@@ -14,4 +14,4 @@ std::int64_t FreeDisk(const std::string& path);
 std::int64_t FolderBytes(const std::string& path);  // of the files below it, which may come and go meanwhile
 std::int64_t Cores();                               // that this process may use
 
-}  // namespace assay::worker
+}  // namespace assay::monitor

@@ -1,0 +1,162 @@
+#include "assay/monitor/work_rules.h"
+
+#include <algorithm>
+
+#include "assay/monitor/iteration_rule.h"
+
+namespace assay::monitor {
+namespace {
+
+// What a session did between its first and its last sample.
+struct Work {
+  double seconds = 0, cpu_seconds = 0;
+  double gpu_busy_seconds = 0, joules = 0;
+  double mean_watts = 0;
+  bool tells_utilisation = false, tells_energy = false, tells_power = false;
+  double steps = 0;
+};
+
+Work WorkOf(const Session& session) {
+  Work work;
+  if (session.samples.size() < 2) return work;
+  const auto &first = session.samples.front(), &last = session.samples.back();
+  work.seconds = 1e-6 * (static_cast<double>(last.mono_us) - static_cast<double>(first.mono_us));
+  work.cpu_seconds = 1e-6 * (static_cast<double>(last.body.cpu_us) - static_cast<double>(first.body.cpu_us));
+  work.steps = static_cast<double>(last.body.step) - static_cast<double>(first.body.step);
+  double weighted = 0;
+  for (std::size_t i = 1; i < session.samples.size(); ++i) {
+    const double seconds =
+        1e-6 * (static_cast<double>(session.samples[i].mono_us) - static_cast<double>(session.samples[i - 1].mono_us));
+    const auto& gpu = session.samples[i].body.gpu;
+    if (!gpu) continue;
+    if (gpu->utilisation != kNotTold) {
+      work.tells_utilisation = true;
+      work.gpu_busy_seconds += seconds * 0.01 * static_cast<double>(gpu->utilisation);
+    }
+    if (gpu->power_mw != kNotTold) {
+      work.tells_power = true;
+      weighted += seconds * 1e-3 * static_cast<double>(gpu->power_mw);
+    }
+  }
+  work.mean_watts = work.seconds > 0 ? weighted / work.seconds : 0;
+  const auto &begin = first.body.gpu, &end = last.body.gpu;
+  work.tells_energy = begin && end && begin->energy_mj != kNotTold && end->energy_mj != kNotTold;
+  if (work.tells_energy) work.joules = 1e-3 * (static_cast<double>(end->energy_mj) - static_cast<double>(begin->energy_mj));
+  return work;
+}
+
+bool OnGpu(const Session& session) { return session.record.device == "cuda"; }
+
+// Operations a second that the machine can do, as the session measured it; 0: not measured.
+double LimitOf(const SessionRecord& record) {
+  return record.device == "cuda" ? record.flops_per_s : record.flops_per_cpu_s * std::max(record.cores, record.threads);
+}
+
+RuleResult NotMeasured(const std::string& rule, double threshold) {
+  return Named(rule, "not_measured", RuleState::kNotApplicable,
+               "the speed of the machine was not measured, as for jobs that round, or there are fewer than two samples",
+               std::nullopt, threshold);
+}
+
+std::string MiscountedIn(const Telemetry& telemetry, const RunFacts& facts) {
+  for (const Session& session : telemetry.sessions) {
+    if (session.record.step_flops != facts.step_flops || session.record.state_bytes != facts.state_bytes) {
+      return fmt::format("a session counts {:.6g} operations a step and {} bytes of state, the program has {:.6g} and {}",
+                         session.record.step_flops, session.record.state_bytes, facts.step_flops, facts.state_bytes);
+    }
+  }
+  return "";
+}
+
+RuleResult ThroughputRule(const Telemetry& telemetry, const RunFacts& facts) {
+  const std::string rule = "throughput";
+  if (const std::string wrong = MiscountedIn(telemetry, facts); !wrong.empty())
+    return Judged(rule, false, std::nullopt, strict::kMostSpeed, wrong);
+  double fastest = 0;
+  bool measured = false;
+  for (const Session& session : telemetry.sessions) {
+    const Work work = WorkOf(session);
+    const double limit = LimitOf(session.record);
+    if (limit <= 0 || work.seconds <= 0) continue;
+    measured = true;
+    fastest = std::max(fastest, facts.step_flops * work.steps / work.seconds / limit);
+  }
+  if (!measured) return NotMeasured(rule, strict::kMostSpeed);
+  return Judged(rule, fastest <= strict::kMostSpeed, fastest, strict::kMostSpeed,
+                fmt::format("the counted operations were done at {:.3g} times the speed that was measured", fastest));
+}
+
+RuleResult UtilisationRule(const Telemetry& telemetry, const RunFacts& facts) {
+  const std::string rule = "utilisation";
+  double used = 0, needed = 0;
+  bool too_short = false;
+  for (const Session& session : telemetry.sessions) {
+    const Work work = WorkOf(session);
+    const double speed = OnGpu(session) ? session.record.flops_per_s : session.record.flops_per_cpu_s;
+    if (speed <= 0 || work.seconds <= 0 || (OnGpu(session) && !work.tells_utilisation)) continue;
+    if (OnGpu(session) && work.seconds < strict::kLeastSeconds) {
+      too_short = true;
+      continue;
+    }
+    used += OnGpu(session) ? work.gpu_busy_seconds : work.cpu_seconds;
+    needed += facts.step_flops * work.steps / speed;
+  }
+  if (needed <= 0 && too_short) {
+    return Named(rule, "too_short", RuleState::kNotApplicable,
+                 "the driver averages a GPU's utilisation over longer than the run took", std::nullopt, strict::kLeastWork);
+  }
+  if (needed <= 0) return NotMeasured(rule, strict::kLeastWork);
+  const double figure = used / needed;
+  return Judged(rule, figure >= strict::kLeastWork, figure, strict::kLeastWork,
+                fmt::format("{:.3g} s of processor time; the counted operations take {:.3g} s at the speed that was measured",
+                            used, needed));
+}
+
+RuleResult EnergyRule(const Telemetry& telemetry, const RunFacts& facts) {
+  const std::string rule = "energy";
+  double flops = 0, joules = 0, by_power = 0, seconds = 0;
+  bool any_gpu = false;
+  for (const Session& session : telemetry.sessions) {
+    const Work work = WorkOf(session);
+    any_gpu = any_gpu || OnGpu(session);
+    if (!OnGpu(session) || !work.tells_energy) continue;
+    flops += facts.step_flops * work.steps;
+    joules += work.joules;
+    if (work.tells_power) by_power += work.mean_watts * work.seconds;
+    seconds += work.seconds;
+  }
+  if (!any_gpu) {
+    return Named(rule, "no_gpu", RuleState::kNotApplicable, "no GPU computed, and nothing else tells of energy", std::nullopt,
+                 strict::kMostFlopsPerJoule);
+  }
+  if (seconds < strict::kLeastSeconds) {
+    return Named(rule, "too_short", RuleState::kNotApplicable, "the GPU told of too little time", std::nullopt,
+                 strict::kMostFlopsPerJoule);
+  }
+  const double figure = joules > 0 ? flops / joules : flops;
+  constexpr double kDisagree = 2;
+  if (by_power > 0 && (joules > kDisagree * by_power || joules < by_power / kDisagree)) {
+    return Judged(rule, false, figure, strict::kMostFlopsPerJoule,
+                  fmt::format("{:.4g} J by the counter, {:.4g} J by the power of the samples", joules, by_power));
+  }
+  return Judged(rule, figure <= strict::kMostFlopsPerJoule, figure, strict::kMostFlopsPerJoule,
+                fmt::format("{:.4g} J for {:.4g} operations", joules, flops));
+}
+
+RuleResult MemoryRule(const Telemetry& telemetry, const RunFacts& facts) {
+  const std::vector<std::int64_t> bytes = MemoryOf(telemetry);
+  const auto state = static_cast<double>(facts.state_bytes);
+  if (bytes.empty()) return Named("memory", "no_samples", RuleState::kUnchecked, "no samples", std::nullopt, state);
+  const auto most = static_cast<double>(*std::ranges::max_element(bytes));
+  return Judged("memory", most >= state, most, state,
+                fmt::format("{:.4g} bytes were in use at most; the state alone has {:.4g}", most, state));
+}
+
+}  // namespace
+
+std::vector<RuleResult> WorkRules(const Telemetry& telemetry, const RunFacts& facts) {
+  return {ThroughputRule(telemetry, facts), UtilisationRule(telemetry, facts), EnergyRule(telemetry, facts),
+          MemoryRule(telemetry, facts)};
+}
+
+}  // namespace assay::monitor
