@@ -9,7 +9,7 @@ CUDA_HERE = $(shell nvidia-smi >/dev/null 2>&1 && echo AUTO || echo OFF)
 .DEFAULT_GOAL := help
 
 help:
-	@echo 'make demo             build, train a small character GPT on this repository, audit it, and catch a cheat'
+	@echo 'make demo             build; order a small character GPT from two workers, one of which cheats, and see it convicted'
 	@echo 'make test             build and run every test, with other compilers, sanitizers and processors'
 	@echo 'make test-exhaustive  elementary functions over all 2^32 inputs (hours)'
 	@echo 'make bench            speed against oneDNN, OpenBLAS, OpenSSL and PyTorch; writes build/bench.json'

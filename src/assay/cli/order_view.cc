@@ -197,7 +197,7 @@ std::string OrderView::Line(double now_s) const {
     std::string part = fmt::format("lease {} {}", lease, work.phase.empty() ? "works" : work.phase);
     if (work.steps > 0)
       part += fmt::format(" {}/{} {}%", work.step, work.steps, 100 * std::min(work.step, work.steps) / work.steps);
-    if (work.has_loss) part += fmt::format(" loss {:.4f}", work.loss);
+    if (work.has_loss && work.step > 0) part += fmt::format(" loss {:.4f}", work.loss);
     if (now_s - work.heard_s >= kStale_s) {
       part += fmt::format(" no news for {}", Duration(now_s - work.heard_s));
     } else if (work.seconds_per_step > 0 && work.steps > work.step)
