@@ -6,17 +6,33 @@
 
 namespace assay::dispute {
 
+namespace {
+
+SigningKey KeyOf(std::string name, ProviderId number) {
+  return {std::move(name), {static_cast<std::uint8_t>(number), static_cast<std::uint8_t>(number >> 8)}};
+}
+
+}  // namespace
+
 ProviderId Crafted::Add(std::optional<TreeName> lie, Forgeries forgeries) {
   const auto id = static_cast<ProviderId>(parties_.size());
   const bool one_signer = who_ == Parties::kOfOneSigner;
-  parties_.push_back(
-      {.forged = Forged(terms_, lie, std::move(forgeries)),
-       .key = SigningKey(one_signer && id > 0 ? "alias" : "forger", {static_cast<std::uint8_t>(one_signer ? 1 : id + 1)}),
-       .receipt = {}});
+  parties_.push_back({.forged = Forged(terms_, lie, std::move(forgeries)),
+                      .key = KeyOf(one_signer && id > 0 ? "alias" : "forger", one_signer ? 1 : id + 1),
+                      .receipt = {}});
   Party& party = parties_.back();
   Receipt receipt = party.forged.MakeReceipt();
   receipt.signer = party.key.verify_key().ToString();
   party.receipt = SignReceipt(receipt, party.key);
+  return id;
+}
+
+ProviderId Crafted::AddLike(ProviderId party) {
+  const auto id = static_cast<ProviderId>(parties_.size());
+  Receipt receipt = OpenClaim(parties_[party].receipt, "receipt").value().receipt;
+  parties_.push_back({.forged = Forged(terms_, std::nullopt), .key = KeyOf("forger", id + 1), .receipt = {}});
+  receipt.signer = parties_.back().key.verify_key().ToString();
+  parties_.back().receipt = SignReceipt(receipt, parties_.back().key);
   return id;
 }
 

@@ -25,6 +25,8 @@ class Crafted {
   explicit Crafted(const Terms& terms, Parties parties = Parties::kProviders) : terms_(terms), who_(parties) {}
 
   ProviderId Add(std::optional<TreeName> lie, Forgeries forgeries = {});
+  // Another key that promises what this party does, and has nothing to say for itself.
+  ProviderId AddLike(ProviderId party);
   // Plays the two by the law alone. What they said becomes statements and the lists of a trial, which names whoever is struck; where nothing is found, the
   // second, with a finding of the cause output.
   Trial Tried(ProviderId a, ProviderId b);
