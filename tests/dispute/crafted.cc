@@ -36,6 +36,12 @@ ProviderId Crafted::AddLike(ProviderId party) {
   return id;
 }
 
+std::string Crafted::Resigned(ProviderId party, const ReceiptChange& change) const {
+  Receipt receipt = OpenClaim(parties_[party].receipt, "receipt").value().receipt;
+  change(receipt);
+  return SignReceipt(receipt, parties_[party].key);
+}
+
 Trial Crafted::Tried(ProviderId a, ProviderId b) {
   Trial trial{.claims = {a, b}, .finding = {.cause = Cause::kOutput}, .convicted = {b}};
   const auto speak = [&](std::size_t side) {
@@ -79,6 +85,9 @@ Evidence Crafted::Make(std::vector<Charge> charges, bool tidy) const {
     evidence.parties.push_back({.receipt = party.receipt, .number = static_cast<std::uint32_t>(evidence.parties.size())});
     name.receipts.push_back(HashBytes(AsBytes(party.receipt)));
   }
+  evidence.others = others_;
+  std::ranges::sort(evidence.others, {}, [](const std::string& receipt) { return HashBytes(AsBytes(receipt)).bytes; });
+  for (const std::string& other : others_) name.receipts.push_back(HashBytes(AsBytes(other)));
   const Digest dispute = DisputeId(name);
   std::vector<StatementId> places(statements_.size(), 0);
   std::vector<bool> used(statements_.size(), !tidy);
