@@ -6,18 +6,40 @@
 
 namespace assay::dispute {
 
+namespace {
+
+SigningKey KeyOf(std::string name, ProviderId number) {
+  return {std::move(name), {static_cast<std::uint8_t>(number), static_cast<std::uint8_t>(number >> 8)}};
+}
+
+}  // namespace
+
 ProviderId Crafted::Add(std::optional<TreeName> lie, Forgeries forgeries) {
   const auto id = static_cast<ProviderId>(parties_.size());
   const bool one_signer = who_ == Parties::kOfOneSigner;
-  parties_.push_back(
-      {.forged = Forged(terms_, lie, std::move(forgeries)),
-       .key = SigningKey(one_signer && id > 0 ? "alias" : "forger", {static_cast<std::uint8_t>(one_signer ? 1 : id + 1)}),
-       .receipt = {}});
+  parties_.push_back({.forged = Forged(terms_, lie, std::move(forgeries)),
+                      .key = KeyOf(one_signer && id > 0 ? "alias" : "forger", one_signer ? 1 : id + 1),
+                      .receipt = {}});
   Party& party = parties_.back();
   Receipt receipt = party.forged.MakeReceipt();
   receipt.signer = party.key.verify_key().ToString();
   party.receipt = SignReceipt(receipt, party.key);
   return id;
+}
+
+ProviderId Crafted::AddLike(ProviderId party) {
+  const auto id = static_cast<ProviderId>(parties_.size());
+  Receipt receipt = OpenClaim(parties_[party].receipt, "receipt").value().receipt;
+  parties_.push_back({.forged = Forged(terms_, std::nullopt), .key = KeyOf("forger", id + 1), .receipt = {}});
+  receipt.signer = parties_.back().key.verify_key().ToString();
+  parties_.back().receipt = SignReceipt(receipt, parties_.back().key);
+  return id;
+}
+
+std::string Crafted::Resigned(ProviderId party, const ReceiptChange& change) const {
+  Receipt receipt = OpenClaim(parties_[party].receipt, "receipt").value().receipt;
+  change(receipt);
+  return SignReceipt(receipt, parties_[party].key);
 }
 
 Trial Crafted::Tried(ProviderId a, ProviderId b) {
@@ -63,6 +85,9 @@ Evidence Crafted::Make(std::vector<Charge> charges, bool tidy) const {
     evidence.parties.push_back({.receipt = party.receipt, .number = static_cast<std::uint32_t>(evidence.parties.size())});
     name.receipts.push_back(HashBytes(AsBytes(party.receipt)));
   }
+  evidence.others = others_;
+  std::ranges::sort(evidence.others, {}, [](const std::string& receipt) { return HashBytes(AsBytes(receipt)).bytes; });
+  for (const std::string& other : others_) name.receipts.push_back(HashBytes(AsBytes(other)));
   const Digest dispute = DisputeId(name);
   std::vector<StatementId> places(statements_.size(), 0);
   std::vector<bool> used(statements_.size(), !tidy);

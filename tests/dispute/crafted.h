@@ -25,6 +25,12 @@ class Crafted {
   explicit Crafted(const Terms& terms, Parties parties = Parties::kProviders) : terms_(terms), who_(parties) {}
 
   ProviderId Add(std::optional<TreeName> lie, Forgeries forgeries = {});
+  // Another key that promises what this party does, and has nothing to say for itself.
+  ProviderId AddLike(ProviderId party);
+  // Signs the party's receipt again, changed; or hands in another beside it.
+  using ReceiptChange = std::function<void(Receipt&)>;
+  void Rewrite(ProviderId party, const ReceiptChange& change) { parties_[party].receipt = Resigned(party, change); }
+  void HandIn(ProviderId party, const ReceiptChange& change) { others_.push_back(Resigned(party, change)); }
   // Plays the two by the law alone. What they said becomes statements and the lists of a trial, which names whoever is struck; where nothing is found, the
   // second, with a finding of the cause output.
   Trial Tried(ProviderId a, ProviderId b);
@@ -45,9 +51,12 @@ class Crafted {
     SigningKey key;
     std::string receipt;
   };
+  std::string Resigned(ProviderId party, const ReceiptChange& change) const;
+
   const Terms& terms_;
   const Parties who_;
   std::deque<Party> parties_;
+  std::vector<std::string> others_;
   std::vector<Statement> statements_;
   Outcome outcome_;
 };

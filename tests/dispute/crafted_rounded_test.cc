@@ -117,6 +117,29 @@ TEST(CraftedRounded, LogsOfImpossibleSizes) {
   }
 }
 
+// A key that hands in its claim twice, and once as its own work, is not misled by anybody: whichever of the receipts takes part.
+TEST(CraftedRounded, WhoFollowsSaysSoInEveryReceipt) {
+  const Unbounded job(32, RoundRule::kBound, false);
+  const auto follow = [](Receipt& receipt) { receipt.follows = {.signer = receipt.signer, .log_root = receipt.log.root}; };
+  for (const bool first : {false, true}) {
+    for (const bool second : {false, true}) {
+      Crafted crafted(job.terms());
+      const Bytes log = job.Decided(1);
+      job.Add(crafted, false, 1, log);
+      const ProviderId liar = job.Add(crafted, true, kFar, log, RoundingLeaf{.bytes = 1, .root = RoundingLeafOf(log).root});
+      if (first) crafted.Rewrite(liar, follow);
+      crafted.HandIn(liar, [&](Receipt& receipt) {
+        receipt.follows.reset();
+        if (second) follow(receipt);
+        ++receipt.snapshot_every;
+      });
+      const Tried tried = Try(crafted, crafted.Tried(0, liar));
+      ASSERT_TRUE(tried.judgement) << tried.judgement.error().message;
+      EXPECT_EQ(tried.judgement->parties[liar].standing, first && second ? Standing::kMisled : Standing::kConvicted);
+    }
+  }
+}
+
 // Entries that are compared one by one, 64 in a question: an answer that proves nothing is found before what was not asked for.
 TEST(CraftedRounded, WhatIsUnprovenComesBeforeWhatIsMissing) {
   Job job = SmallMlp();

@@ -257,6 +257,35 @@ TEST(Crafted, AnswersHaveTheirLengths) {
   }
 }
 
+// An answer that goes on after its end proves nothing, whatever it began with; nor does one about other data, whether or not a sample could be drawn from them.
+TEST(Crafted, SamplesHaveTheirOneForm) {
+  const Terms terms = TermsFor(SmallMlp());
+  GeneratedDescriptor other = ForgedData();
+  ++other.end;
+  const Bytes good = EncodeSamples({.descriptor = ForgedData(), .proof = {}}),
+              none = EncodeSamples({.descriptor = TokensDescriptor{1}, .proof = {}});
+  Bytes longer = good;
+  longer.push_back(0);
+  for (const Bytes& body : {good, longer, EncodeSamples({.descriptor = other, .proof = {}}), none}) {
+    Crafted crafted(terms);
+    crafted.Add({}), crafted.Add(TreeName{.kind = TreeKind::kBatchField, .at = 2});
+    Trial trial = crafted.Tried(0, 1);
+    const auto place = std::ranges::find_if(
+        trial.said[0], [&](StatementId id) { return std::holds_alternative<SamplesQuestion>(crafted.statement(id).question); });
+    ASSERT_NE(place, trial.said[0].end());
+    *place = crafted.Say(Question(crafted.statement(*place).question), body, {0});
+    if (body != good) {
+      Finding unproven{.cause = Cause::kUnproven, .step = 2};
+      unproven.guilty[0] = true;
+      trial.finding = unproven;
+      trial.convicted = {0};
+    }
+    const auto judgement = Judged(crafted.Make({trial}));
+    ASSERT_TRUE(judgement) << judgement.error().message;
+    EXPECT_EQ(GuiltyOf(*judgement), body == good ? (Ids{0, 1}) : Ids{0});
+  }
+}
+
 // What is shared is tried for everybody who falls, so that a small file could cost its judge hours.
 TEST(Crafted, ChargesRestOnSoMuchAndNoMore) {
   const Terms terms = TermsFor(SmallMlp());

@@ -284,7 +284,7 @@ TEST_F(AnswererTest, AnAnswerIsWorthNothingInAnotherDispute) {
 
 TEST_F(AnswererTest, RemembersWithinBounds) {
   constexpr std::size_t kBytes = 10'000;
-  Answerer answerer(account, key, MakeDocket({.max_disputes = 3}), {.max_cached_bytes = kBytes});
+  Answerer answerer(account, key, MakeDocket({.pinned = {kReferee}, .max_disputes = 3}), {.max_cached_bytes = kBytes});
   for (int round = 0; round < 3; ++round) {
     for (std::uint8_t number = 0; number < 100; ++number) {
       const Digest dispute = Open(answerer, number);
@@ -296,6 +296,19 @@ TEST_F(AnswererTest, RemembersWithinBounds) {
     }
   }
   EXPECT_GT(answerer.cached_bytes(), kBytes / 2);
+}
+
+// However many disputes strangers open afterwards, and whatever they leave of the budget.
+TEST_F(AnswererTest, StrangersCloseNoOpenDispute) {
+  Answerer answerer(account, key, MakeDocket({.max_disputes = 3}));
+  const Digest dispute = Open(answerer, 1);
+  Ask(answerer, dispute, Trace(1));
+  int opened = 1;
+  for (std::uint8_t number = 2; number < 10; ++number) {
+    opened += answerer.Open(Signed(Encode(OpeningOf(number, kStranger)), kStranger)) ? 1 : 0;
+  }
+  EXPECT_EQ(opened, 3);
+  Ask(answerer, dispute, Trace(2));
 }
 
 TEST_F(AnswererTest, ManyAskAtOnce) {

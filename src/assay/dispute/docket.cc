@@ -87,6 +87,10 @@ tl::expected<Docket::Opened, Denied> Docket::Open(const SignedOpening& message) 
     return deny(fmt::format("a dispute of {} parties may take {} bouts; left for referees that are not named here: {}",
                             opening.parties, BoutsOf(opening.parties), BoutsLeft()));
   }
+  // One that was let in can ask to the end: strangers who come later must not close it, since a provider that refuses in the middle of a dispute loses it.
+  if (!is_pinned && others_.size() >= options_.max_disputes) {
+    return deny(fmt::format("{} disputes of referees that are not named here are open, more are not opened", others_.size()));
+  }
   (is_pinned ? pinned->second : others_).Put(id, {opening.referee, is_pinned, budget, {}}, 1);
   return Opened{id, is_pinned, false};
 }

@@ -49,8 +49,8 @@ class Docket {
     Budget bout{};                   // what one bout takes at most
     Budget
         open_to_all{};  // what all referees that are not pinned get together, less than a question's cost more for each dispute
-    std::size_t max_disputes =
-        256;  // that are remembered of each pinned referee, and of all others together; the least recently used go first
+    // That are remembered of each pinned referee, the least recently used going first, and of all others together: these stay open, and no more are opened.
+    std::size_t max_disputes = 256;
   };
   // What the provider stands for, as functions so that tests can have their own.
   struct Own {

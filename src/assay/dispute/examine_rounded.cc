@@ -21,23 +21,13 @@ bool SameBits(float a, float b) { return std::bit_cast<std::uint32_t>(a) == std:
 
 std::string FloatText(float value) { return fmt::format("{} (0x{:08x})", value, std::bit_cast<std::uint32_t>(value)); }
 
-// How many elements with a bound a step rounds before this one. Micro nodes and update nodes run in the order of their numbers; the additions between them are exact.
-std::uint64_t PositionOf(const StepNodes& nodes, std::uint32_t node, std::size_t output, std::int64_t element) {
-  std::uint64_t position = 0;
-  const auto count = [&](std::size_t n, std::size_t outputs) {
-    const OpInstance op = nodes.Instance(n);
-    if (!op.def->has_bound()) return;
-    for (std::size_t k = 0; k < outputs && k < op.out.size(); ++k) {
-      if (op.out[k].dtype == DType::kF32) position += static_cast<std::uint64_t>(op.out[k].elements());
-    }
-  };
-  // Microbatches are alike, and there can be many.
-  const bool update = node >= nodes.update_begin();
-  const std::size_t whole = update ? nodes.microbatches() : node / nodes.micro_size();
-  for (std::size_t n = 0; n < nodes.micro_size() && whole > 0; ++n) count(n, SIZE_MAX);
-  position *= whole;
-  for (std::size_t n = update ? nodes.update_begin() : whole * nodes.micro_size(); n < node; ++n) count(n, SIZE_MAX);
-  if (node < nodes.size()) count(node, output);
+// How many elements with a bound a step rounds before this one.
+std::uint64_t PositionOf(const NodeIndex& index, const OpInstance& op, std::uint32_t node, std::size_t output,
+                         std::int64_t element) {
+  std::uint64_t position = index.BoundedBefore(node);
+  for (std::size_t k = 0; k < output; ++k) {
+    if (op.out[k].dtype == DType::kF32) position += static_cast<std::uint64_t>(op.out[k].elements());
+  }
   return position + static_cast<std::uint64_t>(element);
 }
 
@@ -46,9 +36,6 @@ double TauOf(const Job& job, const OpInstance& op, const numerics::Grid& grid) {
   const auto found = job.round_tau.find(std::string(op.def->name));
   return (found == job.round_tau.end() ? 0.25 : double{found->second}) * grid.Spacing(1);
 }
-
-// All elements with a bound that a step rounds.
-std::uint64_t ElementsOf(const StepNodes& nodes) { return PositionOf(nodes, static_cast<std::uint32_t>(nodes.size()), 0, 0); }
 
 }  // namespace
 
@@ -195,8 +182,8 @@ Step<void> Proceedings::ExamineRounded(const DisputedStep& step, const NodeRecor
     finding.truth = FloatText(nearest);
     return tl::unexpected(Convict(!SameBits(said[0], nearest), !SameBits(said[1], nearest), std::move(finding)));
   }
-  const RoundedElement rounded{.position = PositionOf(terms_.nodes(), record.node, output, element),
-                               .elements = ElementsOf(terms_.nodes()),
+  const RoundedElement rounded{.position = PositionOf(terms_.index(), op, record.node, output, element),
+                               .elements = terms_.index().BoundedBefore(terms_.nodes().size()),
                                .grid = grid,
                                .truth = truth.truth,
                                .tau = TauOf(terms_.job(), op, grid),

@@ -88,6 +88,7 @@ struct ProviderRecord {
   std::optional<std::uint32_t> group{};  // of those who take part
   std::optional<std::size_t> charge{};   // position in Record::charges
   bool waits = false;                    // refused because another claim of its key takes part
+  bool follows = false;                  // every receipt in which its key claims this says that it follows somebody
 };
 
 struct MatchRecord {

@@ -95,6 +95,7 @@ class Judging {
   std::size_t charge_ = 0;
   bool fresh_ = false;                                                  // the charge brought somebody down
   std::map<Digest, std::optional<std::vector<Bytes>>> shared_entries_;  // of the trial being weighed, by whose group
+  std::set<std::pair<KeyPoint, Digest>> own_work_;  // the claims of which some receipt does not say that it follows somebody
   bool one_signer_ = false;  // of both runs of a comparison: its answers do not tell which of them they are about
   Judgement judgement_;
 };
@@ -130,12 +131,19 @@ Status Judging::CheckParties() {
     }
     judgement_.parties.push_back({.signer = claims_[i].signer, .number = evidence_.parties[i].number});
   }
+  const auto note = [&](const Claim& claim) {
+    if (!claim.receipt.follows) own_work_.emplace(claim.signer.point(), law_.group(claim));
+  };
   std::vector<Digest> receipts;
-  for (const Claim& claim : claims_) receipts.push_back(claim.receipt_hash);
+  for (const Claim& claim : claims_) {
+    note(claim);
+    receipts.push_back(claim.receipt_hash);
+  }
   for (const Claim& other : others_) {
     if (const Status good = law_.check(other); !good || !seen.contains({other.signer.point(), law_.group(other)})) {
       return Err("evidence: a receipt beside those of the parties is none in which one of them claims the same");
     }
+    note(other);
     receipts.push_back(other.receipt_hash);
   }
   dispute_ = law_.dispute(std::move(receipts));
@@ -221,7 +229,8 @@ Status Judging::Weigh(const Trial& trial) {
       const auto s = static_cast<std::size_t>(side);
       if (!finding->strikes(side) || !Stands(trial, s, sides[s], id, *finding, entry)) continue;
       stands = true;
-      FellBySaying(id, StruckAs(*finding, side, claims_[id]), finding->reason);
+      FellBySaying(id, StruckAs(*finding, side, !own_work_.contains({claims_[id].signer.point(), law_.group(claims_[id])})),
+                   finding->reason);
     }
     if (!stands) return Unfounded(id);
   }

@@ -79,7 +79,7 @@ std::size_t LeafBytes(const Terms& terms, const TreeName& tree, std::uint64_t le
     case TreeKind::kBatches: return Digest{}.bytes.size();
     case TreeKind::kRoundings: return kRoundingLeaf;
     case TreeKind::kStates: return Encode(StepRecord{}).size();
-    case TreeKind::kTrace: return RecordBytes(terms.nodes().Instance(index));
+    case TreeKind::kTrace: return terms.index().RecordBytes(index);
     case TreeKind::kState: return terms.StateEntry(index, {}).size();
     case TreeKind::kBatch: return terms.BatchEntry(index, {}).size();
     case TreeKind::kWeights: return terms.WeightEntry(index, {}).size();

@@ -86,7 +86,7 @@ void Match::Strike(Floor& floor, Trial trial) {
   std::vector<std::pair<ProviderId, Standing>> fallen;
   for (const ProviderId id : trial.convicted) {
     const Party side = std::ranges::count(sides_[0].voice().members, id) > 0 ? Party::kA : Party::kB;
-    fallen.emplace_back(id, StruckAs(finding, side, floor.claims[id]));
+    fallen.emplace_back(id, StruckAs(finding, side, floor.ledger.record().providers[id].follows));
   }
   std::size_t charge = 0;
   if (!fallen.empty()) charge = floor.ledger.Accuse(std::move(trial));

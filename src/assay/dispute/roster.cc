@@ -79,8 +79,10 @@ Roster Enlist(const Law& law, const std::vector<Claim>& claims) {
       leave_out(Standing::kRepeated, fmt::format("claims the same as provider {} under the same key", *same));
       roster.parties[id] = *same;
       least[*same] = std::min(least[*same], claim.receipt_hash);
+      record.providers[*same].follows = record.providers[*same].follows && claim.receipt.follows.has_value();
       continue;
     }
+    provider.follows = claim.receipt.follows.has_value();
     groups[group].push_back(id);
     before.push_back(id);
   }

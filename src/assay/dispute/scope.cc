@@ -43,9 +43,9 @@ bool IsAboutReceipt(Cause cause) {
   }
 }
 
-Standing StruckAs(const Finding& finding, Party side, const Claim& claim) {
+Standing StruckAs(const Finding& finding, Party side, bool follows) {
   const bool guilty = finding.guilty[static_cast<std::size_t>(side)];
-  return !guilty && claim.receipt.follows ? Standing::kMisled : Standing::kConvicted;
+  return !guilty && follows ? Standing::kMisled : Standing::kConvicted;
 }
 
 std::optional<std::int64_t> StepAbout(const Question& question) { return std::visit(StepReader{}, question); }

@@ -17,8 +17,9 @@ bool IsAboutReceipt(const Question& question);
 // Whether the cause was found in the receipt and what it alone binds. Guests, who share two entries of a log and not its receipt, do not answer for it.
 bool IsAboutReceipt(Cause cause);
 
-// What becomes of a party of this side that stands by all that was held against it. The finding strikes the side.
-Standing StruckAs(const Finding& finding, Party side, const Claim& claim);
+// What becomes of a party of this side that stands by all that was held against it. The finding strikes the side. `follows`: every receipt of this dispute in
+// which its key promises this says that it follows somebody; one that does not claims the log as its own work, whichever of them was handed in first.
+Standing StruckAs(const Finding& finding, Party side, bool follows);
 
 // The step that a question lies in; none for questions about a receipt or about all steps of an entry.
 std::optional<std::int64_t> StepAbout(const Question& question);

@@ -67,6 +67,7 @@ Result<Terms> Terms::Make(Bytes job, Bytes program) {
     terms.entries_compared_ = RoundedBill(terms.job_, *terms.program_).EntriesCompared();
   }
   terms.nodes_ = std::make_shared<const StepNodes>(*terms.program_);
+  terms.index_ = std::make_shared<const NodeIndex>(*terms.program_, *terms.nodes_);
   return terms;
 }
 
@@ -99,10 +100,10 @@ Result<TensorType> Terms::TensorOf(const TreeName& tree) const {
     case TreeKind::kInput:
     case TreeKind::kOutput: {
       if (tree.at < 1 || tree.at > job_.steps || tree.node >= nodes_->size()) return missing();
-      const OpInstance op = nodes_->Instance(tree.node);
-      const std::vector<TensorType>& types = tree.kind == TreeKind::kInput ? op.in : op.out;
-      if (tree.index >= types.size()) return missing();
-      return types[tree.index];
+      const auto type =
+          tree.kind == TreeKind::kInput ? index_->InputType(tree.node, tree.index) : index_->OutputType(tree.node, tree.index);
+      if (!type) return missing();
+      return *type;
     }
     default: return missing();
   }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "assay/base/result.h"
+#include "assay/dispute/node_index.h"
 #include "assay/dispute/question.h"
 #include "assay/exec/step_nodes.h"
 #include "assay/graph/program.h"
@@ -37,6 +38,7 @@ class Terms {
   const JobInputs& inputs() const { return inputs_; }
   const Program& program() const { return *program_; }
   const StepNodes& nodes() const { return *nodes_; }
+  const NodeIndex& index() const { return *index_; }
 
   // Of a job that starts from a file of weights: what is in it, for whoever has the file. The job's encoding binds the file's hash alone.
   void set_starting_weights(StartingBytes start) { start_ = std::move(start); }
@@ -82,6 +84,7 @@ class Terms {
   JobInputs inputs_;
   std::shared_ptr<const Program> program_;
   std::shared_ptr<const StepNodes> nodes_;
+  std::shared_ptr<const NodeIndex> index_;
   std::vector<Field> fields_;
   std::vector<std::size_t> weights_;
   StartingBytes start_;

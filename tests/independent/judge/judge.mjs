@@ -260,8 +260,8 @@ class Judge {
       );
     }
     const hashOf = (receipt) => sha256(Buffer.from(receipt, "latin1"));
-    for (const receipt of this.again) {
-      const { key, promise } = openReceipt(receipt, this.law, "another receipt");
+    this.others = this.again.map((receipt) => openReceipt(receipt, this.law, "another receipt"));
+    for (const { key, promise } of this.others) {
       need(claims.has(hex(key) + promise), "another receipt is none in which a party claims the same");
     }
     ascending(this.again.map(hashOf), "other receipts");
@@ -343,9 +343,14 @@ class Judge {
           (s) => finding.strikes & (5 << s) && this.standsBy(party, parties[s], said, s, shown, parties, outcome, once),
         );
         need(side !== undefined, `trial: party ${party} is not struck`);
-        return { party, how: !(finding.strikes & (1 << side)) && this.parties[party].follows ? "misled" : "convicted" };
+        return { party, how: !(finding.strikes & (1 << side)) && this.follows(party) ? "misled" : "convicted" };
       }),
     };
+  }
+  // Whether every receipt in which its key claims this says so.
+  follows(party) {
+    const { key, promise } = this.parties[party];
+    return [...this.parties, ...this.others].every((claim) => claim.follows || !claim.key.equals(key) || claim.promise !== promise);
   }
   // `once` keeps what is the same for all who fall by the trial.
   standsBy(party, examined, said, side, shown, parties, { finding, unproven }, once) {

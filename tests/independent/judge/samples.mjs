@@ -7,17 +7,30 @@ import { Unchecked } from "./outcomes.mjs";
 const arrayEntry = (name, dtype, shape, root) =>
   Buffer.concat([string("assay/array/1"), string(name), Buffer.of(dtype, shape.length), ...shape.map(u64), root]);
 
+// Whether a statement has what an answer about these arrays has and nothing else, and is about the job's data. Comes before anything is made of what it describes.
+function check(law, statement, step, descriptor, arrays) {
+  const good = decoded(() => {
+    const r = new Reader(statement.body, "samples");
+    r.blob();
+    const roots = arrays.map(() => {
+      const root = r.take(32);
+      r.list(() => [r.blob(), r.list(() => r.take(32))]);
+      return root;
+    });
+    r.end();
+    const leaves = [descriptor, ...arrays.map(({ name, dtype, shape }, i) => arrayEntry(name, dtype, shape, roots[i]))].map(leafHash),
+      whole = fold(0, leaves.length, (b, e) => (e - b === 1 ? leaves[b] : undefined));
+    need(hex(whole) === law.job.data, "samples: another data root");
+    return true;
+  });
+  if (!good) law.unproven(0, statement, step);
+}
 // The range [begin, end) of each array of a part, from a statement that proves the blocks that they lie in.
-function proven(law, statement, step, descriptor, arrays) {
+function proven(law, statement, step, arrays) {
   const runs = decoded(() => {
     const r = new Reader(statement.body, "samples");
     r.blob();
-    const runs = arrays.map((array) => ({ ...array, ...provenRun(r, array) }));
-    r.end();
-    const leaves = [descriptor, ...runs.map(({ name, dtype, shape, root }) => arrayEntry(name, dtype, shape, root))].map(leafHash),
-      whole = fold(0, leaves.length, (b, e) => (e - b === 1 ? leaves[b] : undefined));
-    need(hex(whole) === law.job.data, "samples: another data root");
-    return runs;
+    return arrays.map((array) => ({ ...array, ...provenRun(r, array) }));
   });
   if (!runs) law.unproven(0, statement, step);
   return runs.map(({ blocks, begin, end }) => {
@@ -46,8 +59,9 @@ function provenRun(r, { bytes, begin, end }) {
 const floats = (values) => Buffer.concat(values.map(f32));
 
 function cifar(law, context, field, { count, size, label, classes }) {
+  const array = { name: "records", dtype: 6, shape: [count, size], bytes: size * count };
+  context.check(array);
   const i = context.sample(count),
-    array = { name: "records", dtype: 6, shape: [count, size], bytes: size * count },
     [record] = context.proven({ ...array, begin: size * i, end: size * (i + 1) });
   if (record[label] >= classes) context.unproven();
   if (field.name === "labels") return u32(record[label]);
@@ -58,10 +72,12 @@ const kinds = {
   tokens(law, r, context, field) {
     const { "data.stride": stride, "batch.sequence": sequence } = law.job.fields,
       count = r.u64(),
-      apart = stride === 0 ? sequence : stride;
+      apart = stride === 0 ? sequence : stride,
+      array = { name: "tokens", dtype: 7, shape: [count], bytes: 2 * count };
+    if (count < 1) context.unproven();
+    context.check(array);
     if (!["tokens", "targets"].includes(field.name) || sequence >= count) throw new Unchecked("the data have no such field");
     const first = apart * context.sample(Math.floor((count - sequence - 1) / apart) + 1),
-      array = { name: "tokens", dtype: 7, shape: [count], bytes: 2 * count },
       [bytes] = context.proven({ ...array, begin: 2 * first, end: 2 * (first + sequence + 1) }),
       shift = field.name === "targets" ? 1 : 0;
     return Buffer.concat(range(sequence).map((i) => u32(bytes.readUInt16LE(2 * (i + shift)))));
@@ -82,20 +98,25 @@ const kinds = {
       layout = law.job.fields["data.layout"] ?? "flat";
     if ((dtype !== 1 && dtype !== 6) || rank < 1 || rank > 7 || count < 1) context.unproven();
     if (elements < 1 || elements > 2 ** 24 || elements * count > 2 ** 48) context.unproven();
-    const i = context.sample(count),
-      [bytes, label] = context.proven(
-        { name: "inputs", dtype, shape: [count, ...sample], bytes: size * count, begin: size * i, end: size * (i + 1) },
-        { name: "labels", dtype: 2, shape: [count], bytes: 4 * count, begin: 4 * i, end: 4 * (i + 1) },
-      ),
-      inputs = inputsOf(sample, layout);
+    const arrays = [
+      { name: "inputs", dtype, shape: [count, ...sample], bytes: size * count },
+      { name: "labels", dtype: 2, shape: [count], bytes: 4 * count },
+    ];
+    context.check(...arrays);
+    const inputs = inputsOf(sample, layout);
     if (field.name !== "labels" && (field.name !== inputs?.name || inputs.shape.join() !== field.shape.slice(1).join()))
       throw new Unchecked("the data have no such field");
+    const i = context.sample(count),
+      [bytes, label] = context.proven(
+        { ...arrays[0], begin: size * i, end: size * (i + 1) },
+        { ...arrays[1], begin: 4 * i, end: 4 * (i + 1) },
+      );
     const values = inputs && arraySample(bytes, { dtype, sample }, layout, context.place(law));
     if (!values || label.readUInt32LE(0) >= 2 ** 20) context.unproven();
     return field.name === "labels" ? label : floats(values);
   },
   generated(law, r, context, field) {
-    if (hex(leafHash(context.descriptor)) !== law.job.data) context.unproven();
+    context.check();
     const [begin, end, classes, side, channels, features] = range(6).map(() => r.u64()),
       data = { begin, classes, image: side, channels, features, noise: r.f32(), seed: r.take(8).readBigUInt64LE() },
       { values, label } = generatedSample(data, context.sample(end - begin));
@@ -120,7 +141,8 @@ export function sampleField(law, statement, step, row, field) {
     sample: (samples) => sampleAt(seed, samples, step - 1, field.shape[0], row),
     // What an image is augmented by, if it is.
     place: (law) => law.job.fields["data.augment"] === 1 && { seed, step: step - 1, position: row },
-    proven: (...arrays) => proven(law, statement, step, descriptor, arrays),
+    check: (...arrays) => check(law, statement, step, descriptor, arrays),
+    proven: (...arrays) => proven(law, statement, step, arrays),
   };
   return decoded(() => kinds[kind](law, r, context, field)) ?? unproven();
 }
