@@ -38,6 +38,9 @@ head -c $((size / 2)) "$work/flipped-bit.evidence" >"$work/bad"
 refuses 'bad: evidence' "$assay" judge "$work/bad"
 refuses 'missing' "$assay" judge "$work/missing"
 
+# Evidence of one party alone: whoever contradicts itself is convicted, and nothing is undecided.
+"$assay" judge tests/golden/two_answers.evidence --json >"$work/out" && tail -n1 "$work/out" | grep -q '"verdict":"none","reason":"0: ' ||
+  fail "one party that contradicts itself: $(cat "$work/out")"
 # Evidence of old is judged as it was (tests/dispute/make_evidence.sh).
 "$assay" judge tests/golden/dispute.evidence --json >"$work/out" || fail "golden evidence: $(cat "$work/out")"
 expect verdict 0

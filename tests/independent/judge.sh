@@ -17,6 +17,7 @@ agrees() {
   grep -q '"unchecked":\[\]' "$work/theirs" || fail "$1: the other judge leaves something unchecked: $(cat "$work/theirs")"
 }
 agrees "kept evidence" tests/golden/dispute.evidence
+agrees "one party that contradicts itself" tests/golden/two_answers.evidence
 
 sed -e 's/^steps = .*/steps = 6/' -e 's/^every = .*/every = 2/' examples/mlp.toml >"$work/job.toml"
 for who in honest liar; do "$assay" keygen --out "$work/$who.key" --name "$who" >"$work/out" || fail "keygen"; done

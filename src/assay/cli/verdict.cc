@@ -155,7 +155,7 @@ VerdictView ViewOf(const dispute::Judgement& judgement, bool pair, const std::ve
 
 VerdictView ViewOf(const dispute::Evidence& evidence, const dispute::Judgement& judgement) {
   VerdictView view = ViewOf(judgement, evidence.pair, {});
-  if (evidence.parties.size() + evidence.others.size() < 2) {
+  if (evidence.parties.size() + evidence.others.size() < 2 && view.convicted.empty()) {
     view.verdict = "undecided";
     view.reason = evidence.parties.empty() ? "it holds no claim" : "it holds one claim alone, which nobody contradicts";
     view.decided_by = "a second provider of this job, or an audit";

@@ -516,7 +516,8 @@ export function judge(bytes) {
   const judging = new Judge(evidence),
     found = judging.judge(),
     convicts = found.convicted.length > 0;
-  if (evidence.parties.length + evidence.again.length < 2) found.verdict = "undecided"; // one claim, which nobody contradicts
+  // One claim, which nobody contradicts, not even its own signer.
+  if (evidence.parties.length + evidence.again.length < 2 && !convicts) found.verdict = "undecided";
   const status = convicts ? 0 : found.verdict === "undecided" ? 3 : 1;
   return { found, convicts, parties: judging.parties, comparison: evidence.comparison === 1, status };
 }
