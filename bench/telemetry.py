@@ -3,8 +3,9 @@
 
 Usage: bench/telemetry.py [--assay build/release/assay] [--job examples/gpt2-tiny.toml] [--steps N] [--rounds N] [--threads N]
 
-Compares processor time, which other work on the machine hardly changes, and wall time, each as the ratio of medians and as the median of the ratios of
-neighbours. The measuring of the machine's speed at the beginning, a few milliseconds, is part of it.
+Compares processor time, which other work on the machine changes less, and wall time, each as the ratio of medians, as the median of the ratios of neighbours with
+the quarter and three quarters of them, and as best against best. The measuring of the machine's speed at the beginning, a few milliseconds, is part of it: a training
+has to take seconds for the ratio to mean anything.
 """
 
 import argparse
@@ -18,21 +19,22 @@ import time
 
 
 def train(args, out, *more):
-    before = os.times()
     began = time.monotonic()
-    subprocess.run([args.assay, "train", args.job, "--out", out, "--steps", str(args.steps), "--threads", str(args.threads), "--quiet", *more],
-                   check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    training = subprocess.Popen([args.assay, "train", args.job, "--out", out, "--steps", str(args.steps), "--threads", str(args.threads), "--quiet", *more],
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, used = os.wait4(training.pid, 0)  # in microseconds, where times() counts hundredths of a second
     wall = time.monotonic() - began
-    after = os.times()
-    return (after.children_user - before.children_user) + (after.children_system - before.children_system), wall
+    if status != 0:
+        raise SystemExit(f"{args.job}: training failed with {status}")
+    return used.ru_utime + used.ru_stime, wall
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", default="build/release/assay")
     parser.add_argument("--job", default="examples/gpt2-tiny.toml")
-    parser.add_argument("--steps", type=int, default=300)
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -47,9 +49,10 @@ def main():
                 (kept if telemetry else bare).append(train(args, run, *([] if telemetry else ["--no-telemetry"])))
     for place, name in enumerate(("processor time", "wall time")):
         a, b = [one[place] for one in kept], [one[place] for one in bare]
-        pairs = statistics.median(x / y for x, y in zip(a, b))
+        pairs = sorted(x / y for x, y in zip(a, b))
+        low, high = pairs[len(pairs) // 4], pairs[-1 - len(pairs) // 4]
         print(f"{name}: with {statistics.median(a):.4f} s, without {statistics.median(b):.4f} s, "
-              f"ratio of medians {statistics.median(a) / statistics.median(b):.4f}, median of ratios {pairs:.4f}, best against best {min(a) / min(b):.4f}")
+              f"ratio of medians {statistics.median(a) / statistics.median(b):.4f}, median of ratios {statistics.median(pairs):.4f} ({low:.4f} to {high:.4f}), best against best {min(a) / min(b):.4f}")
 
 
 if __name__ == "__main__":

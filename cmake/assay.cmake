@@ -37,7 +37,7 @@ endif()
 # Layers in which no time is spent, and tests, are compiled with less effort, which shortens builds by about a fifth there.
 add_library(assay_light INTERFACE)
 target_compile_options(assay_light INTERFACE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
-set(ASSAY_LIGHT_LAYERS store graph ops model job net monitor run train audit dispute life platform coordinator service worker client cli)
+set(ASSAY_LIGHT_LAYERS store graph ops model job net monitor run train tracking audit dispute life platform coordinator service worker client cli)
 
 # A good part of what a file costs to compile is the same few headers. Without a compiler cache, which does not go well with it, they are compiled
 # once; targets that are compiled in the same way share them.

@@ -1,10 +1,11 @@
-"""Line plots as SVG, written by hand: columns of panels that share their horizontal axis. For loss_curves.py."""
+"""Line plots as SVG, written by hand: columns of panels that share their horizontal axis. For loss_curves.py and telemetry_plot.py."""
 import math
 from collections import namedtuple
 from xml.sax.saxutils import escape
 
 Curve = namedtuple("Curve", "label colour width dash points")
-Panel = namedtuple("Panel", "title label logarithmic curves")
+# floor: where the vertical axis begins, span: from where to where the horizontal one goes; none of them: as the points have it.
+Panel = namedtuple("Panel", "title label logarithmic curves floor span", defaults=(None, None))
 
 WIDTH, HEIGHT = 420, 240  # of a panel's frame
 LEFT, TOP, GAP_X, GAP_Y, BOTTOM, LEGEND = 66, 40, 84, 34, 50, 30
@@ -25,7 +26,7 @@ class Axes:
     def __init__(self, panel, x, y):
         self.x, self.y, self.logarithmic = x, y, panel.logarithmic
         points = [p for curve in panel.curves for p in curve.points]
-        self.steps = (min(p[0] for p in points), max(max(p[0] for p in points), 2))
+        self.steps = panel.span or (min(p[0] for p in points), max(max(p[0] for p in points), 2))
         values = [max(p[1], FLOOR) for p in points] if panel.logarithmic else [p[1] for p in points]
         low, high = min(values), max(values)
         if panel.logarithmic:
@@ -33,7 +34,7 @@ class Axes:
             self.ticks = [(k, f"10<tspan dy='-4' font-size='9'>{k}</tspan>") for k in range(self.low, self.high + 1)]
         else:
             margin = 0.05 * (high - low) or 1
-            self.low, self.high = low - margin, high + margin
+            self.low, self.high = low - margin if panel.floor is None else panel.floor, high + margin
             self.ticks = [(t, f"{t:g}") for t in linear_ticks(self.low, self.high)]
 
     def across(self, step):
@@ -51,7 +52,7 @@ def text(x, y, content, anchor="middle", extra=""):
     return f"<text x='{x:.1f}' y='{y:.1f}' text-anchor='{anchor}' {extra}>{content}</text>"
 
 
-def draw_panel(panel, x, y, last):
+def draw_panel(panel, x, y, last, across):
     axes, out = Axes(panel, x, y), []
     out.append(f"<rect x='{x}' y='{y}' width='{WIDTH}' height='{HEIGHT}' fill='#ffffff' stroke='#9ca3af'/>")
     for value, label in axes.ticks:
@@ -71,7 +72,7 @@ def draw_panel(panel, x, y, last):
     if panel.title:
         out.append(text(x + WIDTH / 2, y - 12, escape(panel.title), extra="font-size='14' font-weight='bold'"))
     if last:
-        out.append(text(x + WIDTH / 2, y + HEIGHT + 36, "step"))
+        out.append(text(x + WIDTH / 2, y + HEIGHT + 36, across))
     return out
 
 
@@ -88,15 +89,16 @@ def draw_legend(curves, y):
     return out
 
 
-def draw(columns):
-    """`columns` is a list of lists of panels."""
+def draw(columns, across="step", legend=True):
+    """`columns` is a list of lists of panels; `across` names what the horizontal axis counts."""
     rows = max(len(column) for column in columns)
     width = LEFT + len(columns) * WIDTH + (len(columns) - 1) * GAP_X + 24
-    height = TOP + rows * HEIGHT + (rows - 1) * GAP_Y + BOTTOM + LEGEND
+    height = TOP + rows * HEIGHT + (rows - 1) * GAP_Y + BOTTOM + (LEGEND if legend else 0)
     out = [f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width} {height}' width='{width}' height='{height}' "
            "font-family='sans-serif' font-size='12' fill='#1f2937'>", f"<rect width='{width}' height='{height}' fill='#fafaf9'/>"]
     for i, column in enumerate(columns):
         for j, panel in enumerate(column):
-            out += draw_panel(panel, LEFT + i * (WIDTH + GAP_X), TOP + j * (HEIGHT + GAP_Y), j == len(column) - 1)
-    out += draw_legend(columns[0][0].curves, height - 18)
+            out += draw_panel(panel, LEFT + i * (WIDTH + GAP_X), TOP + j * (HEIGHT + GAP_Y), j == len(column) - 1, across)
+    if legend:
+        out += draw_legend(columns[0][0].curves, height - 18)
     return "\n".join([*out, "</svg>"]) + "\n"

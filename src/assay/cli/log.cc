@@ -1,12 +1,16 @@
 #include <algorithm>
 #include <bit>
+#include <chrono>
+#include <thread>
 
 #include "assay/cli/command.h"
 #include "assay/cli/json.h"
+#include "assay/cli/showing.h"
 #include "assay/cli/text.h"
 #include "assay/run/directory.h"
 #include "assay/run/entry_proof.h"
 #include "assay/run/log.h"
+#include "assay/train/interrupt.h"
 
 namespace assay::cli {
 namespace {
@@ -16,6 +20,8 @@ constexpr std::int64_t kNoStep = -1;
 struct LogOptions {
   std::string run;
   std::int64_t prove = kNoStep;
+  ShowingOptions showing;
+  bool follow = false;
   bool json = false;
 };
 
@@ -75,7 +81,42 @@ Result<int> List(const LogOptions& options, const RunDirectory& run, const RunLo
   return kExitOk;
 }
 
+// Sends a run's telemetry to an MLflow server: what the server lacks of it, and with --follow what is added until the run ends.
+Result<int> SendToMlflow(const LogOptions& options) {
+  auto server = tracking::MlflowServer::FromEnvironment(options.showing.mlflow);
+  server.ca_file = options.showing.ca_file;
+  ASSAY_ASSIGN(const auto upload, tracking::MlflowUpload::Open(options.run, server, options.showing.experiment));
+  const InterruptGuard interrupt;
+  bool away = false;
+  while (true) {
+    const auto told = upload->Round();
+    if (!told && (!options.follow || !told.error().passes))
+      return Err("{}; the server has {} records of this run", told.error().message, upload->told());
+    if (!told && !away) fmt::print(stderr, "{}; it is tried again\n", told.error().message);
+    away = !told;
+    if (told && (!options.follow || upload->finished())) break;
+    for (int i = 0; i < 10 && interrupt.signal() == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    if (interrupt.signal() != 0) return 128 + interrupt.signal();
+  }
+  if (upload->run_id().empty()) return Err("{}: has no telemetry", options.run);
+  if (options.json) {
+    fmt::print("{}\n", Dump(OrderedJson{{"mlflow", options.showing.mlflow},
+                                        {"experiment", upload->experiment()},
+                                        {"run_id", upload->run_id()},
+                                        {"records", upload->told()},
+                                        {"metrics_sent", upload->metrics_sent()},
+                                        {"finished", upload->finished()}}));
+    return kExitOk;
+  }
+  fmt::print("{:<12} {}\n{:<12} {}\n{:<12} {}\n{:<12} {}\n", "server", options.showing.mlflow, "experiment",
+             upload->experiment(), "run", upload->run_id(), "sent",
+             fmt::format("{} metrics", Grouped(static_cast<std::int64_t>(upload->metrics_sent()))));
+  return kExitOk;
+}
+
 Result<int> RunLogCommand(const LogOptions& options) {
+  if (!options.showing.mlflow.empty()) return SendToMlflow(options);
+  if (options.follow) return Err("--follow: belongs to --mlflow URL");
   ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(options.run));
   ASSAY_ASSIGN(const RunLog log, RunLog::Read(run.log_path(), run.signer(), run.identity().trajectory));
   return options.prove == kNoStep ? List(options, run, log) : Prove(options, run, log);
@@ -91,11 +132,16 @@ void AddLog(Arguments& app, Command& command) {
       "only assay audit can tell.\n"
       "\n"
       "Examples: assay log runs/mlp                      one line per committed step\n"
-      "          assay log runs/mlp --prove 20 --json    entry, inclusion proof and signed checkpoint (docs/formats/log.md)");
+      "          assay log runs/mlp --prove 20 --json    entry, inclusion proof and signed checkpoint (docs/formats/log.md)\n"
+      "          assay log runs/mlp --mlflow URL         its telemetry, of a finished run or of one that trains, as a run of "
+      "an\n"
+      "                                                  MLflow server; what the server has already is not sent again");
   sub.Option("run", options->run, "Run directory").Required().Type("RUN");
   sub.Option("--prove", options->prove, "Prove the entry of this step")
       .Range(std::int64_t{0}, std::int64_t{0xffffffff})
       .Type("STEP");
+  AddMlflowOptions(sub, options->showing);
+  sub.Flag("--follow", options->follow, "With --mlflow: go on until the run is finished, also while the server is away");
   sub.Flag("--json", options->json, "Print one JSON object");
   SetCommand(sub, std::move(options), command, RunLogCommand);
 }

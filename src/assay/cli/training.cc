@@ -137,6 +137,11 @@ std::optional<monitor::RecorderOptions> TelemetryOf(const TrainOptions& options)
   return monitor::RecorderOptions{.interval_ms = static_cast<std::uint32_t>(options.sample_ms)};
 }
 
+Status CheckShowing(const TrainOptions& options) {
+  if (!options.no_telemetry || !options.showing.any()) return {};
+  return Err("{}: shows telemetry, which --no-telemetry turns off", options.showing.mlflow.empty() ? "--metrics" : "--mlflow");
+}
+
 // What is not in the run directory has to be named again.
 std::string HowToContinue(const TrainOptions& options) {
   if (!options.follow.empty()) return "the same command";
@@ -154,6 +159,7 @@ std::string HowToContinue(const TrainOptions& options) {
 
 Result<int> TrainInto(const TrainOptions& options, const PreparedJob& prepared, Compute compute) {
   const double begin = Now();
+  ASSAY_TRY(CheckShowing(options));
   ASSAY_TRY(ComputeFor(prepared.job, compute));
   ASSAY_TRY(CheckFits(prepared, *compute.backend));
   ASSAY_ASSIGN(const SigningKey key, OpenSigner(options.key));
@@ -174,6 +180,17 @@ Result<int> TrainInto(const TrainOptions& options, const PreparedJob& prepared, 
   }
   const InterruptGuard interrupt;
   if (follow) follow->StopWhen([&] { return interrupt.signal() != 0; });
+  std::unique_ptr<Showing> showing;
+  std::optional<monitor::RecorderOptions> telemetry = TelemetryOf(options);
+  if (options.showing.any()) {
+    ASSAY_ASSIGN(showing, Showing::Start(options.showing, prepared.job, options.out));
+    showing->Attach(*telemetry);
+  }
+  const auto tell = [&] {
+    if (showing == nullptr) return;
+    for (const std::string& note : showing->TakeNotes()) progress.Note(note);
+  };
+  tell();
   bool began = false;
   const TrainHooks hooks{
       .on_start =
@@ -181,14 +198,20 @@ Result<int> TrainInto(const TrainOptions& options, const PreparedJob& prepared, 
             began = true;
             progress.Start(first, Now());
           },
-      .on_step = [&](const StepReport& report) { progress.Step(report, Now()); },
+      .on_step =
+          [&](const StepReport& report) {
+            progress.Step(report, Now());
+            tell();
+          },
       .on_evaluation = [&](std::int64_t step, float loss) { progress.Evaluation(step, loss); },
       .on_note = [&](const std::string& text) { progress.Note(text); },
       .should_stop = [&] { return interrupt.signal() != 0; },
-      .telemetry = TelemetryOf(options),
+      .telemetry = telemetry,
   };
   const auto outcome = TrainWithin(prepared, run, key, compute, hooks, std::move(follow));
+  if (showing != nullptr) showing->Finish(!outcome || outcome->interrupted);
   progress.Finish();
+  tell();
   if (!outcome) {
     Error error = outcome.error();
     if (began) error.message += fmt::format("; once that is fixed, continue with {}", HowToContinue(options));
@@ -219,6 +242,11 @@ void AddTrainingOptions(Subcommand& sub, TrainOptions& options) {
              "Milliseconds between samples of telemetry. Default: 1000, less for short trainings")
       .Range(std::int64_t{10}, std::int64_t{600'000})
       .Type("MS");
+  AddMlflowOptions(sub, options.showing);
+  sub.Option(
+         "--metrics", options.showing.metrics,
+         "Serve the latest figures for Prometheus at http://HOST:PORT/metrics while it trains. A port alone: on this machine")
+      .Type("HOST:PORT");
   sub.Flag("--json", options.json, "Print the result as one JSON object on the last line of standard output");
   sub.Flag("--quiet", options.quiet, "Only the result, no progress");
 }

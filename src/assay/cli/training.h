@@ -5,6 +5,7 @@
 #include <string>
 
 #include "assay/cli/command.h"
+#include "assay/cli/showing.h"
 #include "assay/run/directory.h"
 #include "assay/train/prepare.h"
 #include "assay/train/trainer.h"
@@ -24,6 +25,7 @@ struct TrainOptions {
   ComputeOptions compute;
   bool no_telemetry = false;
   std::int64_t sample_ms = 0;  // 0: by how long the training will take
+  ShowingOptions showing;
   bool json = false;
   bool quiet = false;
 };

@@ -39,4 +39,23 @@ HttpResponse ToResponse(const Failure& failure) {
   return response;
 }
 
+HttpResponse ToMlflowResponse(const Failure& failure, bool there) {
+  const auto code = [&] {
+    switch (failure.status) {
+      case 401: return "UNAUTHENTICATED";
+      case 403: return "PERMISSION_DENIED";
+      case 404: return there ? "RESOURCE_DOES_NOT_EXIST" : "ENDPOINT_NOT_FOUND";
+      case 405: return "ENDPOINT_NOT_FOUND";
+      case 429: return "REQUEST_LIMIT_EXCEEDED";
+      case 503: return "TEMPORARILY_UNAVAILABLE";
+      default: return failure.status >= 500 ? "INTERNAL_ERROR" : "INVALID_PARAMETER_VALUE";
+    }
+  };
+  HttpResponse response = JsonAnswer(
+      failure.status, {{"error_code", code()}, {"message", failure.error}, {"error", failure.error}, {"code", failure.code}});
+  response.retry_after_s = failure.retry_after_s;
+  response.headers = failure.headers;
+  return response;
+}
+
 }  // namespace assay::coordinator

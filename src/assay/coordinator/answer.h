@@ -65,5 +65,7 @@ std::string Compact(const Json& json);
 HttpResponse JsonAnswer(int status, const Json& json);
 HttpResponse JsonText(int status, std::string_view text);  // of JSON that is written already
 HttpResponse ToResponse(const Failure& failure);
+// The same for clients of MLflow's API: with error_code and message, beside what our own clients read. `there`: there is such a route.
+HttpResponse ToMlflowResponse(const Failure& failure, bool there);
 
 }  // namespace assay::coordinator

@@ -53,8 +53,13 @@ struct Door::Visit {
   Target target{};
   std::optional<Digest> token{};  // none: the route is open to all
   Caller caller{};
-  bool fresh = false;  // the caller need not be looked up
-  HttpRequest head{};  // of an upload
+  bool fresh = false;   // the caller need not be looked up
+  HttpRequest head{};   // of an upload
+  bool mlflow = false;  // a client of MLflow's API, which has errors of its own form
+
+  HttpResponse ToResponse(const Failure& failure) const {
+    return mlflow ? ToMlflowResponse(failure, route != nullptr) : coordinator::ToResponse(failure);
+  }
 };
 
 // An upload whose caller is looked up when the first piece is there, because that may wait.
@@ -106,18 +111,19 @@ Course Door::Decide(const HttpRequest& head) {
   const auto visit = std::make_shared<Visit>();
   visit->method = head.method;
   visit->path = LoggedPath(head.target);
+  visit->mlflow = head.target.starts_with("/api/") || head.target.starts_with("/ajax-api/");
   visit->peer = head.peer;
   Outcome<Course> course = Admit(head, visit);
   if (!course) {
     Note(*visit, course.error().status, &course.error());
-    return {.answer = ToResponse(course.error()), .peer = visit->caller.account};
+    return {.answer = visit->ToResponse(course.error()), .peer = visit->caller.account};
   }
   course->peer = visit->caller.account;
   return *std::move(course);
 }
 
 Outcome<Course> Door::Admit(const HttpRequest& head, const std::shared_ptr<Visit>& visit) {
-  auto target = ParseTarget(head.target);
+  auto target = ParseTarget(head.target, visit->mlflow ? QueryRule::kForm : QueryRule::kStrict);
   if (!target) return BadRequest("{}", target.error().message);
   visit->target = *std::move(target);
   ASSAY_ASSIGN(Routes::Match match, routes_.Find(head.method, visit->target));
@@ -160,7 +166,7 @@ Outcome<Course> Door::Admit(const HttpRequest& head, const std::shared_ptr<Visit
   }
   course.at_once = route.at_once && visit->fresh;
   course.handler = [this, visit](HttpRequest request, Reply reply) {
-    Handle(*visit, std::move(request), Responder(std::move(reply), NoteOf(visit)));
+    Handle(*visit, std::move(request), Responder(std::move(reply), NoteOf(visit), visit->mlflow));
   };
   return course;
 }

@@ -2,6 +2,7 @@
 #include <charconv>
 
 #include "assay/coordinator/run_check.h"
+#include "assay/coordinator/run_telemetry.h"
 #include "assay/coordinator/work_office.h"
 #include "assay/life/fields.h"
 #include "assay/platform/posted_peer.h"
@@ -106,9 +107,23 @@ Answer WorkOffice::Telemetry(const Call& call) {
   ASSAY_ASSIGN(const LeaseState state, OrFail(heartbeats_.Beat(worker, path.order, path.lease)));
   if (state == LeaseState::kOpen) {
     office_.hub.Publish(path.order, path.lease, samples);
-    gauges_.Take(worker, std::vector<Json>(list->begin(), list->end()), office_.clock->SteadyMs());
+    const std::vector<Json> told(list->begin(), list->end());
+    gauges_.Take(worker, path.order, path.lease, told, office_.clock->SteadyMs());
+    office_.histories.Take(path.order, path.lease, told);
   }
   return Under(state == LeaseState::kOpen ? Status() : Err("ended"), worker, path.order, path.lease);
+}
+
+// What the run kept of itself takes the place of what was told of it. Where that cannot be read, what was told stays.
+void WorkOffice::AdoptTelemetry(const std::string& order, life::LeaseNumber lease, const std::vector<life::OrderFile>& files) {
+  const auto written = office_.book.Look(order);
+  const life::Lease* of = written ? (*written)->life.Find(lease) : nullptr;
+  if (of == nullptr || !of->receipt || !(*written)->life.order().sealed.empty()) return;
+  const std::lock_guard lock(adopting_);
+  const auto points = PointsOfRun(office_.blobs, files, *of->receipt);
+  Status kept = points ? Status() : tl::unexpected(points.error());
+  if (points && !points->empty()) kept = office_.histories.Adopt(order, lease, *points);
+  if (!kept) office_.log.Event("histories", kept.error().message);
 }
 
 Answer WorkOffice::TakeResult(const Call& call) {
@@ -125,7 +140,9 @@ Answer WorkOffice::TakeResult(const Call& call) {
     ASSAY_ASSIGN(const auto written, OrFail(office_.book.Look(path.order)));
     ASSAY_TRY(OrFail(CheckRun(office_.blobs, office_.rights, call.caller.account, written->life.order(), received, files)));
   }
-  return Under(office_.book.Receive(worker, path.order, std::move(received), files), worker, path.order, path.lease);
+  const Status taken = office_.book.Receive(worker, path.order, std::move(received), files);
+  if (taken && state == LeaseState::kOpen) AdoptTelemetry(path.order, path.lease, files);
+  return Under(taken, worker, path.order, path.lease);
 }
 
 Answer WorkOffice::Report(const Call& call) {

@@ -7,6 +7,7 @@
 
 #include "assay/coordinator/blob_rights.h"
 #include "assay/coordinator/book.h"
+#include "assay/coordinator/histories.h"
 #include "assay/coordinator/hub.h"
 #include "assay/coordinator/metrics.h"
 #include "assay/coordinator/request_log.h"
@@ -26,6 +27,7 @@ struct Office {
   Tokens& tokens;
   BlobRights& rights;
   Hub& hub;
+  Histories& histories;
   Metrics& metrics;
   RequestLog& log;
   std::shared_ptr<store::Clock> clock;
@@ -42,6 +44,7 @@ void AddOpenRoutes(
 void AddBlobRoutes(Routes& routes, Office& office);
 void AddOrderRoutes(Routes& routes, Office& office);
 void AddAdminRoutes(Routes& routes, Office& office);
+void AddMlflowRoutes(Routes& routes, Office& office);
 
 // 404 where there is no such order, or it belongs to another account and the caller is no administrator. For GET and POST of clients.
 Outcome<void> CheckOwner(Office& office, const Call& call, const std::string& order);

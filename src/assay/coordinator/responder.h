@@ -15,14 +15,15 @@ class Responder {
  public:
   using Note = std::function<void(int status, const Failure* failure)>;
   // `note` is told how the request was answered, once.
-  Responder(Reply reply, Note note) : reply_(std::move(reply)), note_(std::move(note)) {}
+  // `mlflow`: failures have the form of MLflow's.
+  Responder(Reply reply, Note note, bool mlflow = false) : reply_(std::move(reply)), note_(std::move(note)), mlflow_(mlflow) {}
   Responder(Responder&&) noexcept = default;
   Responder& operator=(Responder&&) noexcept = default;
 
   bool Send(Answer answer) {
     if (!answer) {
       Tell(answer.error().status, &answer.error());
-      return reply_.Send(ToResponse(answer.error()));
+      return reply_.Send(mlflow_ ? ToMlflowResponse(answer.error(), true) : ToResponse(answer.error()));
     }
     Tell(answer->status, nullptr);
     return reply_.Send(*std::move(answer));
@@ -44,6 +45,7 @@ class Responder {
   }
   Reply reply_;
   Note note_;
+  bool mlflow_ = false;
 };
 
 }  // namespace assay::coordinator

@@ -130,6 +130,26 @@ CREATE TABLE verdicts_due (
   beat BIGINT NOT NULL
 );
 )sql"},
+    {4, "what runs told of themselves over time", R"sql(
+CREATE TABLE histories (
+  order_id TEXT NOT NULL REFERENCES orders(id),
+  lease BIGINT NOT NULL,
+  kind BIGINT NOT NULL,
+  seen BIGINT NOT NULL,
+  kept BIGINT NOT NULL,
+  stride BIGINT NOT NULL,
+  last BYTEA NOT NULL,
+  PRIMARY KEY (order_id, lease, kind)
+);
+CREATE TABLE history_points (
+  order_id TEXT NOT NULL REFERENCES orders(id),
+  lease BIGINT NOT NULL,
+  kind BIGINT NOT NULL,
+  number BIGINT NOT NULL,
+  points BYTEA NOT NULL,
+  PRIMARY KEY (order_id, lease, kind, number)
+);
+)sql"},
 };
 
 }  // namespace

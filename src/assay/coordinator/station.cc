@@ -102,7 +102,8 @@ Station::Station(const StationOptions& options, SigningKey key, std::unique_ptr<
              .announce_verdicts = !options.work.on_verdict.empty()}),
       tokens_(*database_, options.clock),
       rights_(*database_, options.clock, options.usual),
-      hub_(*database_, *log_) {
+      hub_(*database_, *log_),
+      histories_(*database_) {
   office_ = std::make_unique<Office>(Office{.database = *database_,
                                             .blobs = *blobs_,
                                             .key = key_,
@@ -110,6 +111,7 @@ Station::Station(const StationOptions& options, SigningKey key, std::unique_ptr<
                                             .tokens = tokens_,
                                             .rights = rights_,
                                             .hub = hub_,
+                                            .histories = histories_,
                                             .metrics = metrics_,
                                             .log = *log_,
                                             .clock = options_.clock,
@@ -120,6 +122,7 @@ Station::Station(const StationOptions& options, SigningKey key, std::unique_ptr<
   AddBlobRoutes(routes_, *office_);
   AddOrderRoutes(routes_, *office_);
   AddAdminRoutes(routes_, *office_);
+  AddMlflowRoutes(routes_, *office_);
   work_ = std::make_unique<WorkOffice>(*office_, changes_, options_.work);
   work_->AddRoutes(routes_);
   AddOpenRoutes(routes_, *office_);

@@ -84,6 +84,7 @@ class Station {
   Tokens tokens_;
   BlobRights rights_;
   Hub hub_;
+  Histories histories_;
   Routes routes_;
   std::unique_ptr<Office> office_;
   std::unique_ptr<WorkOffice> work_;

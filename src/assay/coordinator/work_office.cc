@@ -53,11 +53,13 @@ void WorkOffice::Sweep() {
     const std::int64_t now = office_.clock->SteadyMs();
     if (now - flushed_ms >= flush_ms) {
       note("heartbeats", heartbeats_.Flush());
+      note("histories", office_.histories.Flush());
       flushed_ms = now;
     }
     note("mailbox", mailbox_.Sweep());
   }
   note("heartbeats", heartbeats_.Flush());
+  note("histories", office_.histories.Flush());
 }
 
 }  // namespace assay::coordinator

@@ -68,6 +68,7 @@ class WorkOffice {
   Answer TakeResult(const Call& call);
   Answer Report(const Call& call);
   Answer GiveBack(const Call& call);
+  void AdoptTelemetry(const std::string& order, life::LeaseNumber lease, const std::vector<life::OrderFile>& files);
   Answer ShowLease(const Call& call);
   Answer TakeAnswer(const Call& call);
   // An error under a lease, as the caller should hear it.
@@ -89,7 +90,8 @@ class WorkOffice {
   Heartbeats heartbeats_;
   WorkerGauges gauges_;
   Desk desk_;
-  std::mutex mutex_;
+  std::mutex adopting_;                 // telemetry of runs, which may be large: one at a time
+  std::mutex mutex_;                    // of what follows
   std::map<std::string, Known> known_;  // registered keys, by point, with the account that was the last to use them
   std::map<std::string, VerifyKey, std::less<>> keys_;  // the same, read, by their text
   Bell stop_;                                           // rung once, at the end

@@ -1,37 +1,17 @@
 #include "assay/coordinator/worker_gauges.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <string_view>
+#include <utility>
 
 namespace assay::coordinator {
 namespace {
 
-struct Row {
-  const char* name;
-  const char* type;
-  const char* help;
-  const char* key;  // of a sample
-  bool gpu;         // of its object "gpu"
-  double unit;      // what the sample's number is multiplied with
-};
-constexpr double kMebibyte = 1.0 / (1 << 20);
-constexpr std::array<Row, 11> kRows = {{
-    {"DCGM_FI_DEV_GPU_UTIL", "gauge", "GPU utilization (in %).", "util", true, 1},
-    {"DCGM_FI_DEV_FB_USED", "gauge", "Framebuffer memory used (in MiB).", "memory", true, kMebibyte},
-    {"DCGM_FI_DEV_POWER_USAGE", "gauge", "Power draw (in W).", "power", true, 1},
-    {"DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", "counter", "Total energy consumption since boot (in mJ).", "energy", true, 1e3},
-    {"DCGM_FI_DEV_GPU_TEMP", "gauge", "GPU temperature (in C).", "temperature", true, 1},
-    {"DCGM_FI_DEV_SM_CLOCK", "gauge", "SM clock frequency (in MHz).", "clock", true, 1},
-    {"assay_worker_cpu_cores", "gauge", "Processor cores in use", "cpu", false, 1},
-    {"assay_worker_memory_bytes", "gauge", "Memory in use", "memory", false, 1},
-    {"assay_worker_step", "gauge", "Steps completed of the order at hand", "step", false, 1},
-    {"assay_worker_loss", "gauge", "Loss of the last step", "loss", false, 1},
-    {"assay_worker_rate", "gauge", "Tokens, images or samples a second", "rate", false, 1},
-}};
+using tracking::Gauge;
+using tracking::GaugeSet;
+
+constexpr std::size_t kMostName = 96;
 
 // NAME+HASH of NAME+HASH+DATA.
 std::string IdOf(const std::string& key) {
@@ -39,64 +19,78 @@ std::string IdOf(const std::string& key) {
   return key.substr(0, key.find('+', first == std::string::npos ? first : first + 1));
 }
 
-std::string Escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '\n') {
-      out += "\\n";
-    } else if (c == '"' || c == '\\') {
-      out += {'\\', c};
-    } else if (static_cast<unsigned char>(c) >= ' ') {
-      out += c;
-    }
+std::optional<double> FigureOf(const Json& from, const char* key) {
+  const auto value = from.find(key);
+  if (value == from.end() || !value->is_number() || !std::isfinite(value->get<double>())) return std::nullopt;
+  return value->get<double>();
+}
+
+std::string NameOf(const Json& from, const char* key) {
+  const auto value = from.find(key);
+  return value == from.end() || !value->is_string() ? "" : value->get<std::string>().substr(0, kMostName);
+}
+
+void TakeOwn(const Json& sample, GaugeSet& set) {
+  constexpr std::array<std::pair<const char*, Gauge>, 5> kKeys = {{{"cpu", Gauge::kCpuCores},
+                                                                   {"memory", Gauge::kMemoryBytes},
+                                                                   {"step", Gauge::kStep},
+                                                                   {"loss", Gauge::kLoss},
+                                                                   {"rate", Gauge::kRate}}};
+  for (const auto& [key, gauge] : kKeys) {
+    if (const auto figure = FigureOf(sample, key)) set[gauge] = *figure;
   }
-  return out;
+}
+
+// What the worker's driver does not tell is not in the sample, and not shown.
+void TakeGpu(const Json& gpu, GaugeSet& set) {
+  constexpr double kMost = 1e15;
+  constexpr double kThousand = 1e3;
+  const auto told = [&](const char* key, double unit) -> std::int64_t {
+    const auto figure = FigureOf(gpu, key);
+    if (!figure || *figure < 0 || *figure * unit > kMost) return monitor::kNotTold;
+    return static_cast<std::int64_t>(std::llround(*figure * unit));
+  };
+  set.gpu = {.name = NameOf(gpu, "name"), .uuid = NameOf(gpu, "uuid"), .memory_total = told("total", 1)};
+  set.gpu.index = std::max<std::int64_t>(0, told("index", 1));
+  set.Set({.utilisation = told("util", 1),
+           .memory = told("memory", 1),
+           .power_mw = told("power", kThousand),
+           .energy_mj = told("energy", kThousand),
+           .temperature = told("temperature", 1),
+           .clock_mhz = told("clock", 1)});
 }
 
 }  // namespace
 
-void WorkerGauges::Take(const std::string& worker, const std::vector<Json>& samples, std::int64_t now_ms) {
+void WorkerGauges::Take(const std::string& worker, const std::string& order, life::LeaseNumber lease,
+                        const std::vector<Json>& samples, std::int64_t now_ms) {
   const std::lock_guard lock(mutex_);
   const std::string id = IdOf(worker);
   if (!workers_.contains(id) && workers_.size() >= kMostWorkers) {
     workers_.erase(std::ranges::min_element(workers_, {}, [](const auto& one) { return one.second.at_ms; }));
   }
   Figures& figures = workers_[id];
+  if (figures.order != order || figures.lease != lease) {  // what was told of other work is not of this one
+    figures = {.order = order, .lease = lease};
+    figures.set.labels = {{"Hostname", id}, {"worker", id}, {"order", order}, {"lease", std::to_string(lease)}};
+  }
   figures.at_ms = now_ms;
   for (const Json& sample : samples) {
     if (!sample.is_object()) continue;
-    const auto gpu = sample.find("gpu");
-    for (std::size_t row = 0; row < kRows.size(); ++row) {
-      if (kRows[row].gpu && (gpu == sample.end() || !gpu->is_object())) continue;
-      const Json& from = kRows[row].gpu ? *gpu : sample;
-      const auto value = from.find(kRows[row].key);
-      if (value == from.end() || !value->is_number()) continue;
-      const double number = value->get<double>() * kRows[row].unit;
-      if (std::isfinite(number)) figures.values[row] = number;
-    }
-    if (gpu == sample.end() || !gpu->is_object()) continue;
-    constexpr std::size_t kMostName = 96;
-    if (const auto name = gpu->find("name"); name != gpu->end() && name->is_string())
-      figures.model = name->get<std::string>().substr(0, kMostName);
+    TakeOwn(sample, figures.set);
+    if (const auto gpu = sample.find("gpu"); gpu != sample.end() && gpu->is_object()) TakeGpu(*gpu, figures.set);
   }
 }
 
 std::string WorkerGauges::Text(std::int64_t now_ms) const {
-  const std::lock_guard lock(mutex_);
-  std::string text;
-  for (std::size_t row = 0; row < kRows.size(); ++row) {
-    std::string lines;
+  std::vector<GaugeSet> sets;
+  {
+    const std::lock_guard lock(mutex_);
     for (const auto& [id, figures] : workers_) {
-      const auto value = figures.values.find(row);
-      if (value == figures.values.end() || now_ms - figures.at_ms > kStaleMs) continue;
-      const std::string gpu =
-          kRows[row].gpu ? fmt::format("gpu=\"0\",modelName=\"{}\",", Escaped(figures.model)) : std::string();
-      lines += fmt::format("{}{{{}Hostname=\"{}\"}} {}\n", kRows[row].name, gpu, Escaped(id), value->second);
+      if (now_ms - figures.at_ms <= kStaleMs) sets.push_back(figures.set);
     }
-    if (lines.empty()) continue;
-    text += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n{3}", kRows[row].name, kRows[row].help, kRows[row].type, lines);
   }
-  return text;
+  return tracking::GaugeText(sets);
 }
 
 }  // namespace assay::coordinator

@@ -80,18 +80,26 @@ Bytes FramedRecord(ByteSpan payload, const Digest& hash) {
 ChainScan ScanTelemetry(ByteSpan file, const Digest& trajectory, const VerifyKey& signer, const OnRecord& each) {
   ChainScan scan;
   scan.hash = ChainStart(trajectory, signer);
+  ContinueScan(file, trajectory, signer, each, scan);
+  return scan;
+}
+
+void ContinueScan(ByteSpan rest, const Digest& trajectory, const VerifyKey& signer, const OnRecord& each, ChainScan& scan) {
+  scan.end = ChainScan::End::kWhole;
+  scan.problem.clear();
   const auto stop = [&](ChainScan::End end, std::string problem) {
     scan.end = end;
     scan.problem = std::move(problem);
-    return scan;
   };
-  const ByteSpan head = file.first(std::min(file.size(), kTelemetryHead.size()));
-  if (!std::ranges::equal(head, AsBytes(kTelemetryHead.substr(0, head.size()))))
-    return stop(ChainScan::End::kBroken, "does not begin with 'assay/telemetry/1'");
-  if (head.size() < kTelemetryHead.size()) return stop(ChainScan::End::kTorn, "its first line is cut off");
-  scan.whole = head.size();
-  while (scan.whole < file.size()) {
-    const ByteSpan rest = file.subspan(scan.whole);
+  if (scan.whole == 0) {
+    const ByteSpan head = rest.first(std::min(rest.size(), kTelemetryHead.size()));
+    if (!std::ranges::equal(head, AsBytes(kTelemetryHead.substr(0, head.size()))))
+      return stop(ChainScan::End::kBroken, "does not begin with 'assay/telemetry/1'");
+    if (head.size() < kTelemetryHead.size()) return stop(ChainScan::End::kTorn, "its first line is cut off");
+    scan.whole = head.size();
+    rest = rest.subspan(head.size());
+  }
+  while (!rest.empty()) {
     bool too_long = false;
     const auto frame = FrameAt(rest, too_long);
     const std::string where = fmt::format("record {} at byte {}", scan.records, scan.whole);
@@ -105,8 +113,9 @@ ChainScan ScanTelemetry(ByteSpan file, const Digest& trajectory, const VerifyKey
     if (!record) return stop(ChainScan::End::kBroken, record.error().message);
     if (const std::string wrong = MisplacedBy(*record, scan, trajectory, signer); !wrong.empty())
       return stop(ChainScan::End::kBroken, fmt::format("{} {}", where, wrong));
+    const std::size_t bytes = kLengthBytes + frame->payload.size() + kHashBytes;
     ++scan.records;
-    scan.whole += kLengthBytes + frame->payload.size() + kHashBytes;
+    scan.whole += bytes;
     scan.hash = frame->hash;
     if (const auto* seal = std::get_if<SealRecord>(&record->body)) {
       scan.sealed = scan.records;
@@ -115,8 +124,8 @@ ChainScan ScanTelemetry(ByteSpan file, const Digest& trajectory, const VerifyKey
       scan.last_step = step->step;
     }
     if (each) each(*record, scan.hash);
+    rest = rest.subspan(bytes);
   }
-  return scan;
 }
 
 }  // namespace assay::monitor

@@ -40,5 +40,8 @@ using OnRecord = std::function<void(const Record& record, const Digest& hash)>;
 
 // Reads records as long as they chain from the start of `trajectory` and `signer`, and seals are signed. `each` may be empty.
 ChainScan ScanTelemetry(ByteSpan file, const Digest& trajectory, const VerifyKey& signer, const OnRecord& each);
+// The same from where a scan has come to, for a file that grows: `rest` are its bytes from `scan.whole` on, as far as there are any. A scan begins with the hash
+// of ChainStart.
+void ContinueScan(ByteSpan rest, const Digest& trajectory, const VerifyKey& signer, const OnRecord& each, ChainScan& scan);
 
 }  // namespace assay::monitor

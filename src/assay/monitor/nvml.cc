@@ -37,6 +37,8 @@ struct Nvml::Calls {
   int (*by_index)(unsigned, Device*) = nullptr;
   int (*by_uuid)(const char*, Device*) = nullptr;
   int (*name)(Device, char*, unsigned) = nullptr;
+  int (*uuid)(Device, char*, unsigned) = nullptr;
+  int (*index)(Device, unsigned*) = nullptr;
   int (*utilisation)(Device, Utilisation*) = nullptr;
   int (*memory)(Device, Memory*) = nullptr;
   int (*power)(Device, unsigned*) = nullptr;
@@ -59,6 +61,8 @@ struct Nvml::Calls {
     library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) return false;
     Find("nvmlDeviceGetName", name);
+    Find("nvmlDeviceGetUUID", uuid);
+    Find("nvmlDeviceGetIndex", index);
     Find("nvmlDeviceGetUtilizationRates", utilisation);
     Find("nvmlDeviceGetMemoryInfo", memory);
     Find("nvmlDeviceGetPowerUsage", power);
@@ -85,10 +89,19 @@ std::unique_ptr<Nvml> Nvml::Open(const std::string& library) {
   const bool by_uuid = visible.starts_with("GPU-") && call.by_uuid != nullptr;
   const int found = by_uuid ? call.by_uuid(std::string(visible).c_str(), &nvml->device_) : call.by_index(index, &nvml->device_);
   if (found != kSuccess) return nullptr;
-  std::array<char, 96> name{};
-  if (call.name != nullptr && call.name(nvml->device_, name.data(), static_cast<unsigned>(name.size() - 1)) == kSuccess)
-    nvml->name_ = name.data();
-  if (nvml->name_.empty()) nvml->name_ = "GPU";
+  const auto text = [&](int (*function)(Device, char*, unsigned)) -> std::string {
+    std::array<char, 97> buffer{};
+    const bool told =
+        function != nullptr && function(nvml->device_, buffer.data(), static_cast<unsigned>(buffer.size() - 1)) == kSuccess;
+    return told ? buffer.data() : "";
+  };
+  GpuIdentity& identity = nvml->identity_;
+  identity.name = text(call.name);
+  if (identity.name.empty()) identity.name = "GPU";
+  identity.uuid = text(call.uuid);
+  if (unsigned number = 0; call.index != nullptr && call.index(nvml->device_, &number) == kSuccess) identity.index = number;
+  if (Memory memory; call.memory != nullptr && call.memory(nvml->device_, &memory) == kSuccess)
+    identity.memory_total = static_cast<std::int64_t>(memory.total);
   return nvml;
 }
 

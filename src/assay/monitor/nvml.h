@@ -11,6 +11,14 @@
 
 namespace assay::monitor {
 
+// What does not change of a GPU.
+struct GpuIdentity {
+  std::string name{}, uuid{};            // empty where it is not told
+  std::int64_t memory_total = kNotTold;  // bytes
+  std::int64_t index = 0;                // among the machine's
+  friend bool operator==(const GpuIdentity&, const GpuIdentity&) = default;
+};
+
 class Nvml {
  public:
   // Null where there is no driver or no GPU. `library`: another file than the driver's own, for tests. The GPU is the first that CUDA_VISIBLE_DEVICES names, by its
@@ -20,7 +28,7 @@ class Nvml {
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
 
-  const std::string& name() const { return name_; }
+  const GpuIdentity& identity() const { return identity_; }
   GpuFigures Read() const;
 
  private:
@@ -28,7 +36,7 @@ class Nvml {
   explicit Nvml(std::unique_ptr<Calls> calls);
   std::unique_ptr<Calls> calls_;
   void* device_ = nullptr;
-  std::string name_;
+  GpuIdentity identity_;
 };
 
 }  // namespace assay::monitor

@@ -42,7 +42,7 @@ Instruments Instruments::OfTheSystem(bool gpu) {
     if (nvml != nullptr) sample.gpu = nvml->Read();
     return sample;
   };
-  if (nvml != nullptr) instruments.gpu = nvml->name();
+  if (nvml != nullptr) instruments.gpu = nvml->identity();
   return instruments;
 }
 
@@ -63,11 +63,12 @@ Status Recorder::Start(const std::string& path, SessionRecord session, const Sig
   ASSAY_CHECK(!file_);
   key_ = &key;
   session_ = std::move(session);
-  session_.gpu = instruments_.gpu;
+  session_.gpu = instruments_.gpu.name;
   session_.interval_ms = options_.interval_ms > 0 ? options_.interval_ms : IntervalFor(session_);
   ASSAY_ASSIGN(file_, TelemetryFile::Open(path, session_.trajectory, key.verify_key()));
   step_ = session_.first_step;
   first_.step = step_;
+  if (options_.on_gpu && !instruments_.gpu.name.empty()) options_.on_gpu(instruments_.gpu);
   cpu_before_us_ = first_.cpu_us;
   noted_.push_back({.mono_us = 0, .wall_us = began_.wall_us, .body = session_});
   noted_.push_back({.mono_us = 0, .wall_us = began_.wall_us, .body = first_});

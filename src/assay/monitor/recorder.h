@@ -28,7 +28,7 @@ struct Stamp {
 struct Instruments {
   std::function<Stamp()> now{};
   std::function<SampleRecord()> read{};  // all but the step
-  std::string gpu{};                     // its name; empty for none
+  GpuIdentity gpu{};                     // its name is empty where there is none
 
   static Instruments OfTheSystem(bool gpu);
 };
@@ -40,6 +40,8 @@ struct RecorderOptions {
   std::optional<Instruments> instruments{};  // none: the system's
   // Told of each record as it is written, by whichever thread writes.
   OnRecord on_record{};
+  // Told of the GPU whose figures are recorded, if there is one, before the first record is written.
+  std::function<void(const GpuIdentity& gpu)> on_gpu{};
 };
 
 // What a sample says of the time since the one before.

@@ -85,12 +85,18 @@ std::optional<std::string_view> Target::Query(std::string_view name) const {
   return found->second;
 }
 
-Result<Target> ParseTarget(std::string_view text) {
+Result<Target> ParseTarget(std::string_view text, QueryRule rule) {
   if (!IsTarget(text)) return Err("expected a path of visible ASCII that begins with '/', got {}", Quote(text));
   const std::size_t mark = std::min(text.find('?'), text.size());
   Target target;
   ASSAY_ASSIGN(target.path, ParsePath(text.substr(0, mark)));
   std::string_view rest = mark < text.size() ? text.substr(mark + 1) : std::string_view();
+  const bool form = rule == QueryRule::kForm;
+  std::string spaced;  // what `rest` is part of, of a form
+  if (form) {
+    for (const char c : rest) spaced += c == '+' ? std::string_view("%20") : std::string_view(&c, 1);
+    rest = spaced;
+  }
   if (rest.find('+') != std::string_view::npos) return Err("expected %20 or %2B instead of '+' in {}", Quote(rest));
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find('&'), rest.size());
@@ -99,7 +105,7 @@ Result<Target> ParseTarget(std::string_view text) {
     if (equals == std::string_view::npos || equals == 0) return Err("expected NAME=VALUE in a query, got {}", Quote(part));
     ASSAY_ASSIGN(std::string name, Decode(part.substr(0, equals)));
     ASSAY_ASSIGN(std::string value, Decode(part.substr(equals + 1)));
-    if (target.Query(name)) return Err("{} stands twice in a query", Quote(name));
+    if (!form && target.Query(name)) return Err("{} stands twice in a query", Quote(name));
     target.query.emplace_back(std::move(name), std::move(value));
     if (end + 1 == rest.size()) return Err("expected NAME=VALUE after '&'");
     rest.remove_prefix(std::min(end + 1, rest.size()));

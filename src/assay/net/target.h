@@ -19,10 +19,12 @@ struct Target {
   std::vector<std::string> path;                           // segments, decoded; "/" has none, "/a/" has "a" and ""
   std::vector<std::pair<std::string, std::string>> query;  // decoded, in their order
 
-  std::optional<std::string_view> Query(std::string_view name) const;
+  std::optional<std::string_view> Query(std::string_view name) const;  // the first of this name
 };
 
-Result<Target> ParseTarget(std::string_view text);
+// kForm: as HTML forms and many clients write queries, a '+' for a space and a name more than once. For APIs of others.
+enum class QueryRule { kStrict, kForm };
+Result<Target> ParseTarget(std::string_view text, QueryRule rule = QueryRule::kStrict);
 
 // One segment of a path, or a name or value of a query, with everything escaped that is not a letter, a digit or one of "-._~".
 std::string PercentEncode(std::string_view text);

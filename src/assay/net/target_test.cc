@@ -35,6 +35,16 @@ TEST(Target, Tricks) {
   }
 }
 
+TEST(Target, FormsRepeatNamesAndWriteSpacesAsPlus) {
+  const auto target = ParseTarget("/a?x=1+2&x=%2B&y=", QueryRule::kForm);
+  ASSERT_TRUE(target) << target.error().message;
+  const std::vector<std::pair<std::string, std::string>> query = {{"x", "1 2"}, {"x", "+"}, {"y", ""}};
+  EXPECT_EQ(target->query, query);
+  EXPECT_EQ(target->Query("x"), "1 2");
+  for (const char* text : {"/a?x", "/a?x=1&", "/a?x=%", "/a?x=%0a", "/a+b?x=1&&y=2"})
+    EXPECT_FALSE(ParseTarget(text, QueryRule::kForm)) << text;
+}
+
 TEST(Target, EncodingIsUndone) {
   std::string text;
   for (int c = ' '; c < 0x7f; ++c) {

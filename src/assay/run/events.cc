@@ -87,14 +87,16 @@ std::uint32_t U32At(ByteSpan bytes, std::size_t at) {
   return value;
 }
 
-// The step of an event, where it names one: the field after the wall time.
+// The step of an event, where it names one: the field after the wall time. A restart names the step that comes next.
 std::optional<std::int64_t> StepOf(ByteSpan event) {
   constexpr std::size_t kAt = 9;
   if (event.size() <= kAt || event[0] != (field::kWallTime << 3 | 1) || event[kAt] != field::kStep << 3) return std::nullopt;
   std::uint64_t step = 0;
   for (std::size_t i = kAt + 1, shift = 0; i < event.size() && shift < 63; ++i, shift += 7) {
     step |= std::uint64_t{event[i] & 0x7fu} << shift;
-    if ((event[i] & 0x80) == 0) return static_cast<std::int64_t>(step);
+    if ((event[i] & 0x80) != 0) continue;
+    const bool restart = i + 1 < event.size() && event[i + 1] == (field::kSessionLog << 3 | 2);
+    return static_cast<std::int64_t>(step) - (restart ? 1 : 0);
   }
   return std::nullopt;
 }
@@ -157,7 +159,7 @@ Result<EventWriter> EventWriter::Create(const std::string& directory, std::int64
   const std::string path = JoinPath(directory, name);
   ByteWriter opening;
   opening.Raw(FrameRecord(EncodeVersionEvent(now)));
-  if (first_step > 0) opening.Raw(FrameRecord(EncodeRestartEvent(now, first_step)));
+  if (first_step > 0) opening.Raw(FrameRecord(EncodeRestartEvent(now, first_step + 1)));
   ASSAY_TRY(WriteFileAtomic(path, opening.bytes()));
   ASSAY_ASSIGN(AppendFile file, AppendFile::Open(path));
   return EventWriter(std::move(file));

@@ -27,7 +27,7 @@ Bytes EncodeScalarEvent(double wall_time_s, std::int64_t step, std::span<const S
 
 class EventWriter {
  public:
-  // Creates a file in `directory` with a name that sorts after those of earlier runs.
+  // Creates a file in `directory` with a name that sorts after those of earlier runs. `first_step` are done: what earlier files say of later ones is dropped.
   static Result<EventWriter> Create(const std::string& directory, std::int64_t first_step);
   Status Write(std::int64_t step, std::span<const Scalar> scalars);
   Status Sync() { return file_.Sync(); }

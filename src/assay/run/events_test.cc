@@ -72,6 +72,11 @@ TEST_F(EventFileTest, HoldsTheRecordsInOrder) {
   EXPECT_EQ(scan.records, 3u);
   EXPECT_EQ(scan.whole, file.size());
   EXPECT_EQ(scan.last_step, 8);
+  // What earlier files say of step 7 stays: nobody computes it again.
+  const Bytes restart = FrameRecord(EncodeRestartEvent(0, 8));
+  const ByteSpan step =
+      ByteSpan(restart).subspan(12 + 9, restart.size() - 12 - 9 - 4);  // and the mark of a restart: what follows the wall time
+  EXPECT_NE(std::search(file.begin(), file.end(), step.begin(), step.end()), file.end());
 }
 
 TEST_F(EventFileTest, ScanStopsAtWhatIsNotARecord) {

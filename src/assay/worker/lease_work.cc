@@ -166,7 +166,8 @@ Outcome<TrainOutcome> LeaseWork::Train(const PreparedJob& prepared, const LeaseF
       .telemetry =
           monitor::RecorderOptions{
               .write_ms = static_cast<std::uint32_t>(std::clamp<std::int64_t>(site_.terms.tell_ms, 10, 1'000)),
-              .on_record = [&](const monitor::Record& record, const Digest& hash) { reporter.Kept(record, hash); }}};
+              .on_record = [&](const monitor::Record& record, const Digest& hash) { reporter.Kept(record, hash); },
+              .on_gpu = [&](const monitor::GpuIdentity& gpu) { reporter.SetGpu(gpu); }}};
   auto outcome = site_.craft.Train(prepared, folder.run_path(), site_.key, compute, hooks);
   if (!outcome) {
     reporter.EndCommitments();

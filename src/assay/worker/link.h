@@ -14,7 +14,7 @@
 #include "assay/base/bytes.h"
 #include "assay/life/entry.h"
 #include "assay/life/order.h"
-#include "assay/monitor/record.h"
+#include "assay/monitor/nvml.h"
 #include "assay/sign/key.h"
 
 namespace assay::worker {
@@ -104,7 +104,7 @@ struct Sample {
   double cpu = 0;  // cores in use
   std::int64_t memory = 0;
   std::optional<monitor::GpuFigures> gpu{};
-  std::string gpu_name{};
+  monitor::GpuIdentity gpu_identity{};
   // The record of the run's telemetry that it is, and its hash; none while nothing is kept.
   std::int64_t index = -1;
   std::string chain{};

@@ -88,12 +88,14 @@ Result<Question> ParseQuestion(const Json& object) {
 }
 
 // Watts and joules, as people say them.
-Json GpuJson(const monitor::GpuFigures& gpu, const std::string& name) {
+Json GpuJson(const monitor::GpuFigures& gpu, const monitor::GpuIdentity& identity) {
   constexpr double kMilli = 1e-3;
-  Json json = {{"name", name}};
+  Json json = {{"name", identity.name}, {"index", identity.index}};
+  if (!identity.uuid.empty()) json["uuid"] = identity.uuid;
   const auto add = [&](const char* key, std::int64_t value, double unit) {
     if (value != monitor::kNotTold) json[key] = static_cast<double>(value) * unit;
   };
+  add("total", identity.memory_total, 1);
   add("util", gpu.utilisation, 1);
   add("memory", gpu.memory, 1);
   add("power", gpu.power_mw, kMilli);
@@ -175,7 +177,7 @@ std::string ToJson(const std::vector<Sample>& samples) {
                  {"unit", sample.unit},
                  {"cpu", sample.cpu},
                  {"memory", sample.memory}};
-    if (sample.gpu) json["gpu"] = GpuJson(*sample.gpu, sample.gpu_name);
+    if (sample.gpu) json["gpu"] = GpuJson(*sample.gpu, sample.gpu_identity);
     if (sample.index >= 0) {
       json["index"] = sample.index;
       json["chain"] = sample.chain;

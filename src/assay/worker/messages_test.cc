@@ -60,9 +60,14 @@ TEST(Messages, ASampleNamesTheRecordThatItIs) {
   EXPECT_EQ(plain.find("chain"), std::string::npos) << plain;
   EXPECT_EQ(plain.find("gpu"), std::string::npos) << plain;
   const monitor::GpuFigures gpu{.utilisation = 98, .power_mw = 512500};
-  const std::string text =
-      ToJson({Sample{.phase = "train", .gpu = gpu, .gpu_name = "H200", .index = 7, .chain = std::string(64, 'a')}});
-  EXPECT_NE(text.find(R"("gpu":{"name":"H200","util":98.0,"power":512.5})"), std::string::npos) << text;
+  const std::string text = ToJson({Sample{.phase = "train",
+                                          .gpu = gpu,
+                                          .gpu_identity = {.name = "H200", .uuid = "GPU-1", .memory_total = 4},
+                                          .index = 7,
+                                          .chain = std::string(64, 'a')}});
+  EXPECT_NE(text.find(R"("gpu":{"name":"H200","index":0,"uuid":"GPU-1","total":4.0,"util":98.0,"power":512.5})"),
+            std::string::npos)
+      << text;
   EXPECT_NE(text.find(R"("index":7,"chain":"aaaa)"), std::string::npos) << text;
 }
 

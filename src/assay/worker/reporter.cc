@@ -95,7 +95,7 @@ void Reporter::Kept(const monitor::Record& record, const Digest& hash) {
   if (const auto* session = std::get_if<monitor::SessionRecord>(&record.body)) {
     keeps_ = true;
     kept_step_us_ = kept_sample_us_ = 0;
-    now_.gpu_name = session->gpu;
+    now_.gpu_identity.name = session->gpu;
     return;
   }
   if (now_.sealed) {  // how far it is, and no more
@@ -127,6 +127,11 @@ void Reporter::Kept(const monitor::Record& record, const Digest& hash) {
   told.chain = hash.hex();
   if (samples_.size() >= kMaxSamples) ThinOut(samples_);
   samples_.push_back(std::move(told));
+}
+
+void Reporter::SetGpu(const monitor::GpuIdentity& gpu) {
+  const std::lock_guard lock(mutex_);
+  now_.gpu_identity = gpu;
 }
 
 void Reporter::BeginCommitments(Commitments& commitments) {

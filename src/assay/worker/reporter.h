@@ -43,6 +43,7 @@ class Reporter {
   void Step(std::int64_t step, float loss);  // while nothing is kept
   // What the run keeps of its training is what is told of it, record by record, each with its hash.
   void Kept(const monitor::Record& record, const Digest& hash);
+  void SetGpu(const monitor::GpuIdentity& gpu);  // whose figures are kept
 
   // From here on what is offered is sent. `commitments` must outlive the reporter, or EndCommitments.
   void BeginCommitments(Commitments& commitments);
