@@ -23,8 +23,8 @@ struct Log {
   explicit Log(int claim) {
     for (int i = 0; i < 11; ++i) leaves.push_back(DigestOf("leaf" + std::to_string(i) + (i > 6 ? std::to_string(claim) : "")));
   }
-  Checkpoint Head(std::size_t size) const {
-    return {.origin = "assay/" + DigestOf("job").hex(),
+  Checkpoint Head(int worker, std::size_t size) const {
+    return {.origin = OriginOf(worker),
             .size = size,
             .root = TreeRoot({leaves.begin(), leaves.begin() + static_cast<std::ptrdiff_t>(size)})};
   }
@@ -179,7 +179,7 @@ void World::Finish(Worker& worker) {
   } else {
     const Log log(ClaimOf(worker));
     Receipt receipt = ReceiptOf(worker.number, ClaimOf(worker));
-    receipt.log = log.Head(11);
+    receipt.log = log.Head(worker.number, 11);
     const auto proof =
         worker.committed == 0 ? std::vector<Digest>() : log.Proof(static_cast<std::size_t>(worker.committed), 11);
     done = AnyBook().Receive(
@@ -224,11 +224,11 @@ void World::ActAs(Worker& worker) {
     const auto proof = worker.committed == 0
                            ? std::vector<Digest>()
                            : log.Proof(static_cast<std::size_t>(worker.committed), static_cast<std::size_t>(size));
-    const Status done =
-        AnyBook().Commit(key, lease.order,
-                         {.lease = lease.lease,
-                          .note = SignCheckpoint(log.Head(static_cast<std::size_t>(size)), KeyOfWorker(worker.number)),
-                          .proof = proof});
+    const Status done = AnyBook().Commit(
+        key, lease.order,
+        {.lease = lease.lease,
+         .note = SignCheckpoint(log.Head(worker.number, static_cast<std::size_t>(size)), KeyOfWorker(worker.number)),
+         .proof = proof});
     Note(done);
     if (done)
       worker.committed = size;
@@ -236,11 +236,11 @@ void World::ActAs(Worker& worker) {
       worker.lease.reset();
     // A checkpoint whose fate is unknown is sent again as it is, not followed by another.
     else if (done.error().unknown_outcome) {
-      const auto again =
-          AnyBook().Commit(key, lease.order,
-                           {.lease = lease.lease,
-                            .note = SignCheckpoint(log.Head(static_cast<std::size_t>(size)), KeyOfWorker(worker.number)),
-                            .proof = proof});
+      const auto again = AnyBook().Commit(
+          key, lease.order,
+          {.lease = lease.lease,
+           .note = SignCheckpoint(log.Head(worker.number, static_cast<std::size_t>(size)), KeyOfWorker(worker.number)),
+           .proof = proof});
       if (again)
         worker.committed = size;
       else

@@ -18,7 +18,7 @@ using Orders = BookTest;
 INSTANTIATE_TEST_SUITE_P(Engines, Orders, ::testing::ValuesIn(store::Engines(true)), store::EngineName);
 
 std::string NoteBy(int worker, const std::string& root) {
-  const Checkpoint head{.origin = "assay/" + DigestOf("job").hex(), .size = 1, .root = DigestOf(root)};
+  const Checkpoint head{.origin = testkit::OriginOf(worker), .size = 1, .root = DigestOf(root)};
   return SignCheckpoint(head, KeyOf("worker" + std::to_string(worker)));
 }
 
