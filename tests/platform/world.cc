@@ -83,7 +83,7 @@ World::World(std::uint64_t seed) : dice_(seed) {
   calm_ = true;
   const int workers = 3 + dice_.Below(6);
   for (int i = 0; i < workers; ++i) {
-    const int nature = dice_.Below(10);
+    const int nature = dice_.Below(11);
     workers_.push_back({.number = i,
                         .nature = nature < 5   ? Nature::kHonest
                                   : nature < 7 ? Nature::kLiar
@@ -164,7 +164,9 @@ void World::Finish(Worker& worker) {
     for (const std::string& text : chapter->entries) Note(seen.Apply(*life::ParseEntry(text, "entry")));
     const life::Lease* audited = seen.Find(lease.of);
     const bool truth = audited->receipt->final_state_root == ReceiptOf(worker.number, 0).final_state_root;
-    const bool says = worker.nature == Nature::kLiar ? true : worker.nature == Nature::kSlanderer ? false : truth;
+    const bool says = worker.nature == Nature::kLiar                                               ? true
+                      : worker.nature == Nature::kSlanderer || worker.nature == Nature::kHitAndRun ? false
+                                                                                                   : truth;
     const life::Report report{.order = lease.order,
                               .lease = lease.lease,
                               .receipt = HashBytes(AsBytes(audited->receipt_file)),
@@ -187,6 +189,8 @@ void World::Finish(Worker& worker) {
         {.lease = lease.lease, .receipt = SignReceipt(receipt, KeyOfWorker(worker.number)), .proof = proof, .model = 100});
   }
   Note(done);
+  // One that refutes whatever it audits, and never comes back to make good for it.
+  worker.gone = done && worker.nature == Nature::kHitAndRun && lease.role == life::Role::kAudit;
   // What it brings is whole and its own. Only that the lease has ended, or that it forgot what it had committed to, may be said against it.
   const auto says = [&](std::string_view what) { return !done && done.error().message.find(what) != std::string::npos; };
   const bool forgot = says("the checkpoint before") || says("a checkpoint, and there is none");
@@ -198,6 +202,7 @@ void World::Finish(Worker& worker) {
 }
 
 void World::ActAs(Worker& worker) {
+  if (worker.gone) return;
   const std::string key = WorkerKey(worker.number);
   if (!worker.lease) {
     const auto next = AnyBook().Next(key);
