@@ -47,6 +47,13 @@ def verified(platform, job):
     return said["id"]
 
 
+def renamed(vkey):
+    """The same 32 bytes under another name."""
+    data = vkey.strip().split("+", 2)[2]
+    name_hash = hashlib.sha256(b"zz\n" + base64.b64decode(data)).hexdigest()[:8]
+    return f"zz+{name_hash}+{data}"
+
+
 def fetch(platform, order, out, **how):
     status, said, error = platform.client("fetch", order, "--out", out, **how)
     check(status == 0, f"fetch: {status} {said} {error}")
@@ -57,6 +64,9 @@ def fetch(platform, order, out, **how):
     check(seen.returncode == 0, f"verify: {seen.stdout} {seen.stderr}")
     seen = subprocess.run([platform.assay, "verify", out, "--signer", platform.path / "store" / "coordinator.key.pub", "--json"], capture_output=True, text=True)
     check(seen.returncode == 0 and json.loads(seen.stdout)["kind"] == "delivery", f"verify of the folder: {seen.stdout} {seen.stderr}")
+    for key, status in ((renamed((out / "coordinator.pub").read_text()), 0), (platform.path / "one" / "key.pub", 1)):
+        seen = subprocess.run([platform.assay, "verify", out, "--signer", key], capture_output=True, text=True)
+        check(seen.returncode == status, f"verify --signer {key}: {seen.returncode}, expected {status}: {seen.stdout} {seen.stderr}")
     again, _, error = platform.client("fetch", order, "--out", out, **how)
     check(again == 2 and "not overwritten" in error, f"fetch into a folder that is there: {again} {error}")
 
@@ -129,6 +139,21 @@ def stumbling(platform, job, order):
     check(not new.exists(), "a coordinator without a database leaves something behind")
 
 
+def damaged_state(platform, order):
+    """What is wrong on the client's own disk is no lie of the coordinator's."""
+    state = platform.path / "damaged-state"
+    status, said, error = platform.client("watch", order, state=state)
+    check(status == 0, f"the same key elsewhere: {status} {said} {error}")
+    kept = state / "orders" / order / "checkpoint"
+    whole = kept.read_text()
+    kept.write_text(whole[:-9] + "AAAAAAA=\n")
+    status, said, error = platform.client("watch", order, state=state)
+    check(status == 2 and "the checkpoint that was kept" in error and str(kept) in error, f"a damaged checkpoint: {status} {said} {error}")
+    kept.unlink()
+    status, said, error = platform.client("watch", order, state=state)
+    check(status == 0, f"after it was removed: {status} {said} {error}")
+
+
 def waiting(platform, job):
     """An order that lacks a worker: watch says so."""
     order = platform.client("submit", job, "--replicas", 16, "--attempts", 16)[1]["id"]
@@ -156,6 +181,10 @@ def sealed(platform):
     status, said, error = platform.client("submit", job, "--sealed-to", "all", "--replicas", 2, "--wait")
     check(status == 0 and said["verdict"] in ("verified", "refereed"), f"a sealed order: {status} {said} {error}")
     fetch(platform, said["id"], platform.path / "sealed")
+    without = platform.path / "no-identity"
+    status, refused, error = platform.client("fetch", said["id"], "--out", without, state=platform.path / "another-state")
+    check(status == 2 and "are sealed to age1" in error and not without.with_name("no-identity.part").exists(),
+          f"a sealed order without its identity: {status} {refused} {error}")
     blobs = (platform.path / "store").rglob("*")
     check(not any(b"hidden = [19]" in path.read_bytes() for path in blobs if path.is_file()), "the coordinator has the sealed job in plain text")
     return said["id"]
@@ -291,6 +320,7 @@ def main():
         liar = Liar(platform, program)
         replayed(platform, liar, sealed(platform))
         bookkeeping(platform, job)
+        damaged_state(platform, two_honest)
         stumbling(platform, job, two_honest)
         waiting(platform, job)
         first[1].terminate()

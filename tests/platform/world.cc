@@ -23,8 +23,8 @@ struct Log {
   explicit Log(int claim) {
     for (int i = 0; i < 11; ++i) leaves.push_back(DigestOf("leaf" + std::to_string(i) + (i > 6 ? std::to_string(claim) : "")));
   }
-  Checkpoint Head(std::size_t size) const {
-    return {.origin = "assay/" + DigestOf("job").hex(),
+  Checkpoint Head(int worker, std::size_t size) const {
+    return {.origin = OriginOf(worker),
             .size = size,
             .root = TreeRoot({leaves.begin(), leaves.begin() + static_cast<std::ptrdiff_t>(size)})};
   }
@@ -83,7 +83,7 @@ World::World(std::uint64_t seed) : dice_(seed) {
   calm_ = true;
   const int workers = 3 + dice_.Below(6);
   for (int i = 0; i < workers; ++i) {
-    const int nature = dice_.Below(10);
+    const int nature = dice_.Below(11);
     workers_.push_back({.number = i,
                         .nature = nature < 5   ? Nature::kHonest
                                   : nature < 7 ? Nature::kLiar
@@ -164,7 +164,9 @@ void World::Finish(Worker& worker) {
     for (const std::string& text : chapter->entries) Note(seen.Apply(*life::ParseEntry(text, "entry")));
     const life::Lease* audited = seen.Find(lease.of);
     const bool truth = audited->receipt->final_state_root == ReceiptOf(worker.number, 0).final_state_root;
-    const bool says = worker.nature == Nature::kLiar ? true : worker.nature == Nature::kSlanderer ? false : truth;
+    const bool says = worker.nature == Nature::kLiar                                               ? true
+                      : worker.nature == Nature::kSlanderer || worker.nature == Nature::kHitAndRun ? false
+                                                                                                   : truth;
     const life::Report report{.order = lease.order,
                               .lease = lease.lease,
                               .receipt = HashBytes(AsBytes(audited->receipt_file)),
@@ -179,7 +181,7 @@ void World::Finish(Worker& worker) {
   } else {
     const Log log(ClaimOf(worker));
     Receipt receipt = ReceiptOf(worker.number, ClaimOf(worker));
-    receipt.log = log.Head(11);
+    receipt.log = log.Head(worker.number, 11);
     const auto proof =
         worker.committed == 0 ? std::vector<Digest>() : log.Proof(static_cast<std::size_t>(worker.committed), 11);
     done = AnyBook().Receive(
@@ -187,6 +189,8 @@ void World::Finish(Worker& worker) {
         {.lease = lease.lease, .receipt = SignReceipt(receipt, KeyOfWorker(worker.number)), .proof = proof, .model = 100});
   }
   Note(done);
+  // One that refutes whatever it audits, and never comes back to make good for it.
+  worker.gone = done && worker.nature == Nature::kHitAndRun && lease.role == life::Role::kAudit;
   // What it brings is whole and its own. Only that the lease has ended, or that it forgot what it had committed to, may be said against it.
   const auto says = [&](std::string_view what) { return !done && done.error().message.find(what) != std::string::npos; };
   const bool forgot = says("the checkpoint before") || says("a checkpoint, and there is none");
@@ -198,6 +202,7 @@ void World::Finish(Worker& worker) {
 }
 
 void World::ActAs(Worker& worker) {
+  if (worker.gone) return;
   const std::string key = WorkerKey(worker.number);
   if (!worker.lease) {
     const auto next = AnyBook().Next(key);
@@ -224,11 +229,11 @@ void World::ActAs(Worker& worker) {
     const auto proof = worker.committed == 0
                            ? std::vector<Digest>()
                            : log.Proof(static_cast<std::size_t>(worker.committed), static_cast<std::size_t>(size));
-    const Status done =
-        AnyBook().Commit(key, lease.order,
-                         {.lease = lease.lease,
-                          .note = SignCheckpoint(log.Head(static_cast<std::size_t>(size)), KeyOfWorker(worker.number)),
-                          .proof = proof});
+    const Status done = AnyBook().Commit(
+        key, lease.order,
+        {.lease = lease.lease,
+         .note = SignCheckpoint(log.Head(worker.number, static_cast<std::size_t>(size)), KeyOfWorker(worker.number)),
+         .proof = proof});
     Note(done);
     if (done)
       worker.committed = size;
@@ -236,11 +241,11 @@ void World::ActAs(Worker& worker) {
       worker.lease.reset();
     // A checkpoint whose fate is unknown is sent again as it is, not followed by another.
     else if (done.error().unknown_outcome) {
-      const auto again =
-          AnyBook().Commit(key, lease.order,
-                           {.lease = lease.lease,
-                            .note = SignCheckpoint(log.Head(static_cast<std::size_t>(size)), KeyOfWorker(worker.number)),
-                            .proof = proof});
+      const auto again = AnyBook().Commit(
+          key, lease.order,
+          {.lease = lease.lease,
+           .note = SignCheckpoint(log.Head(worker.number, static_cast<std::size_t>(size)), KeyOfWorker(worker.number)),
+           .proof = proof});
       if (again)
         worker.committed = size;
       else

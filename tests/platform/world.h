@@ -46,13 +46,14 @@ class World {
   std::string Play(Tally& tally);
 
  private:
-  enum class Nature { kHonest, kLiar, kSlanderer, kVanishing, kLate };
+  enum class Nature { kHonest, kLiar, kSlanderer, kVanishing, kLate, kHitAndRun };
   struct Worker {
     int number = 0;
     Nature nature = Nature::kHonest;
     std::optional<coordinator::GivenLease> lease{};
     int committed = 0;  // entries of its log
     bool answering = true;
+    bool gone = false;  // for ever, storm or calm
   };
   struct Client {
     std::string order, envelope;

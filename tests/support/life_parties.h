@@ -39,6 +39,9 @@ inline std::string OrderOf(const life::Policy& policy, const std::string& client
   return life::SignOrder(order, key);
 }
 
+// Of the log that the worker keeps about the job.
+inline std::string OriginOf(int worker) { return fmt::format("worker{}/{}", worker, DigestOf("job").hex()); }
+
 // `claim`: which of many results the worker says the job has; 0 is the true one.
 inline Receipt ReceiptOf(int worker, int claim) {
   const std::string said = std::to_string(claim);
@@ -50,7 +53,7 @@ inline Receipt ReceiptOf(int worker, int claim) {
           .steps = 10,
           .commit_every = 1,
           .snapshot_every = 5,
-          .log = {.origin = "assay/" + DigestOf("job").hex(), .size = 11, .root = DigestOf("log" + said)},
+          .log = {.origin = OriginOf(worker), .size = 11, .root = DigestOf("log" + said)},
           .initial_state_root = DigestOf("initial"),
           .final_state_root = DigestOf("final" + said),
           .loss_bits = 0x3f800000,

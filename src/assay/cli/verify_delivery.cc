@@ -6,6 +6,16 @@
 
 namespace assay::cli {
 
+namespace {
+
+// Under the name that the order has for it: a key is its 32 bytes.
+VerifyKey NamedAsIn(const life::Order& order, const VerifyKey& key) {
+  const auto own = VerifyKey::Parse(order.coordinator);
+  return own && own->point() == key.point() ? *own : key;
+}
+
+}  // namespace
+
 bool IsDelivery(const std::string& path) { return IsDirectory(path) && IsPlainFile(JoinPath(path, "life.jsonl")); }
 
 Result<Verification> VerifyDelivery(const std::string& folder, const Against& against, ThreadPool& pool) {
@@ -16,8 +26,8 @@ Result<Verification> VerifyDelivery(const std::string& folder, const Against& ag
   const std::string envelope(text->begin(), text->end());
   const auto order = life::OpenOrder(envelope, order_path);
   if (!order) return Damaged(kKind, order.error().message);
-  const auto coordinator =
-      against.signer ? Result<VerifyKey>(*against.signer) : ReadVerifyKey(JoinPath(folder, "coordinator.pub"));
+  const auto coordinator = against.signer ? Result<VerifyKey>(NamedAsIn(*order, *against.signer))
+                                          : ReadVerifyKey(JoinPath(folder, "coordinator.pub"));
   if (!coordinator) return Damaged(kKind, coordinator.error().message);
   const auto checked =
       client::CheckDelivery(folder, {.id = order->id, .coordinator = *coordinator, .envelope = envelope}, pool);

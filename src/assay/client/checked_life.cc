@@ -57,8 +57,8 @@ Checked<void> CheckedLife::Continue(const std::vector<std::string>& entries, con
   if (head->root != TreeRoot(next.leaves_)) return Refused("{}: its checkpoint is not of these entries", what);
   if (before) {
     const auto old = OpenCheckpoint(*before, terms_.coordinator, "the checkpoint that was kept");
-    // A checkpoint that is kept was checked before; under another key it is of another coordinator.
-    if (!old) return Refused("{}: {}", what, old.error().message);
+    // It was checked before it was kept, and the order names the key: what cannot be read of it was damaged here, and says nothing of the coordinator.
+    if (!old) return tl::unexpected(Error{fmt::format("{}: {}", what, old.error().message)});
     if (old->size > next.size()) {
       return Refused("{}: has {} entries; it had {} when it was seen before, and a life only grows", what, next.size(),
                      old->size);

@@ -130,6 +130,20 @@ TEST(CheckedLife, RefusesAnotherHistory) {
   EXPECT_EQ(Refusal(teller, teller.Note(), Terms(), shorter.Note()), "") << "a longer one goes on";
 }
 
+// What was kept here and is damaged speaks against nobody.
+TEST(CheckedLife, DoesNotBlameTheCoordinatorForADamagedStateFolder) {
+  const Teller teller = Verified();
+  std::string flipped = teller.Note();
+  flipped[flipped.size() - 10] = flipped[flipped.size() - 10] == 'A' ? 'B' : 'A';
+  for (const std::string& kept : {std::string(), std::string("x"), flipped, teller.Note("client")}) {
+    CheckedLife checked(Terms());
+    const auto good = checked.Continue(teller.entries, teller.Note(), kept);
+    ASSERT_FALSE(good) << kept;
+    EXPECT_FALSE(good.error().refused) << good.error().message;
+    EXPECT_NE(good.error().message.find("the checkpoint that was kept"), std::string::npos) << good.error().message;
+  }
+}
+
 TEST(CheckedLife, RefusesAnotherOrder) {
   Teller other;
   other.Add(life::Submitted{OrderOf({.replicas = 3})});

@@ -1,5 +1,6 @@
 #include "assay/client/delivery.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "assay/base/file.h"
@@ -42,6 +43,14 @@ Checked<void> FetchModel(platform::ApiClient& api, const life::Lease& lease, con
   if (!fetched)
     return tl::unexpected(Blamed(fetched.error(), fmt::format("the model of lease {} is not delivered", lease.number)));
   return {};
+}
+
+// Whoever lacks the identity that results are sealed to cannot read them, which is nobody's fault but its own.
+Status CheckIdentity(const life::Order& order, const std::vector<Identity>& identities) {
+  const auto opens = [&](const Identity& identity) { return identity.recipient().ToString() == order.reply; };
+  if (std::ranges::any_of(identities, opens)) return {};
+  return Err("order {}: its results are sealed to {}, and no identity of this state folder (--state) opens that", order.id,
+             order.reply);
 }
 
 // The sealed file is named by the coordinator; what is in it, by the receipt.
@@ -126,6 +135,7 @@ Checked<void> FetchDelivery(platform::ApiClient& api, const CheckedLife& checked
                             const std::string& out, ThreadPool& pool, const platform::TransferProgress& progress) {
   ASSAY_ASSIGN(const life::Lease* const lease, DeliveringLease(checked.life()));
   ASSAY_TRY(CheckPlace(out));
+  if (!checked.life().order().sealed.empty()) ASSAY_TRY(CheckIdentity(checked.life().order(), identities));
   const std::string staging = out + ".part";
   ASSAY_TRY(MakeDirectories(staging));
   const std::string model = JoinPath(staging, kModel);

@@ -62,9 +62,11 @@ class State {
   // Made the first time. An error in a build that cannot seal.
   Result<std::vector<Identity>> OpenIdentities() const;
 
+  // Where a file that is kept of an order lies.
+  std::string OrderPath(const std::string& order, const std::string& name) const;
+
  private:
   explicit State(std::string path) : path_(std::move(path)) {}
-  std::string OrderPath(const std::string& order, const std::string& name) const;
   std::string path_;
 };
 

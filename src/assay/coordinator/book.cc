@@ -129,12 +129,12 @@ Result<std::optional<GivenLease>> Book::FindHeld(Transaction& t, const std::stri
 }
 
 Result<std::optional<GivenLease>> Book::GiveNew(Transaction& t, const Candidate& worker) {
-  // Oldest first; runs of one order go to different keys. A challenge is for this worker alone. Who could not open a sealed order is not given it.
+  // Oldest first; runs of one order go to different keys. Who could not open a sealed order is not given it. Challenges are given when they arise (Settle).
   ASSAY_ASSIGN(
       const Rows rows,
-      t.Run("SELECT w.order_id, w.kind, w.target FROM wants w WHERE ((w.kind = 'challenge' AND w.worker = $1) OR "
-            "((w.kind = 'audit' OR (w.kind = 'run' AND $4 <> 'auditor')) AND NOT EXISTS (SELECT 1 FROM leases l WHERE "
-            "l.order_id = w.order_id AND (l.worker = $1 OR ($5 = 1 AND l.account = $2))))) AND (NOT EXISTS (SELECT 1 FROM "
+      t.Run("SELECT w.order_id, w.kind, w.target FROM wants w WHERE "
+            "(w.kind = 'audit' OR (w.kind = 'run' AND $4 <> 'auditor')) AND NOT EXISTS (SELECT 1 FROM leases l WHERE "
+            "l.order_id = w.order_id AND (l.worker = $1 OR ($5 = 1 AND l.account = $2))) AND (NOT EXISTS (SELECT 1 FROM "
             "sealed_to s "
             "WHERE s.order_id = w.order_id) OR EXISTS (SELECT 1 FROM sealed_to s WHERE s.order_id = w.order_id AND "
             "s.recipient = $3)) ORDER BY w.seq LIMIT 1",
@@ -271,6 +271,9 @@ Status Book::Settle(Transaction& t, const std::string& order, std::shared_ptr<co
       }
     }
   }
+  for (const LeaseNumber audit : life::WantedBy(written->life).challenges) {
+    ASSAY_ASSIGN(written, Challenge(t, order, *written, audit));
+  }
   if (written->life.cancelled() || written->life.undecided()) {
     const auto leases = written->life.leases();
     for (const auto& [number, lease] : leases) {
@@ -284,6 +287,19 @@ Status Book::Settle(Transaction& t, const std::string& order, std::shared_ptr<co
   if (!decision) return {};
   ASSAY_ASSIGN(written, chronicle_.Append(t, order, *decision, Now()));
   return OnDecision(t, *written);
+}
+
+Result<std::shared_ptr<const Written>> Book::Challenge(Transaction& t, const std::string& order, const Written& written,
+                                                       LeaseNumber audit) {
+  const LeaseNumber lease = written.life.next_lease();
+  const std::string& vkey = written.life.Find(audit)->worker;
+  ASSAY_ASSIGN(const std::string point, PointOf(vkey));
+  ASSAY_ASSIGN(const Rows rows, t.Run("SELECT account FROM leases WHERE order_id = $1 AND number = $2", {order, audit}));
+  if (rows.empty()) return Err("order {}: the table of leases has no lease {}", order, audit);
+  ASSAY_ASSIGN(const std::string account, rows[0].Text(0));
+  ASSAY_TRY(t.Run("INSERT INTO leases (order_id, number, worker, account, open, beat) VALUES ($1, $2, $3, $4, 1, 0)",
+                  {order, lease, point, account}));
+  return chronicle_.Append(t, order, life::Leased{.lease = lease, .worker = vkey, .of = audit}, Now());
 }
 
 Status Book::OnDecision(Transaction& t, const Written& written) {

@@ -92,7 +92,7 @@ class Book {
   Result<std::string> AccountOf(const std::string& order);
 
   // What the worker should do: the lease that it holds already, or a new one; nothing where nobody wants it. Leases of sealed orders are for workers whose
-  // recipient the order is sealed to; a worker registered as an auditor is given audits alone, and challenges by its own.
+  // recipient the order is sealed to; a worker registered as an auditor is given audits alone, and holds the challenges of its own.
   Result<std::optional<GivenLease>> Next(const std::string& vkey);
   // The lease that it holds, without a sign of life. An error where the key is not registered to the account, or convicted.
   Result<std::optional<GivenLease>> Held(const std::string& account, const std::string& vkey);
@@ -140,9 +140,12 @@ class Book {
 
  private:
   Status EndLease(store::Transaction& t, const std::string& order, life::LeaseNumber lease);
-  // Writes the entry, ends the lease where it does, and what follows at once: waiving, the end of other leases, the decision.
+  // Writes the entry, ends the lease where it does, and what follows at once: waiving, a challenge, the end of other leases, the decision.
   Status Happen(store::Transaction& t, const std::string& order, life::Event event);
   Status Settle(store::Transaction& t, const std::string& order, std::shared_ptr<const Written> written);
+  // Gives an auditor that refutes the lease of its own run at once: an order does not wait for who never comes again, since this lease ends like any other.
+  Result<std::shared_ptr<const Written>> Challenge(store::Transaction& t, const std::string& order, const Written& written,
+                                                   life::LeaseNumber audit);
   Status OnDecision(store::Transaction& t, const Written& written);
   Status UnderLease(const std::string& vkey, const std::string& order, life::LeaseNumber lease, life::Event event,
                     const std::vector<life::OrderFile>& files = {});

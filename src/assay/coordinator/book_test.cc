@@ -18,7 +18,7 @@ using Orders = BookTest;
 INSTANTIATE_TEST_SUITE_P(Engines, Orders, ::testing::ValuesIn(store::Engines(true)), store::EngineName);
 
 std::string NoteBy(int worker, const std::string& root) {
-  const Checkpoint head{.origin = "assay/" + DigestOf("job").hex(), .size = 1, .root = DigestOf(root)};
+  const Checkpoint head{.origin = testkit::OriginOf(worker), .size = 1, .root = DigestOf(root)};
   return SignCheckpoint(head, KeyOf("worker" + std::to_string(worker)));
 }
 
@@ -100,6 +100,43 @@ TEST_P(Orders, AuditorsAreGivenAuditsAlone) {
   EXPECT_EQ(Lease(1), 0);
   Run(2, order, 0);
   EXPECT_EQ(Lease(1), 2);
+}
+
+// The auditor's challenge is a lease like any other: one that is never heard of loses it, and somebody else audits.
+TEST_P(Orders, AnAuditorThatRefutesAndIsNeverHeardOfAgainParksNothing) {
+  AddWorker(1);
+  AddWorker(2, "auditor");
+  AddWorker(3);
+  const std::string order = Submit({.replicas = 1, .audit = 10});
+  Run(1, order, 0);
+  const auto report = [&](int worker, life::Finding finding) {
+    const auto given = book_->Next(WorkerKey(worker));
+    ASSERT_TRUE(given && *given);
+    ASSERT_EQ((*given)->role, life::Role::kAudit);
+    const life::Report said{.order = order,
+                            .lease = (*given)->lease,
+                            .receipt = DigestOf(ReceiptFile(1, 0)),
+                            .nonce = (*given)->nonce,
+                            .share = {},
+                            .percent = 10,
+                            .finding = finding};
+    Good(book_->Report(WorkerKey(worker), order,
+                       {.lease = (*given)->lease,
+                        .report = life::SignReport(testkit::Sampled(said, testkit::ReceiptOf(1, 0)),
+                                                   KeyOf("worker" + std::to_string(worker)))}));
+  };
+  report(2, life::Finding::kRefuted);
+  EXPECT_EQ(Lease(3), 0) << "no other audit before the challenge is over";
+  const auto challenge = book_->Held("account of worker2", WorkerKey(2));
+  ASSERT_TRUE(challenge && *challenge);
+  EXPECT_EQ((*challenge)->role, life::Role::kTrain);
+  EXPECT_EQ((*challenge)->of, 2);
+  Good(book_->Sweep());
+  clock_->Pass(kLeaseMs);
+  Good(book_->Sweep());
+  EXPECT_EQ(*book_->StateOf(WorkerKey(2), order, 3), LeaseState::kEnded);
+  report(3, life::Finding::kVerified);
+  EXPECT_EQ(VerdictOf(order), "verified");
 }
 
 TEST_P(Orders, WorkersOfOneAccountShareAnOrderUnlessTheOperatorForbidsIt) {

@@ -23,6 +23,7 @@ class Roles {
     return both;
   }
   constexpr bool open() const { return bits_ == 0; }
+  friend constexpr bool operator==(Roles, Roles) = default;
   constexpr bool Has(AccountRole role) const { return role == AccountRole::kAdmin || (bits_ & Bit(role)) != 0; }
 
  private:

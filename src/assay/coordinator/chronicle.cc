@@ -138,21 +138,17 @@ Status Chronicle::WriteWants(store::Transaction& t, const std::string& order, co
   } else {
     ASSAY_TRY(t.Run("DELETE FROM wants WHERE order_id = $1 AND kind <> 'dispute'", {order}));
   }
-  const auto add = [&](const std::string& kind, std::int64_t target, const std::string& worker) -> Status {
+  const auto add = [&](const std::string& kind, std::int64_t target) -> Status {
     ASSAY_TRY(
         t.Run("INSERT INTO wants (order_id, kind, target, worker, seq, holder, beat) "
-              "VALUES ($1, $2, $3, $4, (SELECT seq FROM orders WHERE id = $1), '', 0) ON CONFLICT (order_id, kind, target) DO "
+              "VALUES ($1, $2, $3, '', (SELECT seq FROM orders WHERE id = $1), '', 0) ON CONFLICT (order_id, kind, target) DO "
               "NOTHING",
-              {order, kind, target, worker}));
+              {order, kind, target}));
     return {};
   };
-  if (wanted.runs > 0) ASSAY_TRY(add("run", 0, ""));
-  for (const life::LeaseNumber run : wanted.audits) ASSAY_TRY(add("audit", run, ""));
-  for (const life::LeaseNumber audit : wanted.challenges) {
-    ASSAY_ASSIGN(const std::string point, PointOf(life.Find(audit)->worker));
-    ASSAY_TRY(add("challenge", audit, point));
-  }
-  if (!wanted.dispute.empty()) ASSAY_TRY(add("dispute", 0, ""));
+  if (wanted.runs > 0) ASSAY_TRY(add("run", 0));
+  for (const life::LeaseNumber run : wanted.audits) ASSAY_TRY(add("audit", run));
+  if (!wanted.dispute.empty()) ASSAY_TRY(add("dispute", 0));
   return {};
 }
 

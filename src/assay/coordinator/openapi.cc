@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <map>
+#include <string>
 #include <string_view>
 #include <utility>
+
+#include "assay/platform/request_signature.h"
 
 namespace assay::coordinator {
 namespace {
@@ -80,6 +84,28 @@ std::string RolesOf(Roles roles) {
   return names;
 }
 
+// By which a worker proves its key.
+constexpr std::array<QueryField, 3> kWorkerHeaders = {
+    {{platform::kWorkerHeader, "string", "the worker's public key, NAME+HASH+DATA", true},
+     {platform::kTimeHeader, "integer", "milliseconds since 1970, within five minutes of the coordinator's clock", true},
+     {platform::kSignatureHeader, "string", "base64 of the Ed25519 signature over the request, see docs/formats/platform.md",
+      true}}};
+
+void AddParameter(Json& parameters, const QueryField& field, std::string_view where) {
+  parameters.push_back({{"name", field.name},
+                        {"in", where},
+                        {"required", field.required},
+                        {"description", field.what},
+                        {"schema", {{"type", field.type}}}});
+}
+
+// A body of JSON may be absent where no field of it is required.
+bool NeedsBody(const Route& route, const std::map<std::string, Json>& schemas) {
+  if (route.body != Route::Body::kJson) return true;
+  const auto schema = schemas.find(route.request_schema);
+  return schema != schemas.end() && schema->second.contains("required");
+}
+
 Json ParametersOf(const Route& route) {
   Json parameters = Json::array();
   std::string_view rest = route.path;
@@ -88,12 +114,10 @@ Json ParametersOf(const Route& route) {
     const std::string_view name = rest.substr(0, rest.find('}'));
     parameters.push_back({{"name", name}, {"in", "path"}, {"required", true}, {"schema", SchemaOfPart(name)}});
   }
-  for (const QueryField& field : route.query) {
-    parameters.push_back({{"name", field.name},
-                          {"in", "query"},
-                          {"required", field.required},
-                          {"description", field.what},
-                          {"schema", {{"type", field.type}}}});
+  for (const QueryField& field : route.query) AddParameter(parameters, field, "query");
+  for (const QueryField& field : route.headers) AddParameter(parameters, field, "header");
+  if (route.roles == kWorkers) {
+    for (const QueryField& field : kWorkerHeaders) AddParameter(parameters, field, "header");
   }
   return parameters;
 }
@@ -116,7 +140,7 @@ Json OpenApiOf(const Routes& routes, const std::string& version) {
     if (!parameters.empty()) operation["parameters"] = std::move(parameters);
     if (route->body != Route::Body::kNone) {
       operation["requestBody"] = {
-          {"required", route->body != Route::Body::kJson},
+          {"required", NeedsBody(*route, routes.schemas())},
           {"content", ContentOf(route->request_schema.empty() ? "application/octet-stream" : route->request_schema)}};
       operation["x-max-bytes"] = route->max_body_bytes;
     }

@@ -186,7 +186,7 @@ void AddSchemas(Routes& routes) {
   routes.AddSchema("OrderView",
                    R"({"type":"object","required":["id","job","made","size","verdict","leases","progress"],"properties":{
     "id":{"$ref":"#/components/schemas/Order32"},"job":{"$ref":"#/components/schemas/Hash"},
-    "made":{"type":"integer","description":"seconds since 1970, by the client's clock"},
+    "made":{"type":"integer","description":"milliseconds since 1970, by the client's clock"},
     "size":{"type":"integer"},"verdict":{"$ref":"#/components/schemas/Verdict"},
     "leases":{"type":"array","items":{"type":"object","required":["lease","role","worker","state"],"properties":{
       "lease":{"type":"integer"},"role":{"enum":["train","audit"]},"worker":{"type":"string"},
@@ -256,6 +256,7 @@ void AddOrderRoutes(Routes& routes, Office& office) {
        .roles = kClients,
        .summary =
            "Server-sent events: entry (its id is its number) and telemetry; goes on after Last-Event-ID, ends after decided",
+       .headers = {{"Last-Event-ID", "integer", "number of the last entry that is known"}},
        .response_schema = "text/event-stream",
        .later = [&office](Call call, Responder responder) {
          if (auto watched = Watch(office, call, responder); !watched)

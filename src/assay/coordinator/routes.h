@@ -27,6 +27,7 @@ class Upload : public BodySink {
   virtual Answer End() = 0;
 };
 
+// A field of the query, or a header.
 struct QueryField {
   std::string_view name;
   std::string_view type;  // "integer", "string"
@@ -44,6 +45,7 @@ struct Route {
   Body body = Body::kNone;
   std::size_t max_body_bytes = 64 << 10;
   std::vector<QueryField> query{};
+  std::vector<QueryField> headers{};  // that the route reads, besides those of every request by its roles
   // For the OpenAPI document: names of schemas (AddSchema); a name with a '/' is a content type of bytes that no schema describes; empty: no content.
   std::string request_schema{}, response_schema{};
   int status = 200;             // of a success

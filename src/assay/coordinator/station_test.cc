@@ -102,6 +102,17 @@ TEST_P(StationStartTest, TheOpenApiDocumentHasEveryRouteAndEverySchema) {
         found = found || (parameter["name"] == name && parameter["in"] == "path");
       EXPECT_TRUE(found) << route->path << " " << name;
     }
+    std::set<std::string> headers;
+    for (const Json& parameter : operation.value("parameters", Json::array()))
+      if (parameter["in"] == "header") headers.insert(parameter["name"].get<std::string>());
+    if (route->roles == kWorkers)
+      EXPECT_EQ(headers, (std::set<std::string>{"Assay-Worker", "Assay-Time", "Assay-Signature"})) << route->path;
+    else
+      EXPECT_EQ(headers.contains("Last-Event-ID"), route->path.ends_with("/events")) << route->path;
+    if (route->body == Route::Body::kJson) {
+      const Json& schema = document["components"]["schemas"][route->request_schema];
+      EXPECT_EQ(operation["requestBody"]["required"], schema.contains("required")) << route->path;
+    }
   }
   std::set<std::string> references;
   CollectReferences(document, references);

@@ -203,9 +203,8 @@ TEST_P(Work, CommitmentsNeedTheSignatureOfTheWorker) {
   const std::string order = Submit(client, 1);
   ASSERT_TRUE(worker.Poll()["lease"].is_object());
   const auto note = [&](const SigningKey& key) {
-    return Json{
-        {"note", SignCheckpoint({.origin = "assay/" + DigestOf("job").hex(), .size = 1, .root = DigestOf("root")}, key)},
-        {"proof", Json::array()}};
+    return Json{{"note", SignCheckpoint({.origin = testkit::OriginOf(1), .size = 1, .root = DigestOf("root")}, key)},
+                {"proof", Json::array()}};
   };
   EXPECT_EQ(worker.Post(Under(order, 1, "commit"), note(KeyOf("worker2"))), 422);
   EXPECT_EQ(worker.Post(Under(order, 1, "commit"), note(worker.key)), 200);

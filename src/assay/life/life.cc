@@ -1,12 +1,14 @@
 #include "assay/life/life.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "assay/base/quote.h"
 #include "assay/life/ruling.h"
 #include "assay/life/sample.h"
 #include "assay/life/wanted.h"
 #include "assay/merkle/proof.h"
+#include "assay/run/log.h"
 
 namespace assay::life {
 namespace {
@@ -23,6 +25,26 @@ bool Contains(const std::vector<LeaseNumber>& list, LeaseNumber number) {
 bool IsPartOf(const std::vector<LeaseNumber>& part, const std::vector<LeaseNumber>& all) {
   return std::is_sorted(part.begin(), part.end()) && std::adjacent_find(part.begin(), part.end()) == part.end() &&
          std::includes(all.begin(), all.end(), part.begin(), part.end());
+}
+
+// Two names of one key do not make two workers.
+bool IsSameKey(const std::string& one, const std::string& other) {
+  const auto a = VerifyKey::Parse(one), b = VerifyKey::Parse(other);
+  return a && b && a->point() == b->point();
+}
+
+// What an auditor may say in a sealed order: its finding again, and where. Anything else could quote the job.
+bool IsSealedWords(const Report& report) {
+  if (report.words.empty()) return true;
+  if (report.finding == Finding::kVerified || !report.words.starts_with(Name(report.finding))) return false;
+  std::string_view rest = std::string_view(report.words).substr(Name(report.finding).size());
+  if (rest.empty()) return true;
+  constexpr std::string_view kAt = " at step ";
+  if (report.finding != Finding::kRefuted || !rest.starts_with(kAt)) return false;
+  rest.remove_prefix(kAt.size());
+  std::int64_t step = 0;
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), step);
+  return error == std::errc() && end == rest.data() + rest.size() && step >= 0 && std::to_string(step) == rest;
 }
 
 // That what was committed before is the beginning of `now`.
@@ -99,7 +121,7 @@ Status Life::Check(const Leased& event, const Entry& entry) {
   } else if (event.of != 0) {
     const Lease* audit = Find(event.of);
     if (!Contains(wanted.challenges, event.of)) return Err("a challenge by audit {} is not wanted", event.of);
-    if (audit->worker != event.worker) return Err("the challenge by audit {} is not its auditor's", event.of);
+    if (!IsSameKey(audit->worker, event.worker)) return Err("the challenge by audit {} is not its auditor's", event.of);
     lease.challenges = event.of;
   } else if (wanted.runs < 1) {
     return Err("no run is wanted");
@@ -114,6 +136,10 @@ Status Life::Check(const Committed& event, const Entry&) {
   ASSAY_ASSIGN(Lease* const lease, OpenLease(event.lease, Role::kTrain));
   ASSAY_ASSIGN(const VerifyKey key, VerifyKey::Parse(lease->worker));
   ASSAY_ASSIGN(const Checkpoint now, OpenCheckpoint(event.note, key, "checkpoint"));
+  // Nothing could continue the log of another run, nor be proven to continue a log without entries: the lease would be dead.
+  if (const std::string origin = LogOrigin(key, order_.job); now.origin != origin)
+    return Err("checkpoint: is of the log {}, expected {}", now.origin, origin);
+  if (now.size == 0) return Err("checkpoint: is of a log without entries");
   ASSAY_TRY(CheckGrowth(lease->committed, now, event.proof, "checkpoint"));
   if (lease->committed && lease->committed->size == now.size) return Err("checkpoint: is the one before");
   lease->committed = now;
@@ -153,6 +179,7 @@ Status Life::Check(const Audited& event, const Entry&) {
     return Err("report: its sample is not the one that was drawn");
   const Lease& run = *Find(lease->of);
   if (report.receipt != HashBytes(AsBytes(run.receipt_file))) return Err("report: is about another receipt");
+  if (!order_.sealed.empty() && !IsSealedWords(report)) return Err("report: its words may say what is in a sealed order");
   if (!IsHexDigest(report.share)) return Err("report: the auditor's share of the draw is not 64 hex digits");
   std::string sample;  // an audit that ends early has replayed less than was drawn, and says nothing of it
   if (report.finding == Finding::kVerified) {
@@ -168,6 +195,7 @@ Status Life::Check(const Judged& event, const Entry&) {
   if (event.among.empty() || event.among != WantedBy(*this).dispute) return Err("a dispute among these leases is not wanted");
   if (!order_.sealed.empty()) {
     ASSAY_TRY(CheckRuling(*this, event));
+    if (!event.words.empty()) return Err("a dispute of a sealed order is judged without words, which may say what is in it");
   } else if (!event.signature.empty()) {
     return Err("a dispute of an order that is not sealed is judged by the coordinator, and nobody else signs it");
   }

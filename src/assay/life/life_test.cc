@@ -115,7 +115,7 @@ TEST(Life, ASealedOrderIsJudgedByItsClientAlone) {
   Story story({.replicas = 2}, {1, 2});
   story.Run(1, 0);
   story.Run(2, 1);
-  Judged judged{.among = {1, 2}, .convicted = {}, .silent = {2}, .decided = true, .words = "silent"};
+  Judged judged{.among = {1, 2}, .convicted = {}, .silent = {2}, .decided = true};
   EXPECT_FALSE(story.Try(judged)) << "nobody has signed it";
   for (const char* other : {"coordinator", "worker1", "client2"}) {
     judged.signature = SignRuling(story.life, judged, KeyOf(other));
@@ -130,7 +130,11 @@ TEST(Life, ASealedOrderIsJudgedByItsClientAlone) {
   EXPECT_TRUE(refused([](Judged& e) { e.silent = {1}; }));
   EXPECT_TRUE(refused([](Judged& e) { e.silent = {1, 2}; }));
   EXPECT_TRUE(refused([](Judged& e) { e.decided = false; }));
-  EXPECT_TRUE(refused([](Judged& e) { e.words = "Silent"; }));
+  EXPECT_TRUE(refused([](Judged& e) { e.words = "silent"; }));
+  EXPECT_TRUE(refused([&](Judged& e) {
+    e.words = "silent";
+    e.signature = SignRuling(story.life, e, KeyOf("client"));
+  })) << "words of a sealed order's client could quote the job";
   EXPECT_TRUE(refused([](Judged& e) { e.evidence = DigestOf("evidence").hex(); }));
   EXPECT_TRUE(refused([](Judged& e) { e.silent = {}, e.convicted = {2}, e.evidence = DigestOf("evidence").hex(); }));
   EXPECT_TRUE(refused([](Judged& e) { e.signature.pop_back(); }));
@@ -260,6 +264,38 @@ TEST(Life, AnAuditorThatRefutesPutsItsOwnReceiptToIt) {
   story.ExpectDecision(Verdict::kRefereed, own);
 }
 
+// A key is its 32 bytes: under another name it is still the auditor's, and its run is signed by that name.
+TEST(Life, AChallengeIsForTheAuditorsKeyUnderWhateverName) {
+  Story story({.replicas = 1, .audit = 10});
+  const LeaseNumber run = story.Run(1, 1);
+  const LeaseNumber audit = story.Audit(2, run, Finding::kRefuted);
+  const std::string renamed = VerifyKey("other", KeyOf("worker2").verify_key().point()).ToString();
+  story.Add(Leased{.lease = 3, .worker = renamed, .of = audit});
+  EXPECT_FALSE(story.Try(Received{.lease = 3, .receipt = ReceiptFile(2, 0), .proof = {}})) << "signed under the old name";
+}
+
+TEST(Life, ReportsOnSealedOrdersSayNothingOfTheJob) {
+  const auto taken = [](Finding finding, const std::string& words, const std::vector<int>& sealed) {
+    Story story({.replicas = 1, .audit = 10}, sealed);
+    Report report = story.LeaseAudit(2, story.Run(1, 0), finding);
+    report.words = words;
+    return story.Try(Audited{.lease = report.lease, .report = SignReport(report, KeyOf("worker2"))}).has_value();
+  };
+  const std::vector<int> sealed = {1, 2};
+  EXPECT_TRUE(taken(Finding::kRefuted, "step 3: loss of the layer 'secret'", {}));
+  EXPECT_FALSE(taken(Finding::kRefuted, "step 3: loss of the layer 'secret'", sealed));
+  for (const char* words : {"", "refuted", "refuted at step 0", "refuted at step 12"})
+    EXPECT_TRUE(taken(Finding::kRefuted, words, sealed)) << words;
+  for (const char* words : {"refuted ", "refuted at step ", "refuted at step 07", "refuted at step -1", "refuted at step 1x",
+                            "damaged", "refuted at step 99999999999999999999"})
+    EXPECT_FALSE(taken(Finding::kRefuted, words, sealed)) << words;
+  EXPECT_TRUE(taken(Finding::kDamaged, "damaged", sealed));
+  EXPECT_FALSE(taken(Finding::kDamaged, "damaged at step 1", sealed));
+  EXPECT_TRUE(taken(Finding::kUnchecked, "unchecked", sealed));
+  EXPECT_TRUE(taken(Finding::kVerified, "", sealed));
+  EXPECT_FALSE(taken(Finding::kVerified, "verified", sealed));
+}
+
 TEST(Life, AnAuditThatIsNotMadeGoodIsVoid) {
   Story story({.replicas = 1, .audit = 10});
   const LeaseNumber run = story.Run(1, 0);
@@ -297,8 +333,15 @@ TEST(Life, CommitmentsOnlyGrowAndTheReceiptContinuesThem) {
   Story story({.replicas = 2});
   const LeaseNumber lease = story.Lease(1);
   const SigningKey key = KeyOf("worker1"), stranger = KeyOf("worker2");
-  const Checkpoint head{.origin = "assay/" + DigestOf("job").hex(), .size = 5, .root = DigestOf("five")};
+  const Checkpoint head{.origin = testkit::OriginOf(1), .size = 5, .root = DigestOf("five")};
   EXPECT_FALSE(story.Try(Committed{.lease = lease, .note = SignCheckpoint(head, stranger), .proof = {}}));
+  Checkpoint empty = head, elsewhere = head;
+  empty.size = 0;
+  empty.root = HashBytes({});
+  EXPECT_FALSE(story.Try(Committed{.lease = lease, .note = SignCheckpoint(empty, key), .proof = {}})) << "nothing continues it";
+  elsewhere.origin = "worker1/" + DigestOf("another job").hex();
+  EXPECT_FALSE(story.Try(Committed{.lease = lease, .note = SignCheckpoint(elsewhere, key), .proof = {}}))
+      << "another job's log";
   story.Add(Committed{.lease = lease, .note = SignCheckpoint(head, key), .proof = {}});
   EXPECT_FALSE(story.Try(Committed{.lease = lease, .note = SignCheckpoint(head, key), .proof = {}})) << "replayed";
   Checkpoint other = head;

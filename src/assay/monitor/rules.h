@@ -58,7 +58,7 @@ namespace seed {
 inline constexpr double kAlpha = 0.4;  // share of utilisation samples above their mean
 inline constexpr double kHead = 0.2;   // the first samples, in which memory rises
 inline constexpr double kSteep = 0.5;  // of the whole rise, that much happens there
-inline constexpr double kFlat = 0.1;   // of the largest use, the others differ by at most that much
+inline constexpr double kFlat = 0.1;   // of the largest use, the samples after the rise differ by at most that much
 }  // namespace seed
 
 namespace strict {

@@ -258,6 +258,49 @@ Telemetry OnGpu(std::int64_t percent, std::int64_t watts) {
   return telemetry;
 }
 
+RuleState StateOf(const Telemetry& telemetry, std::string_view rule, bool exact = true) {
+  RunFacts facts = FactsOfTen();
+  facts.exact = exact;
+  return Find(StrictRules(telemetry, facts), rule).state;
+}
+
+// One field that a trainer leaves out does not switch the rules off.
+TEST(StrictRules, WorkThatWasNotMeasuredIsUnchecked) {
+  for (const char* rule : {"throughput", "utilisation"}) {
+    Telemetry telemetry = Honest();
+    telemetry.sessions[0].record.flops_per_s = telemetry.sessions[0].record.flops_per_cpu_s = 0;
+    EXPECT_EQ(StateOf(telemetry, rule), RuleState::kUnchecked) << rule;
+    EXPECT_EQ(StateOf(telemetry, rule, false), RuleState::kNotApplicable) << rule << " of a job that rounds";
+    telemetry = Honest();
+    for (auto& sample : telemetry.sessions[0].samples) sample.mono_us = 0;
+    EXPECT_EQ(StateOf(telemetry, rule), RuleState::kUnchecked) << rule << " at one instant";
+    telemetry = Resumed();
+    EXPECT_EQ(StateOf(telemetry, rule), RuleState::kAccepted) << rule;
+    telemetry.sessions[0].record.flops_per_cpu_s = 0;
+    EXPECT_EQ(StateOf(telemetry, rule), RuleState::kUnchecked) << rule << " of one session of two";
+    telemetry = Resumed();
+    telemetry.sessions[0].samples.resize(1);  // killed before its second sample
+    EXPECT_EQ(StateOf(telemetry, rule), RuleState::kAccepted) << rule;
+    telemetry = Resumed();
+    telemetry.sessions[1].samples.resize(1);
+    EXPECT_EQ(StateOf(telemetry, rule), RuleState::kUnchecked) << rule << " of the session that came to the end";
+  }
+  Telemetry silent = OnGpu(kNotTold, 300);
+  EXPECT_EQ(Strict(silent, "utilisation"), "not_told");
+  EXPECT_EQ(StateOf(silent, "utilisation"), RuleState::kNotApplicable);
+}
+
+TEST(StrictRules, ThreadsBeyondTheCoresDoNotMakeAMachineFaster) {
+  Telemetry telemetry = Honest();
+  for (auto& sample : telemetry.sessions[0].samples) sample.mono_us /= 10;
+  telemetry.sessions[0].record.threads = 64;
+  EXPECT_EQ(Strict(telemetry, "throughput"), "refused");
+  telemetry.sessions[0].record.cores = 64;
+  EXPECT_EQ(Strict(telemetry, "throughput"), "accepted");
+  telemetry.sessions[0].record.threads = 1;
+  EXPECT_EQ(Strict(telemetry, "throughput"), "refused");
+}
+
 TEST(StrictRules, AGpuIsHeldAgainstItsWorkAndItsEnergy) {
   EXPECT_EQ(Strict(OnGpu(99, 300), "utilisation"), "accepted");
   EXPECT_EQ(Strict(OnGpu(99, 300), "energy"), "accepted");

@@ -61,8 +61,8 @@ RuleResult MemoryRule(const Telemetry& telemetry, const RunFacts& facts) {
   const auto [low, high] = std::minmax_element(bytes.begin() + static_cast<std::ptrdiff_t>(head) - 1, bytes.end());
   const double spread = (static_cast<double>(*high) - static_cast<double>(*low)) / most;
   return Judged(rule, steep >= seed::kSteep && spread <= seed::kFlat, steep, seed::kSteep,
-                fmt::format("{:.0f} % of the rise is in the first {} of {} samples; the others differ by {:.1f} % of the "
-                            "largest (at most {:.0f} %)",
+                fmt::format("{:.0f} % of the rise is in the first {} of {} samples; from the last of these on they differ by "
+                            "{:.1f} % of the largest (at most {:.0f} %)",
                             100 * steep, head, bytes.size(), 100 * spread, 100 * seed::kFlat));
 }
 

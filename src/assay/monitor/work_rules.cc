@@ -47,16 +47,36 @@ Work WorkOf(const Session& session) {
 
 bool OnGpu(const Session& session) { return session.record.device == "cuda"; }
 
-// Operations a second that the machine can do, as the session measured it; 0: not measured.
+// Of the machine, as the session measured it; 0: not measured.
+double SpeedOf(const SessionRecord& record) { return record.device == "cuda" ? record.flops_per_s : record.flops_per_cpu_s; }
+
+// Operations a second that the machine can do. Threads beyond the cores add nothing; 0 of either: not told.
 double LimitOf(const SessionRecord& record) {
-  return record.device == "cuda" ? record.flops_per_s : record.flops_per_cpu_s * std::max(record.cores, record.threads);
+  if (record.device == "cuda") return record.flops_per_s;
+  const std::uint32_t at_once = record.threads == 0 || record.cores == 0 ? std::max(record.threads, record.cores)
+                                                                         : std::min(record.threads, record.cores);
+  return record.flops_per_cpu_s * at_once;
 }
 
-RuleResult NotMeasured(const std::string& rule, double threshold) {
-  return Named(rule, "not_measured", RuleState::kNotApplicable,
-               "the speed of the machine was not measured, as for jobs that round, or there are fewer than two samples",
-               std::nullopt, threshold);
+// Of a job that rounds no speed is measured, and nothing can be said of it. Every other session measures one before its first step, and samples as it begins and
+// ends: whoever leaves that out must not be better off than who is found too fast.
+RuleResult NotMeasured(const std::string& rule, const RunFacts& facts, double threshold, const std::string& why) {
+  return Named(rule, "not_measured", facts.exact ? RuleState::kUnchecked : RuleState::kNotApplicable, why, std::nullopt,
+               threshold);
 }
+
+// What leaves the steps of a session without a measure; empty: nothing does.
+std::string UnmeasuredIn(const Telemetry& telemetry) {
+  for (const Session& session : telemetry.sessions) {
+    if (session.steps.empty()) continue;
+    if (SpeedOf(session.record) <= 0) return "a session says nothing of the speed of its machine";
+    const bool ended = !session.seals.empty() && session.seals.back().body.final;
+    if (ended && WorkOf(session).seconds <= 0) return "a session that came to the end has no two samples at different times";
+  }
+  return "";
+}
+
+constexpr char kNothingMeasured[] = "no session has a measured speed and two samples at different times";
 
 std::string MiscountedIn(const Telemetry& telemetry, const RunFacts& facts) {
   for (const Session& session : telemetry.sessions) {
@@ -81,7 +101,9 @@ RuleResult ThroughputRule(const Telemetry& telemetry, const RunFacts& facts) {
     measured = true;
     fastest = std::max(fastest, facts.step_flops * work.steps / work.seconds / limit);
   }
-  if (!measured) return NotMeasured(rule, strict::kMostSpeed);
+  if (!measured) return NotMeasured(rule, facts, strict::kMostSpeed, kNothingMeasured);
+  const std::string unmeasured = facts.exact ? UnmeasuredIn(telemetry) : "";
+  if (!unmeasured.empty() && fastest <= strict::kMostSpeed) return NotMeasured(rule, facts, strict::kMostSpeed, unmeasured);
   return Judged(rule, fastest <= strict::kMostSpeed, fastest, strict::kMostSpeed,
                 fmt::format("the counted operations were done at {:.3g} times the speed that was measured", fastest));
 }
@@ -89,11 +111,15 @@ RuleResult ThroughputRule(const Telemetry& telemetry, const RunFacts& facts) {
 RuleResult UtilisationRule(const Telemetry& telemetry, const RunFacts& facts) {
   const std::string rule = "utilisation";
   double used = 0, needed = 0;
-  bool too_short = false;
+  bool too_short = false, silent = false;
   for (const Session& session : telemetry.sessions) {
     const Work work = WorkOf(session);
-    const double speed = OnGpu(session) ? session.record.flops_per_s : session.record.flops_per_cpu_s;
-    if (speed <= 0 || work.seconds <= 0 || (OnGpu(session) && !work.tells_utilisation)) continue;
+    const double speed = SpeedOf(session.record);
+    if (speed <= 0 || work.seconds <= 0) continue;
+    if (OnGpu(session) && !work.tells_utilisation) {
+      silent = true;
+      continue;
+    }
     if (OnGpu(session) && work.seconds < strict::kLeastSeconds) {
       too_short = true;
       continue;
@@ -101,12 +127,19 @@ RuleResult UtilisationRule(const Telemetry& telemetry, const RunFacts& facts) {
     used += OnGpu(session) ? work.gpu_busy_seconds : work.cpu_seconds;
     needed += facts.step_flops * work.steps / speed;
   }
+  const std::string unmeasured = facts.exact ? UnmeasuredIn(telemetry) : "";
+  if (needed <= 0 && !unmeasured.empty()) return NotMeasured(rule, facts, strict::kLeastWork, unmeasured);
   if (needed <= 0 && too_short) {
     return Named(rule, "too_short", RuleState::kNotApplicable,
                  "the driver averages a GPU's utilisation over longer than the run took", std::nullopt, strict::kLeastWork);
   }
-  if (needed <= 0) return NotMeasured(rule, strict::kLeastWork);
+  if (needed <= 0 && silent) {
+    return Named(rule, "not_told", RuleState::kNotApplicable, "the driver does not tell how busy the GPU is", std::nullopt,
+                 strict::kLeastWork);
+  }
+  if (needed <= 0) return NotMeasured(rule, facts, strict::kLeastWork, kNothingMeasured);
   const double figure = used / needed;
+  if (!unmeasured.empty() && figure >= strict::kLeastWork) return NotMeasured(rule, facts, strict::kLeastWork, unmeasured);
   return Judged(rule, figure >= strict::kLeastWork, figure, strict::kLeastWork,
                 fmt::format("{:.3g} s of processor time; the counted operations take {:.3g} s at the speed that was measured",
                             used, needed));
