@@ -215,7 +215,7 @@ Result<BroughtRun> Book::FindRun(Transaction& t, const Written& written, life::L
     ASSAY_ASSIGN(const std::string hash, row.Text(1));
     ASSAY_ASSIGN(file.bytes, row.Integer(2));
     const auto digest = Digest::FromHex(hash);
-    if (!digest) return Err("order {}: the hash of file {} of lease {} is none", order, file.name, lease);
+    if (!digest) return store::Broken("order {}: the hash of file {} of lease {} is none", order, file.name, lease);
     file.sha256 = *digest;
     run.files.push_back(std::move(file));
   }

@@ -13,6 +13,13 @@ Checkpoint HeadOf(const std::string& order, const Written& written) {
 }
 
 }  // namespace
+// An entry that this or another coordinator has written.
+Result<life::Entry> ParseKept(const std::string& text, const std::string& order) {
+  auto entry = life::ParseEntry(text, "order " + order);
+  if (!entry) return store::Broken("{}", entry.error().message);
+  return entry;
+}
+
 
 std::string OriginOf(std::string_view order) { return fmt::format("assay.life/{}", order); }
 std::string PointOf(const VerifyKey& key) { return Hex(key.point()); }
@@ -26,8 +33,9 @@ Status Chronicle::Continue(store::Transaction& t, const std::string& order, Writ
                t.Run("SELECT text FROM entries WHERE order_id = $1 AND n >= $2 ORDER BY n", {order, written.life.size()}));
   for (const store::Row& row : rows) {
     ASSAY_ASSIGN(const std::string text, row.Text(0));
-    ASSAY_ASSIGN(const life::Entry entry, life::ParseEntry(text, "order " + order));
-    ASSAY_TRY(written.life.Apply(entry));
+    ASSAY_ASSIGN(const life::Entry entry, ParseKept(text, order));
+    const Status follows = written.life.Apply(entry);
+    if (!follows) return store::Broken("order {}: {}", order, follows.error().message);
     written.leaves.push_back(LeafHash(AsBytes(text)));
   }
   written.root = TreeRoot(written.leaves);
@@ -55,7 +63,8 @@ Result<std::shared_ptr<const Written>> Chronicle::Read(store::Transaction& t, co
   }
   Written written;
   ASSAY_TRY(Continue(t, order, written));
-  if (written.root.hex() != head) return Err("order {}: its entries do not lead to the root that is kept with them", order);
+  if (written.root.hex() != head)
+    return store::Broken("order {}: its entries do not lead to the root that is kept with them", order);
   auto read = std::make_shared<const Written>(std::move(written));
   Keep(order, read);
   return read;
@@ -105,7 +114,7 @@ Result<bool> Chronicle::Said(store::Transaction& t, const std::string& order, co
   ASSAY_ASSIGN(const store::Rows rows, t.Run("SELECT text FROM entries WHERE order_id = $1 ORDER BY n DESC LIMIT 64", {order}));
   for (const store::Row& row : rows) {
     ASSAY_ASSIGN(const std::string text, row.Text(0));
-    ASSAY_ASSIGN(const life::Entry entry, life::ParseEntry(text, "order " + order));
+    ASSAY_ASSIGN(const life::Entry entry, ParseKept(text, order));
     if (entry.event == event) return true;
   }
   return false;

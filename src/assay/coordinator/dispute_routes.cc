@@ -48,7 +48,7 @@ Answer WorkOffice::ShowRun(const Call& call) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), lease);
   if (error != std::errc() || end != text.data() + text.size()) return NotFound("there is no such lease");
   const auto run = office_.book.RunOf(order, lease);
-  if (!run && run.error().system) return tl::unexpected(FailureOf(run.error()));
+  if (!run && run.error().not_the_askers()) return tl::unexpected(FailureOf(run.error()));
   if (!run) return NotFound("{}", run.error().message);
   return JsonAnswer(200, RunJson(*run));
 }
