@@ -281,12 +281,18 @@ inline asio::awaitable<Session::Next> Session::Handle(Request& request, Course c
   const bool stayed = co_await AwaitAnswer(*reply_);
   if (!stayed) co_return Next::kEnd;
   ReplyState::Given given = reply_->Take();
-  if (const std::string_view fault = Fault(given.head); !fault.empty())
-    given = {.head = Own().Say(500, fault), .file = {}, .stream = {}};
+  if (given.dropped) {
+    given = {.head = Own(&asked).Say(500, "the request was dropped"), .file = {}, .stream = {}};
+  } else if (const std::string_view fault = Fault(given.head); !fault.empty()) {
+    given = {.head = Own(&asked).Say(500, fault), .file = {}, .stream = {}};
+  }
   if (given.file) co_return co_await SendFile(request, std::move(given));
   if (given.stream) co_return co_await SendStream(request, *reply_, std::move(given));
   co_return co_await Send(request, std::move(given.head));
 }
+  // What the request was, for whoever writes down that nothing came of it.
+  const HttpRequest asked{
+      .method = request.message.method, .target = request.message.target, .headers = {}, .body = {}, .peer = address_};
 
 inline void Session::Dispatch(HttpRequest message, Course course, const std::shared_ptr<ReplyState>& state) {
   struct Call {
@@ -300,8 +306,7 @@ inline void Session::Dispatch(HttpRequest message, Course course, const std::sha
       try {
         handler(std::move(message), std::move(reply));
       } catch (...) {
-        // The reply was destroyed on the way, which makes a 500.
-        state->Give({.head = OwnWords{options, peer}.Say(500, "the handler failed"), .file = {}, .stream = {}});
+        state->Drop();  // where the reply was not destroyed on the way
       }
       state->SetReturned();
     }
