@@ -127,7 +127,10 @@ Result<int> ShowWorkers(const AdminOptions& options) {
     return kExitOk;
   }
   for (const OrderedJson& worker : ListOf(answer, "workers")) {
-    const std::string evidence = TextOf(worker, "evidence");
+    std::string evidence;
+    for (const OrderedJson& name : ListOf(worker, "evidence")) {
+      if (name.is_string()) evidence += (evidence.empty() ? "" : ", ") + name.get<std::string>();
+    }
     fmt::print("{}  {}  {}  seen {}  {} clean  {}\n", TextOf(worker, "key"), TextOf(worker, "role"), TextOf(worker, "account"),
                DayAndTime(NumberOf(worker, "seen")), NumberOf(worker, "record"),
                evidence.empty() ? "" : "convicted by " + evidence);

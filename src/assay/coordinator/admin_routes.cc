@@ -161,7 +161,7 @@ void AddSchemas(Routes& routes) {
     "key":{"type":"string"},"account":{"type":"string"},"role":{"type":"string"},"hardware":{"type":["object","null"]},
     "recipient":{"type":"string"},"made":{"type":"integer"},"seen":{"type":"integer"},
     "record":{"type":"integer","description":"jobs that were checked and held"},
-    "evidence":{"type":"string","description":"by which the key is convicted, or empty"}}}}}})");
+    "evidence":{"type":"array","items":{"$ref":"#/components/schemas/Hash"},"description":"by which the key is convicted"}}}}}})");
   routes.AddSchema("ReleasedKey", R"({"type":"object","required":["key"],"properties":{"key":{"type":"string"}}})");
   routes.AddSchema("Quota", R"({"type":"object","required":["orders","blob_bytes"],"properties":{
     "orders":{"type":"integer","minimum":0},"blob_bytes":{"type":"integer","minimum":0}}})");

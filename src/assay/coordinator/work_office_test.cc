@@ -293,11 +293,11 @@ TEST_P(Work, TheClientOfASealedOrderAsksAndJudges) {
     ASSERT_TRUE(life.Apply(*life::ParseEntry(text, "entry")));
   const auto judged = [&](const std::vector<life::LeaseNumber>& convicted, const std::vector<life::LeaseNumber>& silent,
                           const std::string& evidence, const std::string& signer = "client") {
-    const life::Judged said{
-        .among = {1, 2}, .evidence = evidence, .convicted = convicted, .silent = silent, .decided = true, .words = ""};
+    life::Judged said{.among = {1, 2}, .convicted = convicted, .silent = silent, .decided = true, .words = ""};
+    if (!evidence.empty()) said.evidence = {evidence};
     return Json{{"judged",
                  {{"among", said.among},
-                  {"evidence", evidence},
+                  {"evidence", said.evidence},
                   {"convicted", convicted},
                   {"silent", silent},
                   {"outcome", "decided"},

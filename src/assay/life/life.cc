@@ -1,6 +1,7 @@
 #include "assay/life/life.h"
 
 #include <algorithm>
+#include <set>
 
 #include "assay/base/quote.h"
 #include "assay/life/ruling.h"
@@ -175,7 +176,11 @@ Status Life::Check(const Judged& event, const Entry&) {
     return Err("a dispute convicts or misses whom it is not about");
   const auto twice = [&](LeaseNumber number) { return Contains(event.silent, number); };
   if (std::any_of(event.convicted.begin(), event.convicted.end(), twice)) return Err("one lease is both convicted and silent");
-  if (!event.evidence.empty() && !IsHexDigest(event.evidence)) return Err("evidence is named by 64 hex digits");
+  if (!std::all_of(event.evidence.begin(), event.evidence.end(), IsHexDigest)) return Err("evidence is named by 64 hex digits");
+  if (std::set<std::string>(event.evidence.begin(), event.evidence.end()).size() != event.evidence.size())
+    return Err("a file of evidence is named twice");
+  if (event.evidence.size() > kMaxEvidenceFiles)
+    return Err("a dispute has {} files of evidence, at most {} are allowed", event.evidence.size(), kMaxEvidenceFiles);
   if (!event.convicted.empty() && event.evidence.empty()) return Err("somebody is convicted without evidence");
   const Lease* left = nullptr;
   for (const LeaseNumber number : event.among) {
