@@ -1,5 +1,6 @@
 // The part of Book about disputes: whose they are, and how they end.
 #include "assay/coordinator/blob_rights.h"
+#include "assay/coordinator/blob_uses.h"
 #include "assay/coordinator/book.h"
 
 namespace assay::coordinator {

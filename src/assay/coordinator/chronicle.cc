@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "assay/coordinator/blob_uses.h"
 #include "assay/merkle/proof.h"
 #include "assay/merkle/tree.h"
 
@@ -12,7 +13,6 @@ Checkpoint HeadOf(const std::string& order, const Written& written) {
   return {.origin = OriginOf(order), .size = written.leaves.size(), .root = written.root};
 }
 
-}  // namespace
 // An entry that this or another coordinator has written.
 Result<life::Entry> ParseKept(const std::string& text, const std::string& order) {
   auto entry = life::ParseEntry(text, "order " + order);
@@ -20,6 +20,7 @@ Result<life::Entry> ParseKept(const std::string& text, const std::string& order)
   return entry;
 }
 
+}  // namespace
 
 std::string OriginOf(std::string_view order) { return fmt::format("assay.life/{}", order); }
 std::string PointOf(const VerifyKey& key) { return Hex(key.point()); }
@@ -74,9 +75,10 @@ Result<std::shared_ptr<const Written>> Chronicle::Begin(store::Transaction& t, c
                                                         const std::string& envelope, std::int64_t now_ms) {
   ASSAY_ASSIGN(const life::Order order, life::OpenOrder(envelope, "order"));
   ASSAY_TRY(
-      t.Run("INSERT INTO orders (id, seq, account, job, made, size, head, verdict) "
-            "VALUES ($1, (SELECT COALESCE(MAX(seq), 0) + 1 FROM orders), $2, $3, $4, 0, '', '')",
+      t.Run("INSERT INTO orders (id, seq, account, job, made, size, head, verdict, noted) "
+            "VALUES ($1, (SELECT COALESCE(MAX(seq), 0) + 1 FROM orders), $2, $3, $4, 0, '', '', 1)",
             {order.id, account, order.job.hex(), now_ms}));
+  for (const life::OrderFile& file : order.files) ASSAY_TRY(NoteUse(t, order.id, file.sha256));
   for (const std::string& recipient : order.sealed) {
     ASSAY_TRY(t.Run("INSERT INTO sealed_to (order_id, recipient) VALUES ($1, $2) ON CONFLICT (order_id, recipient) DO NOTHING",
                     {order.id, recipient}));
