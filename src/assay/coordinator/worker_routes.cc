@@ -216,6 +216,7 @@ void WorkOffice::AddWorkerRoutes(Routes& routes) {
               .request_schema = "Poll",
               .response_schema = "Work",
               .quiet = true,
+              .background = true,
               .later = [this](Call call, Responder responder) { Poll(std::move(call), std::move(responder)); }});
 }
 

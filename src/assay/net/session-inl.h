@@ -315,13 +315,15 @@ inline void Session::Dispatch(HttpRequest message, Course course, const std::sha
   const auto call = std::make_shared<Call>(
       Call{std::move(course.handler), std::move(message), Reply(state), state, common_.options, address_});
   if (course.at_once) return call->Run();
-  const bool queued = common_.workers.TryPush(peer_, [call](WorkQueue::Turn turn) {
+  const auto lane = course.background ? WorkQueue::Lane::kBackground : WorkQueue::Lane::kOrdinary;
+  const auto take_turn = [call](WorkQueue::Turn turn) {
     switch (turn) {
       case WorkQueue::Turn::kRun: call->Run(); break;
       case WorkQueue::Turn::kDisplaced: call->PutOff("the server is busy"); break;
       case WorkQueue::Turn::kStopping: call->PutOff("the server is stopping"); break;
     }
-  });
+  };
+  const bool queued = common_.workers.TryPush(peer_, take_turn, lane);
   if (!queued) call->PutOff("the server is busy");
 }
 
