@@ -17,9 +17,9 @@ set(ASSAY_BATCH_SIZE 8)
 set(ASSAY_BATCH_HEAD "#if defined(__GNUC__) && !defined(__clang__)\n#pragma GCC diagnostic ignored \"-Wsubobject-linkage\"\n#endif\n")
 string(APPEND ASSAY_BATCH_HEAD "#pragma GCC diagnostic warning \"-Wshadow\"\n")
 
-# Layers that are compiled file by file: backend_cpu and merkle have code for single instruction sets, and a test puts its own compress.cc in the place of
-# rounding's. Where time is spent, what is inlined must not depend on a file's neighbours.
-set(ASSAY_FILE_BY_FILE merkle backend_cpu rounding)
+# Layers that are compiled file by file: backend_cpu and merkle have code for single instruction sets, and tests put their own compress.cc and ed25519.cc in the
+# place of rounding's and sign's. Where time is spent, what is inlined must not depend on a file's neighbours.
+set(ASSAY_FILE_BY_FILE merkle backend_cpu rounding sign)
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT CMAKE_CROSSCOMPILING)
   list(APPEND ASSAY_FILE_BY_FILE numerics semantics_ref semantics_rounded backend_openblas)
 endif()

@@ -246,7 +246,7 @@ def usurped(platform, liar):
     account = next(line["account"] for line in call(f"{api}/admin/orders?state=all", admin)[1]["orders"] if line["id"] == order)
     usurper = call(f"{api}/admin/tokens", admin, {"role": "client", "account": account})[1]["token"]
     for silent in (1, 2):
-        judged = {"among": [1, 2], "evidence": "", "convicted": [], "silent": [silent], "outcome": "decided", "words": "gave no answer", "signature": ""}
+        judged = {"among": [1, 2], "evidence": [], "convicted": [], "silent": [silent], "outcome": "decided", "words": "gave no answer", "signature": ""}
         status, answer = call(f"{api}/orders/{order}/judged", usurper, {"judged": judged})
         check(status == 422 and "judged by its client" in answer["error"], f"somebody else judges a sealed order: {status} {answer}")
     out = platform.path / "usurped"

@@ -1,6 +1,33 @@
 """Honest workers: what everybody expects to see."""
 
+import hashlib
+import os
+import time
+
 from world import World, expect, expect_equal
+
+
+def sweep(world, *words):
+    return world.processes.run("admin", [world.setting.assay, "admin", "sweep", "--json", *words],
+                               environment={"ASSAY_SERVER": world.server, "ASSAY_TOKEN": world.admin}, namespace=world.namespace).expect(0).json()
+
+
+def expect_swept(world):
+    """What no order needs goes, once it is old; what one needs stays."""
+    name = hashlib.sha256(b"left behind").hexdigest()
+    stray = world.store / "blobs" / "whole" / name[:2] / name[2:4] / name
+    stray.parent.mkdir(parents=True, exist_ok=True)
+    stray.write_bytes(b"left behind")
+    expect_equal(sweep(world)["blobs"], 0, "young blobs that are swept")
+    os.utime(stray, (time.time() - 8 * 86_400,) * 2)
+    counted = sweep(world, "--dry-run")
+    expect_equal((counted["blobs"], counted["bytes"], stray.exists()), (1, 11, True), "blobs to sweep")
+    expect_equal(sweep(world, "--older-than", "7d")["blobs"], 1, "blobs that were swept")
+    expect(not stray.exists(), "what nobody needs is gone")
+    expect(counted["kept"] > 0, "what orders need was looked at")
+    for blob in (world.store / "blobs" / "whole").rglob("*"):
+        os.utime(blob, (time.time() - 8 * 86_400,) * 2)
+    expect_equal(sweep(world)["blobs"], 0, "blobs of an order that are swept")
 
 
 def honest(setting):
@@ -23,6 +50,7 @@ def honest(setting):
         # Nobody else sees it.
         world.assay("watch", done["id"], "--json", "--quiet", client="stranger").expect(1, 2)
         expect_equal(world.assay("jobs", "--json", client="stranger").expect(0).json()["orders"], [], "a stranger's list")
+        expect_swept(world)
 
 
 def cancelled(setting):

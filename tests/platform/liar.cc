@@ -158,7 +158,8 @@ class Liar {
   void Note(const std::vector<life::Entry>& entries) {
     const std::lock_guard lock(mutex_);
     for (const life::Entry& entry : entries) {
-      if (const auto* judged = std::get_if<life::Judged>(&entry.event)) evidence_.push_back(judged->evidence);
+      if (const auto* judged = std::get_if<life::Judged>(&entry.event))
+        evidence_.insert(evidence_.end(), judged->evidence.begin(), judged->evidence.end());
     }
   }
 

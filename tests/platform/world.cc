@@ -293,7 +293,7 @@ void World::ActAs(Client& client) {
 
 // Whoever differs from an honest party is convicted; among liars alone all but one are.
 life::Judged World::Decide(const life::Life& seen, const std::vector<life::LeaseNumber>& among) {
-  life::Judged judged{.among = among, .evidence = DigestOf("evidence").hex(), .decided = true};
+  life::Judged judged{.among = among, .evidence = {DigestOf("evidence").hex()}, .decided = true};
   const Worker* best = nullptr;
   for (const life::LeaseNumber number : judged.among) {
     const Worker* worker = Find(seen.Find(number)->worker);
@@ -304,7 +304,7 @@ life::Judged World::Decide(const life::Life& seen, const std::vector<life::Lease
     if (ClaimOf(*worker) == ClaimOf(*best)) continue;
     (!calm_ && dice_.Percent(20) ? judged.silent : judged.convicted).push_back(number);
   }
-  if (judged.convicted.empty()) judged.evidence = "";
+  if (judged.convicted.empty()) judged.evidence.clear();
   if (!calm_ && dice_.Percent(5)) judged.decided = false;
   ++tally_.disputes;
   return judged;

@@ -115,13 +115,14 @@ class FaultyBlobs final : public store::Blobs {
   Status Abandon(const Digest& hash, std::string_view owner) override { return inner_->Abandon(hash, owner); }
   Result<std::int64_t> Sweep(std::int64_t age_ms) override { return inner_->Sweep(age_ms); }
   Result<std::vector<store::BlobInfo>> List(std::uint8_t first) override { return inner_->List(first); }
-  Status Remove(const Digest& hash) override {
-    return Around(Point::kBlobRemove, [&] { return inner_->Remove(hash); });
+  Result<bool> Renew(const Digest& hash) override { return inner_->Renew(hash); }
+  Result<bool> RemoveIf(const Digest& hash, std::int64_t before_ms, const std::function<Result<bool>()>& confirm) override {
+    return Around(Point::kBlobRemove, [&] { return inner_->RemoveIf(hash, before_ms, confirm); });
   }
 
  private:
   template <class Call>
-  Status Around(Point point, const Call& call) {
+  std::invoke_result_t<const Call&> Around(Point point, const Call& call) {
     const Trouble trouble = plan_(point);
     if (trouble == Trouble::kNone) return call();
     if (trouble == Trouble::kLostAnswer) ASSAY_TRY(call());

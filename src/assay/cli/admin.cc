@@ -1,3 +1,4 @@
+#include <charconv>
 #include <chrono>
 #include <ctime>
 
@@ -20,6 +21,8 @@ struct AdminOptions {
   std::int64_t expires_days = 0;
   std::optional<std::int64_t> orders;
   std::string blob_bytes;
+  std::string older_than = "7d";
+  bool dry_run = false;
   bool all = false;
   bool json = false;
 };
@@ -127,7 +130,10 @@ Result<int> ShowWorkers(const AdminOptions& options) {
     return kExitOk;
   }
   for (const OrderedJson& worker : ListOf(answer, "workers")) {
-    const std::string evidence = TextOf(worker, "evidence");
+    std::string evidence;
+    for (const OrderedJson& name : ListOf(worker, "evidence")) {
+      if (name.is_string()) evidence += (evidence.empty() ? "" : ", ") + name.get<std::string>();
+    }
     fmt::print("{}  {}  {}  seen {}  {} clean  {}\n", TextOf(worker, "key"), TextOf(worker, "role"), TextOf(worker, "account"),
                DayAndTime(NumberOf(worker, "seen")), NumberOf(worker, "record"),
                evidence.empty() ? "" : "convicted by " + evidence);
@@ -205,6 +211,39 @@ Result<int> ShowOrSetQuota(const AdminOptions& options) {
   return kExitOk;
 }
 
+// "90m", "36h", "7d".
+Result<std::int64_t> AgeInMs(const std::string& name, const std::string& text) {
+  constexpr std::int64_t kMost = 36'500;
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  const std::int64_t seconds = unit == "m" ? 60 : unit == "h" ? 3600 : unit == "d" ? 86'400 : 0;
+  if (error != std::errc() || seconds == 0 || number < 1 || number * seconds < 3600 || number > kMost * 86'400 / seconds)
+    return Err("{} {}: expected a time from an hour on, such as 90m, 36h or 7d", name, Quote(text));
+  return number * seconds * 1000;
+}
+
+Result<int> SweepBlobs(const AdminOptions& options) {
+  ASSAY_ASSIGN(const std::int64_t age_ms, AgeInMs("--older-than", options.older_than));
+  ASSAY_ASSIGN(const auto api, OpenApi(options.platform));
+  std::int64_t blobs = 0, bytes = 0, kept = 0;
+  for (int first = 0; first < 256; ++first) {
+    ASSAY_ASSIGN(
+        const OrderedJson swept,
+        Plain(api->Post("/v1/admin/sweep", {{"first", first}, {"older_than_ms", age_ms}, {"dry_run", options.dry_run}})));
+    blobs += NumberOf(swept, "blobs");
+    bytes += NumberOf(swept, "bytes");
+    kept += NumberOf(swept, "kept");
+  }
+  if (options.json) {
+    fmt::print("{}\n", Dump({{"dry_run", options.dry_run}, {"blobs", blobs}, {"bytes", bytes}, {"kept", kept}}));
+    return kExitOk;
+  }
+  fmt::print("{} {} blob{} of {} bytes that no order needs; {} stay\n", options.dry_run ? "would remove" : "removed", blobs,
+             blobs == 1 ? "" : "s", bytes, kept);
+  return kExitOk;
+}
+
 Result<int> RunAdmin(const AdminOptions& options) {
   if (!options.store.empty() && options.what != "token") return Err("--store: is for `assay admin token` alone");
   if (options.what == "token") return MakeToken(options);
@@ -214,6 +253,7 @@ Result<int> RunAdmin(const AdminOptions& options) {
   if (options.what == "release") return ReleaseWorker(options);
   if (options.what == "orders") return ShowOrders(options);
   if (options.what == "cancel") return CancelOrder(options);
+  if (options.what == "sweep") return SweepBlobs(options);
   return ShowOrSetQuota(options);
 }
 
@@ -231,15 +271,16 @@ void AddAdmin(Arguments& app, Command& command) {
       "  assay admin orders                   of all accounts that are open, oldest first; --all: all\n"
       "  assay admin cancel ORDER\n"
       "  assay admin quota ACCOUNT            show what an account may have; --orders and --bytes set it\n"
+      "  assay admin sweep                    remove uploads that no order needs; --dry-run: only count them\n"
       "\n"
       "A token belongs to an account. Without --account it gets one of its own: what tokens of one account submit, all of\n"
       "them see. With `serve --distinct-accounts`, two workers of one account never get runs of the same order.\n"
       "\n"
       "If you lose the administrator's token, make another on the coordinator's machine:\n"
       "  assay admin token --role admin --store DIR");
-  sub.Option("what", options->what, "token, tokens, revoke, workers, release, orders, cancel or quota")
+  sub.Option("what", options->what, "token, tokens, revoke, workers, release, orders, cancel, quota or sweep")
       .Required()
-      .OneOf({"token", "tokens", "revoke", "workers", "release", "orders", "cancel", "quota"})
+      .OneOf({"token", "tokens", "revoke", "workers", "release", "orders", "cancel", "quota", "sweep"})
       .Type("WHAT");
   sub.Option("id", options->id, "Id of a token or an order, key of a worker, or name of an account").Type("ID");
   sub.Option("--server", options->platform.server, "The coordinator's address. Default: $ASSAY_SERVER").Type("URL");
@@ -255,6 +296,9 @@ void AddAdmin(Arguments& app, Command& command) {
       .Type("DAYS");
   sub.Option("--orders", options->orders, "quota: open orders").Type("N");
   sub.Option("--bytes", options->blob_bytes, "quota: bytes of uploads, such as 100GB").Type("SIZE");
+  sub.Option("--older-than", options->older_than, "sweep: only what was not uploaded since then, such as 36h or 7d")
+      .Type("TIME");
+  sub.Flag("--dry-run", options->dry_run, "sweep: remove nothing");
   sub.Flag("--all", options->all, "orders: the decided too");
   sub.Flag("--json", options->json, "Print one JSON object");
   SetCommand(sub, std::move(options), command, RunAdmin);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <filesystem>
 #include <mutex>
@@ -113,13 +114,17 @@ void Print(const DisputeOptions& options, const dispute::Arbitration& result, co
 Status CheckWritable(const std::string& path) {
   if (path.empty()) return {};
   const std::string folder = std::filesystem::absolute(path).parent_path().string();
-  for (const std::string& name : {path, path + ".2"}) {  // where one file cannot hold it
+  const std::array<std::string, 2> names = {path, path + ".2"};  // the second where one file cannot hold it
+  for (const std::string& name : names) {
     if (Exists(name)) return Err("--evidence {}: exists already and is not overwritten; choose another name", name);
   }
   if (!IsDirectory(folder)) return Err("--evidence {}: expected a file in a folder that exists", path);
-  if (const Status tried = WriteFileAtomic(path, Bytes{}, {.replace = false}); !tried)
-    return Err("--evidence {}", tried.error().message);
-  return RemoveFile(path);
+  for (const std::string& name : names) {
+    if (const Status tried = WriteFileAtomic(name, Bytes{}, {.replace = false}); !tried)
+      return Err("--evidence {}", tried.error().message);
+    ASSAY_TRY(RemoveFile(name));
+  }
+  return {};
 }
 
 }  // namespace

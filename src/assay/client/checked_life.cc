@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "assay/base/check.h"
 #include "assay/merkle/tree.h"
 #include "assay/platform/outcome.h"
 
@@ -74,18 +75,25 @@ Checked<void> CheckedLife::Continue(const std::vector<std::string>& entries, con
   return {};
 }
 
+// By its place, not by its evidence: what convicts somebody in one dispute need not convict whom another names.
 std::vector<life::Judged> CheckedLife::Unproven() const {
   std::vector<life::Judged> out;
-  for (const life::Judged& judged : life_.disputes()) {
-    if (!judged.convicted.empty() && !evidence_.contains(judged.evidence)) out.push_back(judged);
+  const std::vector<life::Judged>& all = life_.disputes();
+  for (std::size_t i = proven_; i < all.size(); ++i) {
+    if (!all[i].convicted.empty()) out.push_back(all[i]);
   }
   return out;
 }
 
-Checked<void> CheckedLife::Prove(const life::Judged& judged, Bytes evidence) {
-  const Status convicts = platform::CheckConvictions(life_, judged, evidence, terms_.start);
+Checked<void> CheckedLife::Prove(std::vector<Bytes> evidence) {
+  const std::vector<life::Judged>& all = life_.disputes();
+  std::size_t at = proven_;
+  while (at < all.size() && all[at].convicted.empty()) ++at;
+  ASSAY_CHECK(at < all.size());
+  const Status convicts = platform::CheckConvictions(life_, all[at], evidence, terms_.start);
   if (!convicts) return Refused("the life of order {}: {}", terms_.id, convicts.error().message);
-  evidence_.emplace(judged.evidence, std::move(evidence));
+  for (std::size_t i = 0; i < evidence.size(); ++i) evidence_.emplace(all[at].evidence[i], std::move(evidence[i]));
+  proven_ = at + 1;
   return {};
 }
 

@@ -39,8 +39,8 @@ class CheckedLife {
 
   // Disputes whose evidence has not been gone through; nothing that follows from such a life counts.
   std::vector<life::Judged> Unproven() const;
-  // Goes through the evidence that `judged` names.
-  Checked<void> Prove(const life::Judged& judged, Bytes evidence);
+  // Goes through the evidence of the first of them: the files that it names, in their order.
+  Checked<void> Prove(std::vector<Bytes> evidence);
 
   const LifeTerms& terms() const { return terms_; }
   const life::Life& life() const { return life_; }
@@ -58,6 +58,7 @@ class CheckedLife {
   std::vector<Digest> leaves_;
   std::string note_;
   std::map<std::string, Bytes> evidence_;
+  std::size_t proven_ = 0;  // disputes of the life, from the first on, that need no further proof
 };
 
 // What of a decided life rests on somebody's word alone, and whose, a line each.

@@ -168,12 +168,12 @@ TEST(CheckedLife, WantsEvidenceForConvictions) {
   teller.Receive(2, 2, 1);
   const Bytes evidence = {1, 2, 3};
   teller.Add(
-      life::Judged{.among = {1, 2}, .evidence = HashBytes(evidence).hex(), .convicted = {1}, .silent = {}, .decided = true});
+      life::Judged{.among = {1, 2}, .evidence = {HashBytes(evidence).hex()}, .convicted = {1}, .silent = {}, .decided = true});
   teller.Add(life::Decided{.verdict = life::Verdict::kRefereed, .lease = 2});
   CheckedLife checked(Terms());
   ASSERT_TRUE(checked.Continue(teller.entries, teller.Note(), std::nullopt));
   ASSERT_EQ(checked.Unproven().size(), 1U);
-  const auto proven = checked.Prove(checked.Unproven().front(), evidence);
+  const auto proven = checked.Prove({evidence});
   ASSERT_FALSE(proven) << "three bytes convict nobody";
   EXPECT_TRUE(proven.error().refused);
   EXPECT_EQ(checked.Unproven().size(), 1U);

@@ -171,8 +171,11 @@ Checked<CheckedLife> CheckDelivery(const std::string& folder, const LifeTerms& t
   CheckedLife checked(terms);
   ASSAY_TRY(checked.Continue(entries, note, std::nullopt));
   for (const life::Judged& judged : checked.Unproven()) {
-    ASSAY_ASSIGN(Bytes evidence, ReadFile(JoinPath(JoinPath(folder, "evidence"), judged.evidence), dispute::kMaxEvidenceBytes));
-    ASSAY_TRY(checked.Prove(judged, std::move(evidence)));
+    std::vector<Bytes> files;
+    for (const std::string& name : judged.evidence) {
+      ASSAY_ASSIGN(files.emplace_back(), ReadFile(JoinPath(JoinPath(folder, "evidence"), name), dispute::kMaxEvidenceBytes));
+    }
+    ASSAY_TRY(checked.Prove(std::move(files)));
   }
   ASSAY_ASSIGN(const life::Lease* const lease, DeliveringLease(checked.life()));
   ASSAY_ASSIGN(const std::string receipt, ReadText(folder, "receipt.json", kMaxLifeBytes));

@@ -50,16 +50,20 @@ Checked<void> LifeReader::ReadEntries() {
 
 Checked<void> LifeReader::ReadEvidence() {
   for (const life::Judged& judged : checked_.Unproven()) {
-    ASSAY_ASSIGN(const Digest hash, Digest::FromHex(judged.evidence));
-    auto evidence = platform::FetchBlob(api_, hash, dispute::kMaxEvidenceBytes);
-    if (!evidence) {
-      const bool withheld =
-          evidence.error().status == 404 || evidence.error().status == 403 || evidence.error().code == platform::kOtherContent;
-      if (!withheld) return tl::unexpected(Trouble(evidence.error()));
-      return Refused("the life of order {}: somebody is convicted by evidence {} that the coordinator does not hand out: {}",
-                     checked_.terms().id, judged.evidence, evidence.error().message);
+    std::vector<Bytes> files;
+    for (const std::string& name : judged.evidence) {
+      ASSAY_ASSIGN(const Digest hash, Digest::FromHex(name));
+      auto evidence = platform::FetchBlob(api_, hash, dispute::kMaxEvidenceBytes);
+      if (!evidence) {
+        const bool withheld = evidence.error().status == 404 || evidence.error().status == 403 ||
+                              evidence.error().code == platform::kOtherContent;
+        if (!withheld) return tl::unexpected(Trouble(evidence.error()));
+        return Refused("the life of order {}: somebody is convicted by evidence {} that the coordinator does not hand out: {}",
+                       checked_.terms().id, name, evidence.error().message);
+      }
+      files.push_back(*std::move(evidence));
     }
-    ASSAY_TRY(checked_.Prove(judged, *std::move(evidence)));
+    ASSAY_TRY(checked_.Prove(std::move(files)));
   }
   return {};
 }

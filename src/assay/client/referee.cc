@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "assay/base/base64.h"
-#include "assay/dispute/evidence_files.h"
 #include "assay/life/fields.h"
 #include "assay/life/ruling.h"
 #include "assay/life/wanted.h"
@@ -131,17 +130,12 @@ Checked<std::string> HoldDispute(platform::ApiClient& api, const life::Life& lif
   how.law.referee = terms.key->verify_key().point();
   ASSAY_ASSIGN(how.law.nonce, Nonce());
   ASSAY_ASSIGN(const dispute::Arbitration result, dispute::Arbitrate(std::move(peers), how));
-  // An order's life names one file. Whom only a further one would convict has lost, and is not convicted.
-  const dispute::EvidenceFiles files = dispute::InFiles(result.evidence);
-  if (files.files.empty()) return Err("order {}: the receipts do not fit into a file of evidence", order);
-  ASSAY_ASSIGN(const dispute::Judgement judgement, dispute::Judge(files.files.front(), terms.start));
-  const Bytes evidence = dispute::Encode(files.files.front());
-  const platform::BlobInfo blob{.sha256 = HashBytes(evidence), .bytes = evidence.size()};
-  life::Judged judged = platform::JudgedBy(life, among, result, judgement, blob.sha256);
-  if (judged.convicted.empty()) {
-    judged.evidence.clear();
-  } else {
-    ASSAY_TRY(platform::UploadBytes(api, evidence, blob));
+  ASSAY_ASSIGN(platform::Ruling ruling, platform::RulingOn(life, among, result, terms.start));
+  life::Judged& judged = ruling.judged;
+  if (judged.convicted.empty()) judged.evidence.clear();
+  for (std::size_t i = 0; i < judged.evidence.size(); ++i) {
+    const Bytes& evidence = ruling.evidence[i];
+    ASSAY_TRY(platform::UploadBytes(api, evidence, {.sha256 = HashBytes(evidence), .bytes = evidence.size()}));
   }
   std::string words = std::exchange(judged.words, std::string());
   judged.signature = life::SignRuling(life, judged, *terms.key);

@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "assay/coordinator/blob_uses.h"
 #include "assay/coordinator/office.h"
 
 namespace assay::coordinator {
@@ -143,7 +144,27 @@ Answer SetQuota(Office& office, const Call& call) {
   return ShowQuota(office, call);
 }
 
+// One 256th of the blobs, so that no call takes long.
+Answer Sweep(Office& office, const Call& call) {
+  constexpr std::int64_t kLeastMs = 3600 * 1000;
+  ASSAY_ASSIGN(const std::int64_t first, call.Number("first"));
+  if (first > 255) return BadRequest("first: expected a number from 0 to 255");
+  ASSAY_ASSIGN(const std::int64_t age_ms, call.Number("older_than_ms"));
+  if (age_ms < kLeastMs) return BadRequest("older_than_ms: expected at least an hour, {}", kLeastMs);
+  const auto dry = call.body.find("dry_run");
+  if (dry != call.body.end() && !dry->is_boolean()) return BadRequest("dry_run: expected true or false");
+  const bool dry_run = dry != call.body.end() && dry->get<bool>();
+  ASSAY_ASSIGN(const Swept swept, OrFail(SweepBlobs(office.database, office.blobs, static_cast<std::uint8_t>(first),
+                                                    office.Now() - age_ms, dry_run)));
+  return JsonAnswer(200, {{"blobs", swept.blobs}, {"bytes", swept.bytes}, {"kept", swept.kept}});
+}
+
 void AddSchemas(Routes& routes) {
+  routes.AddSchema("Sweep", R"({"type":"object","required":["first","older_than_ms"],"properties":{
+    "first":{"type":"integer","minimum":0,"maximum":255,"description":"the first byte of the hashes"},
+    "older_than_ms":{"type":"integer","minimum":3600000},"dry_run":{"type":"boolean"}}})");
+  routes.AddSchema("Swept", R"({"type":"object","required":["blobs","bytes","kept"],"properties":{
+    "blobs":{"type":"integer"},"bytes":{"type":"integer"},"kept":{"type":"integer"}}})");
   routes.AddSchema("NewToken", R"({"type":"object","required":["role"],"properties":{
     "role":{"enum":["client","provider","auditor","admin"]},
     "account":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$","description":"absent: one of the token's own"},
@@ -161,7 +182,7 @@ void AddSchemas(Routes& routes) {
     "key":{"type":"string"},"account":{"type":"string"},"role":{"type":"string"},"hardware":{"type":["object","null"]},
     "recipient":{"type":"string"},"made":{"type":"integer"},"seen":{"type":"integer"},
     "record":{"type":"integer","description":"jobs that were checked and held"},
-    "evidence":{"type":"string","description":"by which the key is convicted, or empty"}}}}}})");
+    "evidence":{"type":"array","items":{"$ref":"#/components/schemas/Hash"},"description":"by which the key is convicted"}}}}}})");
   routes.AddSchema("ReleasedKey", R"({"type":"object","required":["key"],"properties":{"key":{"type":"string"}}})");
   routes.AddSchema("Quota", R"({"type":"object","required":["orders","blob_bytes"],"properties":{
     "orders":{"type":"integer","minimum":0},"blob_bytes":{"type":"integer","minimum":0}}})");
@@ -236,6 +257,13 @@ void AddAdminRoutes(Routes& routes, Office& office) {
        .request_schema = "Quota",
        .response_schema = "QuotaView"},
       SetQuota);
+  add({.method = "POST",
+       .path = "/v1/admin/sweep",
+       .summary = "Removes blobs that no order needs, of those whose hash begins with one byte",
+       .body = Route::Body::kJson,
+       .request_schema = "Sweep",
+       .response_schema = "Swept"},
+      Sweep);
 }
 
 }  // namespace assay::coordinator

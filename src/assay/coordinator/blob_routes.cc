@@ -116,7 +116,7 @@ Outcome<std::unique_ptr<Upload>> BeginUpload(Office& office, const Call& call) {
   };
   ASSAY_ASSIGN(const bool seen, OrFail(office.rights.MaySee(call.caller.account, hash)));
   if (seen) {
-    ASSAY_ASSIGN(const bool whole, OrFail(office.blobs.Has(hash)));
+    ASSAY_ASSIGN(const bool whole, OrFail(office.blobs.Renew(hash)));
     if (whole) return make(true);
   }
   ASSAY_TRY(Weighed(office.rights.Begin(call.caller.account, hash, size)));

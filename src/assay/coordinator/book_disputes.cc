@@ -1,5 +1,6 @@
 // The part of Book about disputes: whose they are, and how they end.
 #include "assay/coordinator/blob_rights.h"
+#include "assay/coordinator/blob_uses.h"
 #include "assay/coordinator/book.h"
 
 namespace assay::coordinator {
@@ -79,16 +80,19 @@ Status Book::Enter(Transaction& t, const std::string& order, const life::Judged&
     const life::Lease* lease = before->life.Find(number);
     if (lease == nullptr) return Err("order {}: there is no lease {}", order, number);
     ASSAY_ASSIGN(const std::string point, PointOf(lease->worker));
-    ASSAY_TRY(t.Run("UPDATE workers SET evidence = $2 WHERE point = $1 AND evidence = ''", {point, judged.evidence}));
+    ASSAY_TRY(t.Run("UPDATE workers SET evidence = $2 WHERE point = $1 AND evidence = ''",
+                    {point, fmt::format("{}", fmt::join(judged.evidence, " "))}));
   }
   // Whoever has a part in the order may read what it was decided by.
-  if (const auto evidence = Digest::FromHex(judged.evidence)) {
+  for (const std::string& name : judged.evidence) {
+    ASSAY_ASSIGN(const Digest evidence, Digest::FromHex(name));
+    ASSAY_TRY(NoteUse(t, order, evidence));
     ASSAY_ASSIGN(
         const Rows parts,
         t.Run("SELECT account FROM orders WHERE id = $1 UNION SELECT account FROM leases WHERE order_id = $1", {order}));
     for (const store::Row& row : parts) {
       ASSAY_ASSIGN(const std::string account, row.Text(0));
-      ASSAY_TRY(BlobRights::Grant(t, account, *evidence, 0, Now()));
+      ASSAY_TRY(BlobRights::Grant(t, account, evidence, 0, Now()));
     }
   }
   ASSAY_TRY(t.Run("DELETE FROM questions WHERE order_id = $1", {order}));

@@ -180,7 +180,7 @@ TEST_P(Orders, ADisputeBelongsToOneWhoGivesSignsOfLife) {
   clock_->Pass(kLeaseMs);
   EXPECT_TRUE(second->TakeDispute("b")->has_value()) << "a is silent";
   EXPECT_FALSE(*book_->HoldDispute("a", order));
-  const life::Judged judged{.among = {1, 2}, .evidence = DigestOf("evidence").hex(), .convicted = {2}, .decided = true};
+  const life::Judged judged{.among = {1, 2}, .evidence = {DigestOf("evidence").hex()}, .convicted = {2}, .decided = true};
   EXPECT_FALSE(book_->Judge("a", order, judged)) << "it is another's";
   Good(second->DropDispute("b", order));
   EXPECT_TRUE(book_->TakeDispute("a")->has_value()) << "left to whoever comes next";

@@ -1,4 +1,6 @@
 // The part of Book about workers: who they are, what they hold, and what they brought.
+#include <sstream>
+
 #include "assay/coordinator/book.h"
 #include "assay/seal/announcement.h"
 
@@ -86,7 +88,9 @@ Result<std::vector<WorkerLine>> Book::Workers(bool everybody) {
       ASSAY_ASSIGN(line.made_ms, row.Integer(5));
       ASSAY_ASSIGN(line.seen_ms, row.Integer(6));
       ASSAY_ASSIGN(line.clean, row.Integer(7));
-      ASSAY_ASSIGN(line.evidence, row.Text(8));
+      ASSAY_ASSIGN(const std::string evidence, row.Text(8));
+      std::istringstream names(evidence);
+      for (std::string name; names >> name;) line.evidence.push_back(name);
       lines.push_back(std::move(line));
     }
     return lines;
@@ -215,7 +219,7 @@ Result<BroughtRun> Book::FindRun(Transaction& t, const Written& written, life::L
     ASSAY_ASSIGN(const std::string hash, row.Text(1));
     ASSAY_ASSIGN(file.bytes, row.Integer(2));
     const auto digest = Digest::FromHex(hash);
-    if (!digest) return Err("order {}: the hash of file {} of lease {} is none", order, file.name, lease);
+    if (!digest) return store::Broken("order {}: the hash of file {} of lease {} is none", order, file.name, lease);
     file.sha256 = *digest;
     run.files.push_back(std::move(file));
   }

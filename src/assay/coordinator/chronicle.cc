@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "assay/coordinator/blob_uses.h"
 #include "assay/merkle/proof.h"
 #include "assay/merkle/tree.h"
 
@@ -10,6 +11,13 @@ namespace {
 
 Checkpoint HeadOf(const std::string& order, const Written& written) {
   return {.origin = OriginOf(order), .size = written.leaves.size(), .root = written.root};
+}
+
+// An entry that this or another coordinator has written.
+Result<life::Entry> ParseKept(const std::string& text, const std::string& order) {
+  auto entry = life::ParseEntry(text, "order " + order);
+  if (!entry) return store::Broken("{}", entry.error().message);
+  return entry;
 }
 
 }  // namespace
@@ -26,8 +34,9 @@ Status Chronicle::Continue(store::Transaction& t, const std::string& order, Writ
                t.Run("SELECT text FROM entries WHERE order_id = $1 AND n >= $2 ORDER BY n", {order, written.life.size()}));
   for (const store::Row& row : rows) {
     ASSAY_ASSIGN(const std::string text, row.Text(0));
-    ASSAY_ASSIGN(const life::Entry entry, life::ParseEntry(text, "order " + order));
-    ASSAY_TRY(written.life.Apply(entry));
+    ASSAY_ASSIGN(const life::Entry entry, ParseKept(text, order));
+    const Status follows = written.life.Apply(entry);
+    if (!follows) return store::Broken("order {}: {}", order, follows.error().message);
     written.leaves.push_back(LeafHash(AsBytes(text)));
   }
   written.root = TreeRoot(written.leaves);
@@ -55,7 +64,8 @@ Result<std::shared_ptr<const Written>> Chronicle::Read(store::Transaction& t, co
   }
   Written written;
   ASSAY_TRY(Continue(t, order, written));
-  if (written.root.hex() != head) return Err("order {}: its entries do not lead to the root that is kept with them", order);
+  if (written.root.hex() != head)
+    return store::Broken("order {}: its entries do not lead to the root that is kept with them", order);
   auto read = std::make_shared<const Written>(std::move(written));
   Keep(order, read);
   return read;
@@ -65,9 +75,10 @@ Result<std::shared_ptr<const Written>> Chronicle::Begin(store::Transaction& t, c
                                                         const std::string& envelope, std::int64_t now_ms) {
   ASSAY_ASSIGN(const life::Order order, life::OpenOrder(envelope, "order"));
   ASSAY_TRY(
-      t.Run("INSERT INTO orders (id, seq, account, job, made, size, head, verdict) "
-            "VALUES ($1, (SELECT COALESCE(MAX(seq), 0) + 1 FROM orders), $2, $3, $4, 0, '', '')",
+      t.Run("INSERT INTO orders (id, seq, account, job, made, size, head, verdict, noted) "
+            "VALUES ($1, (SELECT COALESCE(MAX(seq), 0) + 1 FROM orders), $2, $3, $4, 0, '', '', 1)",
             {order.id, account, order.job.hex(), now_ms}));
+  for (const life::OrderFile& file : order.files) ASSAY_TRY(NoteUse(t, order.id, file.sha256));
   for (const std::string& recipient : order.sealed) {
     ASSAY_TRY(t.Run("INSERT INTO sealed_to (order_id, recipient) VALUES ($1, $2) ON CONFLICT (order_id, recipient) DO NOTHING",
                     {order.id, recipient}));
@@ -105,7 +116,7 @@ Result<bool> Chronicle::Said(store::Transaction& t, const std::string& order, co
   ASSAY_ASSIGN(const store::Rows rows, t.Run("SELECT text FROM entries WHERE order_id = $1 ORDER BY n DESC LIMIT 64", {order}));
   for (const store::Row& row : rows) {
     ASSAY_ASSIGN(const std::string text, row.Text(0));
-    ASSAY_ASSIGN(const life::Entry entry, life::ParseEntry(text, "order " + order));
+    ASSAY_ASSIGN(const life::Entry entry, ParseKept(text, order));
     if (entry.event == event) return true;
   }
   return false;

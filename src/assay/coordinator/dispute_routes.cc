@@ -48,7 +48,7 @@ Answer WorkOffice::ShowRun(const Call& call) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), lease);
   if (error != std::errc() || end != text.data() + text.size()) return NotFound("there is no such lease");
   const auto run = office_.book.RunOf(order, lease);
-  if (!run && run.error().system) return tl::unexpected(FailureOf(run.error()));
+  if (!run && run.error().not_the_askers()) return tl::unexpected(FailureOf(run.error()));
   if (!run) return NotFound("{}", run.error().message);
   return JsonAnswer(200, RunJson(*run));
 }
@@ -101,22 +101,25 @@ Answer WorkOffice::Judged(const Call& call) {
   const std::string outcome = life::TextOf(*said, "outcome");
   if (outcome != "decided" && outcome != "undecided") return BadRequest("judged: outcome: expected decided or undecided");
   const life::Judged judged{.among = life::CountsOf(*said, "among"),
-                            .evidence = life::TextOf(*said, "evidence"),
+                            .evidence = life::TextsOf(*said, "evidence"),
                             .convicted = life::CountsOf(*said, "convicted"),
                             .silent = life::CountsOf(*said, "silent"),
                             .decided = outcome == "decided",
                             .words = life::TextOf(*said, "words"),
                             .signature = life::TextOf(*said, "signature")};
   if (judged.words.size() > kMaxWords) return BadRequest("judged: words: expected at most {} bytes", kMaxWords);
-  if (!judged.evidence.empty()) {
-    const auto hash = Digest::FromHex(judged.evidence);
-    if (!hash) return BadRequest("judged: evidence: expected 64 lower-case hex digits");
+  if (judged.evidence.size() > life::kMaxEvidenceFiles)
+    return BadRequest("judged: evidence: expected at most {} files", life::kMaxEvidenceFiles);
+  std::vector<Bytes> evidence;
+  for (const std::string& name : judged.evidence) {
+    const auto hash = Digest::FromHex(name);
+    if (!hash) return BadRequest("judged: evidence: expected 64 lower-case hex digits of each file");
     ASSAY_ASSIGN(const bool seen, OrFail(office_.rights.MaySee(call.caller.account, *hash)));
     ASSAY_ASSIGN(const bool whole, OrFail(office_.blobs.Has(*hash)));
-    if (!seen || !whole) return Refused("evidence {}: is not there; upload it first", judged.evidence);
-    ASSAY_ASSIGN(const Bytes evidence, OrFail(ReadBlob(office_.blobs, *hash, dispute::kMaxEvidenceBytes)));
-    ASSAY_TRY(OrFail(platform::CheckConvictions(written->life, judged, evidence)));
+    if (!seen || !whole) return Refused("evidence {}: is not there; upload it first", name);
+    ASSAY_ASSIGN(evidence.emplace_back(), OrFail(ReadBlob(office_.blobs, *hash, dispute::kMaxEvidenceBytes)));
   }
+  ASSAY_TRY(OrFail(platform::CheckConvictions(written->life, judged, evidence)));
   ASSAY_TRY(OrFail(office_.book.JudgeSealed(call.caller.account, call.Path("order"), judged)));
   return JsonText(200, "{}");
 }
@@ -128,7 +131,7 @@ void WorkOffice::AddDisputeRoutes(Routes& routes) {
   routes.AddSchema("QuestionId", R"({"type":"object","required":["question"],"properties":{"question":{"type":"string"}}})");
   routes.AddSchema("Judged", R"({"type":"object","required":["judged"],"properties":{"judged":{"type":"object",
     "required":["among","evidence","convicted","silent","outcome","words","signature"],"properties":{"among":{"type":"array","items":{"type":"integer"}},
-    "evidence":{"type":"string"},"convicted":{"type":"array","items":{"type":"integer"}},"silent":{"type":"array","items":{"type":"integer"}},
+    "evidence":{"type":"array","items":{"$ref":"#/components/schemas/Hash"}},"convicted":{"type":"array","items":{"type":"integer"}},"silent":{"type":"array","items":{"type":"integer"}},
     "outcome":{"type":"string","enum":["decided","undecided"]},"words":{"type":"string"},
     "signature":{"type":"string","description":"of the client's key, base64"}}}}})");
   routes.Add({.method = "GET",

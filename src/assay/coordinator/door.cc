@@ -165,6 +165,7 @@ Outcome<Course> Door::Admit(const HttpRequest& head, const std::shared_ptr<Visit
     return course;
   }
   course.at_once = route.at_once && visit->fresh;
+  course.background = route.background;
   course.handler = [this, visit](HttpRequest request, Reply reply) {
     Handle(*visit, std::move(request), Responder(std::move(reply), NoteOf(visit), visit->mlflow));
   };

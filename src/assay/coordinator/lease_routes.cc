@@ -256,6 +256,7 @@ void WorkOffice::AddLeaseRoutes(Routes& routes) {
                 .response_schema = "Empty",
                 .statuses = {409},
                 .quiet = quiet,
+                .background = quiet,
                 .answer = [this, answer](const Call& call) { return (this->*answer)(call); }});
   };
   add("renew", "A sign of life", "Empty", 64 << 10, true, &WorkOffice::Renew);

@@ -34,6 +34,10 @@ Outcome<std::optional<std::string>> OwnerOf(Office& office, const std::string& o
   }));
 }
 
+std::string NotWhole(const life::Order& order, const life::OrderFile& file) {
+  return fmt::format("order {}: {}: the blob {} is not whole; upload it first", order.id, file.name, file.sha256.hex());
+}
+
 // That every file is a whole blob of its size, which the account may see.
 Outcome<void> CheckFiles(Office& office, const std::string& account, const life::Order& order) {
   ASSAY_ASSIGN(const std::vector<bool> seen, OrFail(office.database.Read([&](Transaction& t) -> Result<std::vector<bool>> {
@@ -50,8 +54,7 @@ Outcome<void> CheckFiles(Office& office, const std::string& account, const life:
     if (whole) {
       ASSAY_ASSIGN(whole, OrFail(office.blobs.Has(file.sha256)));
     }
-    if (!whole)
-      return Refused("order {}: {}: the blob {} is not whole; upload it first", order.id, file.name, file.sha256.hex());
+    if (!whole) return Refused("{}", NotWhole(order, file));
     ASSAY_ASSIGN(const std::uint64_t size, OrFail(office.blobs.Size(file.sha256)));
     if (static_cast<std::int64_t>(size) != file.bytes)
       return Refused("order {}: {}: the blob has {} bytes, the order says {}", order.id, file.name, size, file.bytes);
@@ -75,10 +78,16 @@ Answer Submit(Office& office, const Call& call) {
   if (!owner) ASSAY_TRY(CheckFiles(office, call.caller.account, order));
   // Counted by the transaction that adds one more: many at the same time see each other.
   bool too_many = false;
-  const Result<std::string> id = office.book.Submit(call.caller.account, envelope, [&](Transaction& t) {
+  const Result<std::string> id = office.book.Submit(call.caller.account, envelope, [&](Transaction& t) -> Status {
     const Status counted = CheckQuota(office, t, call.caller.account);
     too_many = !counted && !counted.error().not_the_askers();
-    return counted;
+    ASSAY_TRY(counted);
+    // Once more: a file that nobody needed may have been removed since it was looked for (blob_uses.h).
+    for (const life::OrderFile& file : order.files) {
+      ASSAY_ASSIGN(const bool seen, BlobRights::MaySee(t, call.caller.account, file.sha256));
+      if (!seen) return Err("{}", NotWhole(order, file));
+    }
+    return {};
   });
   if (id) return JsonAnswer(201, {{"id", *id}});
   if (id.error().not_the_askers()) return tl::unexpected(FailureOf(id.error()));

@@ -7,7 +7,6 @@
 #include "assay/base/quote.h"
 #include "assay/coordinator/run_check.h"
 #include "assay/dispute/arbitrate.h"
-#include "assay/dispute/evidence_files.h"
 #include "assay/job/limits.h"
 #include "assay/platform/outcome.h"
 
@@ -160,16 +159,9 @@ Result<life::Judged> Referee::Play(const std::string& holder, const OpenDispute&
     // There is nothing to play over: nobody has the encodings of the job, or fewer than two have a receipt. Nobody is at fault, and nothing will change.
     return life::Judged{.among = dispute.among, .decided = false, .words = OneLine(result.error().message)};
   }
-  // An order's life names one file. Whom only a further one would convict has lost, and is not convicted.
-  const dispute::EvidenceFiles files = dispute::InFiles(result->evidence);
-  if (files.files.empty())
-    return life::Judged{.among = dispute.among, .decided = false, .words = "the receipts do not fit into a file of evidence"};
-  const Bytes evidence = dispute::Encode(files.files.front());
-  ASSAY_ASSIGN(const dispute::Judgement judgement, dispute::Judge(files.files.front(), how.start));
-  life::Judged judged = platform::JudgedBy(life, dispute.among, *result, judgement, HashBytes(evidence));
-  ASSAY_TRY(platform::CheckConvictions(life, judged, evidence, how.start));
-  ASSAY_TRY(Store(evidence));
-  return judged;
+  ASSAY_ASSIGN(const platform::Ruling ruling, platform::RulingOn(life, dispute.among, *result, how.start));
+  for (const Bytes& evidence : ruling.evidence) ASSAY_TRY(Store(evidence));
+  return ruling.judged;
 }
 
 // What the run's files have of the job, so that it need not be asked for; nothing where they are not those of the job.

@@ -173,16 +173,19 @@ TEST_P(Disputes, TheLiarIsConvictedByEvidenceThatAnybodyCanJudge) {
   life::Judged judged = TheJudgement();
   EXPECT_EQ(judged.convicted, std::vector<life::LeaseNumber>{2}) << judged.words;
   EXPECT_TRUE(judged.silent.empty());
-  const auto evidence = ReadBlob(*blobs_, *Digest::FromHex(judged.evidence), dispute::kMaxEvidenceBytes);
+  ASSERT_EQ(judged.evidence.size(), 1U);
+  const auto evidence = ReadBlob(*blobs_, *Digest::FromHex(judged.evidence[0]), dispute::kMaxEvidenceBytes);
   ASSERT_TRUE(evidence) << evidence.error().message;
   const auto written = book_->Look(order_);
-  Good(platform::CheckConvictions((*written)->life, judged, *evidence));
+  Good(platform::CheckConvictions((*written)->life, judged, std::vector<Bytes>{*evidence}));
   judged.convicted = {1};
-  EXPECT_FALSE(platform::CheckConvictions((*written)->life, judged, *evidence)) << "it does not convict the honest";
+  EXPECT_FALSE(platform::CheckConvictions((*written)->life, judged, std::vector<Bytes>{*evidence}))
+      << "it does not convict the honest";
   judged.convicted = {2};
   Bytes edited = *evidence;
   edited.back() ^= 1;
-  EXPECT_FALSE(platform::CheckConvictions((*written)->life, judged, edited)) << "it is not the one that is named";
+  EXPECT_FALSE(platform::CheckConvictions((*written)->life, judged, std::vector<Bytes>{edited}))
+      << "it is not the one that is named";
 }
 
 TEST_P(Disputes, SilenceLosesAndConvictsNobody) {

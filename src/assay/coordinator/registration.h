@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "assay/base/result.h"
 
@@ -21,8 +22,8 @@ Result<std::string> AnnouncedRecipient(const Registration& registration, const s
 struct WorkerLine {
   std::string key, account, role, hardware, announcement;
   std::int64_t made_ms = 0, seen_ms = 0;
-  std::int64_t clean = 0;  // jobs that were checked and held
-  std::string evidence{};  // by which the key is convicted
+  std::int64_t clean = 0;               // jobs that were checked and held
+  std::vector<std::string> evidence{};  // by which the key is convicted
 };
 
 }  // namespace assay::coordinator

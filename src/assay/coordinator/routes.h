@@ -51,6 +51,7 @@ struct Route {
   int status = 200;             // of a success
   std::vector<int> statuses{};  // others that are no errors, and errors that only this route has
   bool quiet = false;           // not in the log where it succeeds: what comes every second
+  bool background = false;      // what thousands of workers send all the time (Course::background)
   // One of these. `at_once`: `later` is called by the thread of input and output, because it neither waits nor works.
   std::function<Answer(const Call& call)> answer{};
   std::function<void(Call call, Responder responder)> later{};

@@ -150,6 +150,16 @@ CREATE TABLE history_points (
   PRIMARY KEY (order_id, lease, kind, number)
 );
 )sql"},
+    {5, "which orders need a blob", R"sql(
+CREATE TABLE blob_uses (
+  hash TEXT NOT NULL,
+  order_id TEXT NOT NULL REFERENCES orders(id),
+  PRIMARY KEY (hash, order_id)
+);
+ALTER TABLE orders ADD COLUMN noted BIGINT NOT NULL DEFAULT 0;
+CREATE INDEX orders_by_noted ON orders(noted);
+CREATE INDEX blob_rights_by_hash ON blob_rights(hash);
+)sql"},
 };
 
 }  // namespace

@@ -135,7 +135,7 @@ Result<std::optional<Caller>> Tokens::Find(const Digest& hash) {
     ASSAY_ASSIGN(cached.caller.account, rows[0].Text(0));
     ASSAY_ASSIGN(const std::string role, rows[0].Text(1));
     const std::optional<AccountRole> known = AccountRoleOf(role);
-    if (!known) return Err("a token has the role {}, which is none", role);
+    if (!known) return store::Broken("a token has the role {}, which is none", role);
     cached.caller.role = *known;
     cached.caller.token = hash.hex().substr(0, kIdDigits);
     ASSAY_ASSIGN(cached.expires_ms, rows[0].Integer(2));

@@ -94,6 +94,31 @@ class Work : public StationTest {
 };
 INSTANTIATE_TEST_SUITE_P(Engines, Work, ::testing::ValuesIn(store::Engines(true)), store::EngineName);
 
+// 403 would end a worker for good.
+TEST_P(Work, AWorkerIsNotBlamedForWhatTheDatabaseRefusesOrHolds) {
+  TestCaller client = As(AccountRole::kClient);
+  const std::string order = Submit(client, 1);
+  Hand worker = Worker(1);
+  ASSERT_TRUE(worker.Poll().contains("lease"));
+  const auto run = [&](const std::string& sql) {
+    const auto database = OpenCoordinatorDatabase(options_.store, options_.database);
+    ASSERT_TRUE(database) << database.error().message;
+    const Status done = (*database)->Write([&](store::Transaction& t) { return t.RunScript(sql); });
+    ASSERT_TRUE(done) << done.error().message;
+  };
+  const auto expect_broken = [&](const HttpResponse& response) {
+    EXPECT_EQ(response.status, 500);
+    EXPECT_EQ(TestCaller::JsonOf(response), Json({{"error", "the coordinator failed"}, {"code", "broken"}}));
+  };
+  Restart();  // nothing of the life is remembered
+  Hand again = Worker(1);
+  run("UPDATE entries SET text = 'x' WHERE n = 0");
+  expect_broken(again.Send("POST", "/v1/work", R"({"wait_ms":0})"));
+  run("ALTER TABLE leases RENAME TO elsewhere");
+  expect_broken(again.Send("POST", "/v1/work", R"({"wait_ms":0})"));
+  expect_broken(again.Send("POST", "/v1/orders/" + order + "/leases/1/renew", "{}"));
+}
+
 TEST_P(Work, AWorkerProvesItsKey) {
   Hand worker = Worker(1, false);
   EXPECT_EQ(worker.Send("POST", "/v1/work", "{}").status, 403) << "it is not registered";
@@ -267,11 +292,11 @@ TEST_P(Work, TheClientOfASealedOrderAsksAndJudges) {
     ASSERT_TRUE(life.Apply(*life::ParseEntry(text, "entry")));
   const auto judged = [&](const std::vector<life::LeaseNumber>& convicted, const std::vector<life::LeaseNumber>& silent,
                           const std::string& evidence, const std::string& signer = "client") {
-    const life::Judged said{
-        .among = {1, 2}, .evidence = evidence, .convicted = convicted, .silent = silent, .decided = true, .words = ""};
+    life::Judged said{.among = {1, 2}, .convicted = convicted, .silent = silent, .decided = true, .words = ""};
+    if (!evidence.empty()) said.evidence = {evidence};
     return Json{{"judged",
                  {{"among", said.among},
-                  {"evidence", evidence},
+                  {"evidence", said.evidence},
                   {"convicted", convicted},
                   {"silent", silent},
                   {"outcome", "decided"},

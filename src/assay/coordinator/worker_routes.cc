@@ -99,9 +99,10 @@ std::optional<Answer> WorkOffice::Work(const std::string& account, const std::st
     ASSAY_ASSIGN(const auto questions, OrFail(mailbox_.For(point)));
     auto held = office_.book.Held(account, worker);
     // Whoever is convicted in one dispute may still be asked in another.
-    if (!held && (held.error().system || questions.empty()))
-      return tl::unexpected(held.error().system ? FailureOf(held.error())
-                                                : Failure{.status = 403, .code = "forbidden", .error = held.error().message});
+    const bool is_ours = !held && held.error().not_the_askers();
+    if (!held && (is_ours || questions.empty()))
+      return tl::unexpected(is_ours ? FailureOf(held.error())
+                                    : Failure{.status = 403, .code = "forbidden", .error = held.error().message});
     std::optional<GivenLease> lease = held ? *held : std::nullopt;
     if (lease) {
       ASSAY_TRY(OrFail(heartbeats_.Beat(worker, lease->order, lease->lease)));
@@ -215,6 +216,7 @@ void WorkOffice::AddWorkerRoutes(Routes& routes) {
               .request_schema = "Poll",
               .response_schema = "Work",
               .quiet = true,
+              .background = true,
               .later = [this](Call call, Responder responder) { Poll(std::move(call), std::move(responder)); }});
 }
 

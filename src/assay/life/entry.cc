@@ -82,7 +82,7 @@ void Write(const Judged& e, Json& to) {
 }
 void Read(const Json& in, Judged& e) {
   e = {.among = CountsOf(in, "among"),
-       .evidence = TextOf(in, "evidence"),
+       .evidence = TextsOf(in, "evidence"),
        .convicted = CountsOf(in, "convicted"),
        .silent = CountsOf(in, "silent"),
        .decided = TextOf(in, "outcome") == "decided",

@@ -59,7 +59,7 @@ struct Audited {
 };
 struct Judged {
   std::vector<LeaseNumber> among;
-  std::string evidence{};  // SHA-256, or empty
+  std::vector<std::string> evidence{};  // SHA-256 of each file, none twice
   std::vector<LeaseNumber> convicted{}, silent{};
   bool decided = false;
   std::string words{};
@@ -93,6 +93,7 @@ struct Entry {
 };
 
 inline constexpr std::size_t kMaxEntryBytes = 512 << 10;
+inline constexpr std::size_t kMaxEvidenceFiles = 16;  // of a dispute
 
 // One line without its end: the bytes of the log's leaf.
 std::string ToText(const Entry& entry);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 #include "assay/base/quote.h"
 #include "assay/life/ruling.h"
@@ -65,10 +66,8 @@ Status Life::Apply(const Entry& entry) {
   if (decision_) return Err("entry {}: comes after the decision, which is the last", entry.n);
   if ((size_ == 0) != std::holds_alternative<Submitted>(entry.event))
     return Err("entry {}: an order is submitted first, and once", entry.n);
-  Life next = *this;
-  const Status done = std::visit([&](const auto& event) { return next.Check(event, entry); }, entry.event);
+  const Status done = std::visit([&](const auto& event) { return Check(event, entry); }, entry.event);
   if (!done) return Err("entry {}: {}", entry.n, done.error().message);
-  *this = std::move(next);
   ++size_;
   last_time_ = entry.at;
   return {};
@@ -79,10 +78,8 @@ const Lease* Life::Find(LeaseNumber number) const {
   return found == leases_.end() ? nullptr : &found->second;
 }
 
-bool Life::Knows(const std::string& worker) const {
-  const auto key = VerifyKey::Parse(worker);
-  return key && std::any_of(leases_.begin(), leases_.end(),
-                            [&](const auto& at) { return VerifyKey::Parse(at.second.worker)->point() == key->point(); });
+bool Life::Knows(const ed25519::PublicKey& worker) const {
+  return std::any_of(leases_.begin(), leases_.end(), [&](const auto& at) { return at.second.point == worker; });
 }
 
 std::vector<const Lease*> Life::Runs(State state) const {
@@ -108,8 +105,8 @@ Status Life::Check(const Submitted& event, const Entry&) {
 
 Status Life::Check(const Leased& event, const Entry& entry) {
   if (event.lease != next_lease_) return Err("lease {} is given where {} is next", event.lease, next_lease_);
-  ASSAY_TRY(VerifyKey::Parse(event.worker));
-  Lease lease{.number = event.lease, .role = event.role, .worker = event.worker, .since = entry.at};
+  ASSAY_ASSIGN(const VerifyKey worker, VerifyKey::Parse(event.worker));
+  Lease lease{.number = event.lease, .role = event.role, .worker = event.worker, .point = worker.point(), .since = entry.at};
   const Wanted wanted = WantedBy(*this);
   if (event.role == Role::kAudit) {
     if (!Contains(wanted.audits, event.of)) return Err("an audit of lease {} is not wanted", event.of);
@@ -126,7 +123,7 @@ Status Life::Check(const Leased& event, const Entry& entry) {
   } else if (wanted.runs < 1) {
     return Err("no run is wanted");
   }
-  if (lease.challenges == 0 && Knows(event.worker)) return Err("{} has had a lease already", event.worker);
+  if (lease.challenges == 0 && Knows(worker.point())) return Err("{} has had a lease already", event.worker);
   leases_.emplace(event.lease, std::move(lease));
   ++next_lease_;
   return {};
@@ -203,19 +200,25 @@ Status Life::Check(const Judged& event, const Entry&) {
     return Err("a dispute convicts or misses whom it is not about");
   const auto twice = [&](LeaseNumber number) { return Contains(event.silent, number); };
   if (std::any_of(event.convicted.begin(), event.convicted.end(), twice)) return Err("one lease is both convicted and silent");
-  if (!event.evidence.empty() && !IsHexDigest(event.evidence)) return Err("evidence is named by 64 hex digits");
+  if (!std::all_of(event.evidence.begin(), event.evidence.end(), IsHexDigest)) return Err("evidence is named by 64 hex digits");
+  if (std::set<std::string>(event.evidence.begin(), event.evidence.end()).size() != event.evidence.size())
+    return Err("a file of evidence is named twice");
+  if (event.evidence.size() > kMaxEvidenceFiles)
+    return Err("a dispute has {} files of evidence, at most {} are allowed", event.evidence.size(), kMaxEvidenceFiles);
   if (!event.convicted.empty() && event.evidence.empty()) return Err("somebody is convicted without evidence");
+  const auto falls = [&](LeaseNumber number) { return Contains(event.convicted, number) || Contains(event.silent, number); };
   const Lease* left = nullptr;
+  for (const LeaseNumber number : event.among) {
+    const Lease& lease = leases_.at(number);
+    if (falls(number)) continue;
+    if (left != nullptr && event.decided && !SamePromise(*left->receipt, *lease.receipt))
+      return Err("a dispute that leaves two promises is not decided");
+    left = &lease;
+  }
   for (const LeaseNumber number : event.among) {
     Lease& lease = leases_.at(number);
     lease.convicted = Contains(event.convicted, number);
-    if (lease.convicted || Contains(event.silent, number)) {
-      lease.state = State::kOut;
-    } else if (left == nullptr) {
-      left = &lease;
-    } else if (event.decided && !SamePromise(*left->receipt, *lease.receipt)) {
-      return Err("a dispute that leaves two promises is not decided");
-    }
+    if (falls(number)) lease.state = State::kOut;
   }
   if (event.decided) ++disputes_;
   undecided_ = undecided_ || !event.decided;

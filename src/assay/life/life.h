@@ -24,6 +24,7 @@ struct Lease {
   LeaseNumber number = 0;
   Role role = Role::kTrain;
   std::string worker;
+  ed25519::PublicKey point{};  // the worker's: who it is, whatever its name
   State state = State::kOpen;
   std::int64_t since = 0;  // when it was given
   // Of a training lease.
@@ -58,11 +59,12 @@ class Life {
   bool undecided() const { return undecided_; }
 
   // Whether this key has had a lease in this life.
-  bool Knows(const std::string& worker) const;
+  bool Knows(const ed25519::PublicKey& worker) const;
   // Training leases in this state, in ascending order.
   std::vector<const Lease*> Runs(Lease::State state) const;
 
  private:
+  // Each changes nothing before all that can be refused has been looked at.
   Status Check(const Submitted& event, const Entry& entry);
   Status Check(const Leased& event, const Entry& entry);
   Status Check(const Committed& event, const Entry& entry);

@@ -66,7 +66,7 @@ class Story {
   }
   void Judge(std::vector<LeaseNumber> convicted, std::vector<LeaseNumber> silent = {}, bool decided = true) {
     Add(Judged{.among = WantedBy(life).dispute,
-               .evidence = convicted.empty() ? "" : DigestOf("evidence").hex(),
+               .evidence = convicted.empty() ? std::vector<std::string>() : std::vector{DigestOf("evidence").hex()},
                .convicted = std::move(convicted),
                .silent = std::move(silent),
                .decided = decided,
@@ -104,8 +104,21 @@ TEST(Life, AConvictedRunIsOutAndTheOtherIsDelivered) {
   story.Run(2, 0);
   EXPECT_EQ(WantedBy(story.life).dispute, (std::vector<LeaseNumber>{1, 2}));
   EXPECT_FALSE(story.Try(Decided{.verdict = Verdict::kVerified, .lease = 1}));
-  EXPECT_FALSE(story.Try(Judged{.among = {1, 2}, .evidence = "", .convicted = {1}, .decided = true})) << "no evidence";
-  EXPECT_FALSE(story.Try(Judged{.among = {1, 2}, .evidence = "", .decided = true})) << "two promises are left";
+  EXPECT_FALSE(story.Try(Judged{.among = {1, 2}, .evidence = {}, .convicted = {1}, .decided = true})) << "no evidence";
+  EXPECT_FALSE(story.Try(Judged{.among = {1, 2}, .evidence = {}, .decided = true})) << "two promises are left";
+  const auto named = [](std::vector<std::string> evidence) {
+    return Judged{.among = {1, 2}, .evidence = std::move(evidence), .convicted = {1}, .decided = true};
+  };
+  const std::string file = DigestOf("evidence").hex();
+  EXPECT_FALSE(story.Try(named({file, file}))) << "named twice";
+  EXPECT_FALSE(story.Try(named({file, "x"}))) << "no hash";
+  EXPECT_FALSE(story.Try(named({""}))) << "no hash";
+  std::vector<std::string> many;
+  for (std::size_t i = 0; i <= kMaxEvidenceFiles; ++i) many.push_back(DigestOf(std::to_string(i)).hex());
+  EXPECT_FALSE(story.Try(named(many))) << "too many";
+  many.pop_back();
+  Story other = story;
+  EXPECT_TRUE(other.Try(named(many)));
   story.Judge({1});
   story.ExpectDecision(Verdict::kRefereed, 2);
 }
@@ -135,8 +148,8 @@ TEST(Life, ASealedOrderIsJudgedByItsClientAlone) {
     e.words = "silent";
     e.signature = SignRuling(story.life, e, KeyOf("client"));
   })) << "words of a sealed order's client could quote the job";
-  EXPECT_TRUE(refused([](Judged& e) { e.evidence = DigestOf("evidence").hex(); }));
-  EXPECT_TRUE(refused([](Judged& e) { e.silent = {}, e.convicted = {2}, e.evidence = DigestOf("evidence").hex(); }));
+  EXPECT_TRUE(refused([](Judged& e) { e.evidence = {DigestOf("evidence").hex()}; }));
+  EXPECT_TRUE(refused([](Judged& e) { e.silent = {}, e.convicted = {2}, e.evidence = {DigestOf("evidence").hex()}; }));
   EXPECT_TRUE(refused([](Judged& e) { e.signature.pop_back(); }));
 
   // The same leases of another history, with other runs under them.

@@ -236,6 +236,8 @@ TEST(HttpServer, ItsOwnRepliesHaveTheServicesForm) {
   const auto released = release.get_future().share();
   const auto server = Serve(options, [&](HttpRequest request) {
     if (request.target == "/held") released.wait();
+    if (request.target == "/throw") throw std::runtime_error("no");
+    if (request.target == "/header") return HttpResponse{.headers = {{"X", "a\r\nSet-Cookie: b"}}};
     return Echo(std::move(request));
   });
   const auto said_to = [&](std::string_view text) {
@@ -248,7 +250,13 @@ TEST(HttpServer, ItsOwnRepliesHaveTheServicesForm) {
   EXPECT_NE(garbage.find("Content-Type: application/x-own\r\n"), std::string::npos) << garbage;
   const std::string large = said_to("PUT /large HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n");
   EXPECT_TRUE(large.starts_with("HTTP/1.1 413 ") && large.ends_with("<the body is too large of /large>")) << large;
-  EXPECT_EQ(said, 2);
+  const std::string thrown = said_to("GET /throw HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  EXPECT_TRUE(thrown.starts_with("HTTP/1.1 500 ") && thrown.ends_with("<the request was dropped of /throw>")) << thrown;
+  EXPECT_NE(thrown.find("Content-Type: application/x-own\r\n"), std::string::npos) << thrown;
+  const std::string improper = said_to("GET /header HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  EXPECT_TRUE(improper.starts_with("HTTP/1.1 500 ") && improper.ends_with("<the handler gave no proper header of /header>"))
+      << improper;
+  EXPECT_EQ(said, 4);
   // Its two connections are at work: nobody can be sent away for a third.
   std::vector<RawSocket> held;
   for (int i = 0; i < 2; ++i) {

@@ -174,6 +174,24 @@ asio::awaitable<std::size_t> ReadBodySome(Link& link, Parser<kRequest>& parser, 
   co_return 0;
 }
 
+// The same of a body whose length is known, past the parser and straight to where the bytes belong. `left`: how many are to come, not 0; the parser does not
+// learn of it.
+inline asio::awaitable<std::size_t> ReadKnownSome(Link& link, std::span<std::uint8_t> into, std::uint64_t& left,
+                                                  error_code& error) {
+  beast::flat_buffer& buffer = link.unread();
+  std::size_t got = static_cast<std::size_t>(std::min<std::uint64_t>(into.size(), left));
+  if (buffer.size() != 0) {
+    got = std::min(got, buffer.size());
+    std::copy_n(static_cast<const std::uint8_t*>(buffer.data().data()), got, into.begin());
+    buffer.consume(got);
+  } else {
+    got = co_await link.ReadSome(asio::buffer(into.data(), got), error);
+    if (error == asio::error::eof) error = make_error_code(http::error::partial_message);
+  }
+  left -= got;
+  co_return got;
+}
+
 // All of the body, which grows as its bytes come, whatever length the peer has announced.
 template <bool kRequest>
 asio::awaitable<error_code> ReadBody(Link& link, Parser<kRequest>& parser, Bytes& body, std::size_t max_line) {

@@ -130,7 +130,7 @@ bool Reply::gone() const { return state_->IsGone(); }
 void Reply::OnGone(std::function<void()> callback) { state_->OnGone(std::move(callback)); }
 
 Reply::~Reply() {
-  if (state_ != nullptr && !state_->IsGiven()) Send(TextResponse(500, "the request was dropped"));
+  if (state_ != nullptr) state_->Drop();
 }
 
 Reply& Reply::operator=(Reply&& other) noexcept {

@@ -25,10 +25,12 @@ class ReplyState {
     HttpResponse head;
     std::optional<FileRange> file;      // instead of the body
     std::optional<StreamTerms> stream;  // instead of the body
+    bool dropped = false;               // nobody has said anything, and nobody will: the connection finds words of its own
   };
 
   // The sender's side.
   bool Give(Given given);
+  bool Drop() { return Give({.head = {}, .file = {}, .stream = {}, .dropped = true}); }
   bool Append(std::string_view piece);
   void End(bool whole);
   bool IsGone() const;

@@ -142,7 +142,6 @@ inline std::string ResponseHeader(const HttpResponse& response, const Framing& f
 
 inline asio::awaitable<error_code> WriteResponse(Link& link, HttpResponse response, bool head, bool keep_alive,
                                                  const ServerOptions& options) {
-  if (const std::string_view fault = Fault(response); !fault.empty()) response = TextResponse(500, fault);
   const std::string header =
       ResponseHeader(response, {.body = Framing::Body::kLength, .length = response.bytes().size(), .keep_alive = keep_alive});
   const auto size = static_cast<std::int64_t>(response.bytes().size());

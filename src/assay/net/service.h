@@ -31,6 +31,9 @@ struct Course {
   std::function<void(HttpRequest request, Reply reply)> handler{};
   // Called by the thread of input and output instead: for handlers that neither wait nor work, but keep their reply.
   bool at_once = false;
+  // One of very many that nobody waits for, such as a report: takes turns with all others as a group, so that these are not kept waiting by the number of its
+  // kind.
+  bool background = false;
   // Whose turn it is, where that is known better than by the address: a tenant, a worker. Limits for one peer go by it, for the
   // connection too, from this request on.
   std::string peer{};

@@ -71,6 +71,8 @@ class Session : public std::enable_shared_from_this<Session> {
     HttpRequest message;
     bool head = false;
     bool keep_alive = false;
+    bool passed_by = false;  // all of the body was read, past the parser
+    bool is_whole() const { return passed_by || parser.is_done(); }
   };
 
   OwnWords Own(const HttpRequest* request = nullptr) const { return {common_.options, address_, request}; }
@@ -78,7 +80,7 @@ class Session : public std::enable_shared_from_this<Session> {
   asio::awaitable<Next> Follow(Request& request, Course course);
   bool Rename(const std::string& name);
   asio::awaitable<error_code> ReadBodyOf(Request& request, const Course& course, std::optional<HttpResponse>& refusal);
-  asio::awaitable<error_code> ReadIntoSink(RequestParser& parser, std::shared_ptr<BodySink> sink,
+  asio::awaitable<error_code> ReadIntoSink(Request& request, std::shared_ptr<BodySink> sink,
                                            std::optional<HttpResponse>& refusal);
   asio::awaitable<Next> Handle(Request& request, Course course);
   void Dispatch(HttpRequest message, Course course, const std::shared_ptr<ReplyState>& state);
@@ -167,7 +169,7 @@ inline asio::awaitable<Session::Next> Session::Follow(Request& request, Course c
     if (error && !course.answer) co_return Next::kEnd;
   }
   if (course.answer) {
-    request.keep_alive = request.keep_alive && request.parser.is_done();
+    request.keep_alive = request.keep_alive && request.is_whole();
     co_return co_await Send(request, *std::move(course.answer));
   }
   co_return co_await Handle(request, std::move(course));
@@ -201,7 +203,7 @@ inline asio::awaitable<error_code> Session::ReadBodyOf(Request& request, const C
   } else if (!error) {
     common_.places.Set(id_, Places::Doing::kSending);
     cut_on_stop_ = true;
-    error = co_await ReadIntoSink(parser, course.sink, refusal);
+    error = co_await ReadIntoSink(request, course.sink, refusal);
     cut_on_stop_ = false;
   }
   co_return error;
@@ -209,7 +211,7 @@ inline asio::awaitable<error_code> Session::ReadBodyOf(Request& request, const C
 
 // Two pieces: one is filled while the sink takes the other. They grow while the sink agrees, so that threads seldom wait for each other in a long body, and a
 // stranger's costs little before the sink has seen who it is.
-inline asio::awaitable<error_code> Session::ReadIntoSink(RequestParser& parser, std::shared_ptr<BodySink> sink,
+inline asio::awaitable<error_code> Session::ReadIntoSink(Request& request, std::shared_ptr<BodySink> sink,
                                                          std::optional<HttpResponse>& refusal) {
   struct Taking {
     std::shared_ptr<BodySink> sink;
@@ -230,17 +232,25 @@ inline asio::awaitable<error_code> Session::ReadIntoSink(RequestParser& parser, 
   Bytes filling;
   std::size_t piece_bytes = kTransferBytes;
   error_code error;
+  std::optional<std::uint64_t> left;  // nothing for chunks
+  if (const auto known = request.parser.content_length_remaining()) left = *known;
   while (!error && !refusal) {
     filling.resize(piece_bytes);
     std::size_t filled = 0;
-    while (filled < filling.size()) {
+    while (filled < filling.size() && left != 0) {
       link_.tcp().expires_at(pace.Deadline());
-      const std::size_t got =
-          co_await ReadBodySome(link_, parser, std::span(filling).subspan(filled), common_.options.max_header_bytes, error);
+      const std::span<std::uint8_t> rest = std::span(filling).subspan(filled);
+      std::size_t got = 0;
+      if (left) {
+        got = co_await ReadKnownSome(link_, rest, *left, error);
+      } else {
+        got = co_await ReadBodySome(link_, request.parser, rest, common_.options.max_header_bytes, error);
+      }
       if (error || got == 0) break;
       filled += got;
       pace.Count(got);
     }
+    request.passed_by = left == 0;
     if (errand != nullptr) {
       const SteadyTime before = std::chrono::steady_clock::now();
       co_await AwaitErrand(*errand);
@@ -277,12 +287,18 @@ inline asio::awaitable<Session::Next> Session::Handle(Request& request, Course c
     });
   });
   const Leaver leaver{reply_};
+  // What the request was, for whoever writes down that nothing came of it.
+  const HttpRequest asked{
+      .method = request.message.method, .target = request.message.target, .headers = {}, .body = {}, .peer = address_};
   Dispatch(std::move(request.message), std::move(course), reply_);
   const bool stayed = co_await AwaitAnswer(*reply_);
   if (!stayed) co_return Next::kEnd;
   ReplyState::Given given = reply_->Take();
-  if (const std::string_view fault = Fault(given.head); !fault.empty())
-    given = {.head = Own().Say(500, fault), .file = {}, .stream = {}};
+  if (given.dropped) {
+    given = {.head = Own(&asked).Say(500, "the request was dropped"), .file = {}, .stream = {}};
+  } else if (const std::string_view fault = Fault(given.head); !fault.empty()) {
+    given = {.head = Own(&asked).Say(500, fault), .file = {}, .stream = {}};
+  }
   if (given.file) co_return co_await SendFile(request, std::move(given));
   if (given.stream) co_return co_await SendStream(request, *reply_, std::move(given));
   co_return co_await Send(request, std::move(given.head));
@@ -300,8 +316,7 @@ inline void Session::Dispatch(HttpRequest message, Course course, const std::sha
       try {
         handler(std::move(message), std::move(reply));
       } catch (...) {
-        // The reply was destroyed on the way, which makes a 500.
-        state->Give({.head = OwnWords{options, peer}.Say(500, "the handler failed"), .file = {}, .stream = {}});
+        state->Drop();  // where the reply was not destroyed on the way
       }
       state->SetReturned();
     }
@@ -310,13 +325,15 @@ inline void Session::Dispatch(HttpRequest message, Course course, const std::sha
   const auto call = std::make_shared<Call>(
       Call{std::move(course.handler), std::move(message), Reply(state), state, common_.options, address_});
   if (course.at_once) return call->Run();
-  const bool queued = common_.workers.TryPush(peer_, [call](WorkQueue::Turn turn) {
+  const auto lane = course.background ? WorkQueue::Lane::kBackground : WorkQueue::Lane::kOrdinary;
+  const auto take_turn = [call](WorkQueue::Turn turn) {
     switch (turn) {
       case WorkQueue::Turn::kRun: call->Run(); break;
       case WorkQueue::Turn::kDisplaced: call->PutOff("the server is busy"); break;
       case WorkQueue::Turn::kStopping: call->PutOff("the server is stopping"); break;
     }
-  });
+  };
+  const bool queued = common_.workers.TryPush(peer_, take_turn, lane);
   if (!queued) call->PutOff("the server is busy");
 }
 

@@ -10,6 +10,7 @@ namespace assay::net_internal {
 
 inline asio::awaitable<Session::Next> Session::Send(const Request& request, HttpResponse response) {
   common_.places.Set(id_, Places::Doing::kSending);
+  if (const std::string_view fault = Fault(response); !fault.empty()) response = Own().Say(500, fault);
   const bool keep_alive = request.keep_alive && !common_.stopping;
   const error_code error = co_await WriteResponse(link_, std::move(response), request.head, keep_alive, common_.options);
   if (error) co_return Next::kEnd;

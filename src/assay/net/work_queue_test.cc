@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <ctime>
 #include <future>
 #include <mutex>
+#include <string>
 #include <vector>
 
 namespace assay {
@@ -111,6 +114,54 @@ TEST(WorkQueue, PeersTakeTurns) {
   using Order = std::vector<std::string>;
   EXPECT_EQ(OrderOf({"a", "a", "a", "a", "b"}), (Order{"a", "b", "a", "a", "a"}));
   EXPECT_EQ(OrderOf({"a", "a", "a", "b", "b", "c"}), (Order{"a", "b", "c", "a", "b", "a"}));
+}
+
+// Many peers that have one task each, and one that has several: in lanes of their own these are taken in turns.
+TEST(WorkQueue, LanesTakeTurns) {
+  Block block;
+  WorkQueue queue({.threads = 1, .waiting = kMany, .per_peer = kMany});
+  ASSERT_TRUE(queue.Start());
+  ASSERT_TRUE(queue.TryPush("block", block.Task()));
+  block.begun.get_future().wait();
+  std::string ran;
+  std::promise<void> all;
+  const auto push = [&](const std::string& peer, char letter, WorkQueue::Lane lane) {
+    EXPECT_TRUE(queue.TryPush(
+        peer,
+        [&, letter](Turn) {
+          ran += letter;
+          if (ran.size() == 10) all.set_value();
+        },
+        lane));
+  };
+  for (int i = 0; i < 7; ++i) push(std::to_string(i), 'b', WorkQueue::Lane::kBackground);
+  for (int i = 0; i < 3; ++i) push("0", 'o', WorkQueue::Lane::kOrdinary);
+  block.go.set_value();
+  all.get_future().wait();
+  EXPECT_EQ(ran, "bobobobbbb");
+}
+
+// A queue of eight times as many peers takes eight times as long to work off, and not sixty-four times.
+TEST(WorkQueue, AQueueOfManyPeersIsWorkedOff) {
+  const auto seconds = [](int peers) {
+    Block block;
+    WorkQueue queue({.threads = 1, .waiting = 40'000, .per_peer = kMany});
+    EXPECT_TRUE(queue.Start());
+    EXPECT_TRUE(queue.TryPush("block", block.Task()));
+    int ran = 0;
+    std::promise<void> all;
+    for (int i = 0; i < peers; ++i) {
+      EXPECT_TRUE(queue.TryPush("peer" + std::to_string(i), [&](Turn) {
+        if (++ran == peers) all.set_value();
+      }));
+    }
+    const std::clock_t begun = std::clock();
+    block.go.set_value();
+    all.get_future().wait();
+    return static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC;
+  };
+  const double few = seconds(4000);
+  EXPECT_LT(seconds(32'000), 30 * std::max(few, 0.001));
 }
 
 TEST(WorkQueue, ThreadsStayFreeForOthers) {

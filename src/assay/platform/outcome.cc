@@ -1,6 +1,10 @@
 #include "assay/platform/outcome.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
+
+#include "assay/dispute/evidence_files.h"
 
 namespace assay::platform {
 namespace {
@@ -14,10 +18,13 @@ bool Contains(const std::vector<LeaseNumber>& list, LeaseNumber number) {
   return std::ranges::find(list, number) != list.end();
 }
 
-bool IsProven(const dispute::Judgement& judgement, std::uint32_t number) {
-  return std::ranges::any_of(judgement.parties, [&](const dispute::Judgement::Party& party) {
-    return party.number == number && dispute::IsGuilty(party.standing) && party.proven;
-  });
+// The numbers of those whom a file of evidence convicts.
+std::set<std::uint32_t> ConvictedBy(const dispute::Judgement& judgement) {
+  std::set<std::uint32_t> convicted;
+  for (const dispute::Judgement::Party& party : judgement.parties) {
+    if (dispute::IsGuilty(party.standing) && party.proven) convicted.insert(party.number);
+  }
+  return convicted;
 }
 
 // Whether all who are left promise the same.
@@ -32,11 +39,10 @@ bool LeavesOnePromise(const life::Life& life, const life::Judged& judged) {
   return true;
 }
 
-}  // namespace
-
+// `proven`: numbers of those whom evidence convicts.
 life::Judged JudgedBy(const life::Life& life, const std::vector<LeaseNumber>& among, const dispute::Arbitration& result,
-                      const dispute::Judgement& judgement, const Digest& evidence) {
-  life::Judged judged{.among = among, .evidence = evidence.hex()};
+                      const std::set<std::uint32_t>& proven) {
+  life::Judged judged{.among = among};
   std::vector<Standing> standings;
   std::vector<std::optional<std::uint32_t>> groups;
   const auto say = [&](LeaseNumber lease, std::string_view why) {
@@ -51,7 +57,7 @@ life::Judged JudgedBy(const life::Life& life, const std::vector<LeaseNumber>& am
     if (provider.standing == Standing::kStanding || provider.standing == Standing::kUnheard ||
         provider.standing == Standing::kRepeated)
       continue;
-    (IsProven(judgement, result.numbers[i]) ? judged.convicted : judged.silent).push_back(lease);
+    (proven.contains(result.numbers[i]) ? judged.convicted : judged.silent).push_back(lease);
   }
   for (const dispute::Arbitration::Absent& absent : result.absent) {
     judged.silent.push_back(among.at(absent.number));
@@ -68,20 +74,55 @@ life::Judged JudgedBy(const life::Life& life, const std::vector<LeaseNumber>& am
   return judged;
 }
 
-Status CheckConvictions(const life::Life& life, const life::Judged& judged, ByteSpan evidence,
+}  // namespace
+
+Result<Ruling> RulingOn(const life::Life& life, const std::vector<LeaseNumber>& among, const dispute::Arbitration& result,
+                        const dispute::StartingBytes& start, const dispute::EvidenceLimits& limits) {
+  Ruling ruling;
+  const dispute::EvidenceFiles files = dispute::InFiles(result.evidence, limits);
+  std::set<std::uint32_t> proven;
+  std::vector<std::string> names;
+  const auto keep = [&](const dispute::Evidence& file) {
+    ruling.evidence.push_back(dispute::Encode(file));
+    names.push_back(HashBytes(ruling.evidence.back()).hex());
+  };
+  for (const dispute::Evidence& file : files.files) {
+    ASSAY_ASSIGN(const dispute::Judgement judgement, dispute::Judge(file, start));
+    const std::set<std::uint32_t> convicted = ConvictedBy(judgement);
+    if (std::ranges::includes(proven, convicted) || names.size() == life::kMaxEvidenceFiles) continue;
+    proven.insert(convicted.begin(), convicted.end());
+    keep(file);
+  }
+  if (names.empty() && !files.files.empty()) keep(files.files.front());
+  ruling.judged = JudgedBy(life, among, result, proven);
+  ruling.judged.evidence = std::move(names);
+  ASSAY_TRY(CheckConvictions(life, ruling.judged, ruling.evidence, start));
+  return ruling;
+}
+
+Status CheckConvictions(const life::Life& life, const life::Judged& judged, std::span<const Bytes> evidence,
                         const dispute::StartingBytes& start) {
   if (judged.convicted.empty()) return {};
-  if (HashBytes(evidence).hex() != judged.evidence) return Err("evidence: is not the one that is named, {}", judged.evidence);
-  ASSAY_ASSIGN(const dispute::Evidence decoded, dispute::DecodeEvidence(evidence));
-  ASSAY_ASSIGN(const dispute::Judgement judgement, dispute::Judge(decoded, start));
-  if (judgement.job != life.order().job)
-    return Err("evidence: is about job {}, the order is for {}", judgement.job.hex(), life.order().job.hex());
+  if (evidence.size() != judged.evidence.size())
+    return Err("evidence: there are {} files, {} are named", evidence.size(), judged.evidence.size());
+  std::set<std::string> receipts;  // of those who are convicted
+  for (std::size_t i = 0; i < evidence.size(); ++i) {
+    if (HashBytes(evidence[i]).hex() != judged.evidence[i])
+      return Err("evidence: is not the one that is named, {}", judged.evidence[i]);
+    ASSAY_ASSIGN(const dispute::Evidence file, dispute::DecodeEvidence(evidence[i]));
+    ASSAY_ASSIGN(const dispute::Judgement judgement, dispute::Judge(file, start));
+    if (judgement.job != life.order().job)
+      return Err("evidence: is about job {}, the order is for {}", judgement.job.hex(), life.order().job.hex());
+    const std::set<std::uint32_t> convicted = ConvictedBy(judgement);
+    for (const dispute::Evidence::Party& party : file.parties) {
+      if (convicted.contains(party.number)) receipts.insert(party.receipt);
+    }
+  }
   for (const LeaseNumber number : judged.convicted) {
     const life::Lease* lease = life.Find(number);
     if (lease == nullptr) return Err("there is no lease {}", number);
-    const auto party = std::ranges::find(decoded.parties, lease->receipt_file, &dispute::Evidence::Party::receipt);
-    if (party == decoded.parties.end() || !IsProven(judgement, party->number))
-      return Err("evidence {}: does not convict the worker of lease {}", judged.evidence, number);
+    if (!receipts.contains(lease->receipt_file))
+      return Err("evidence {}: does not convict the worker of lease {}", fmt::join(judged.evidence, ", "), number);
   }
   return {};
 }

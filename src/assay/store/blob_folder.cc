@@ -1,6 +1,7 @@
 #include "assay/store/blob_folder.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
@@ -30,6 +31,10 @@ tl::unexpected<Error> Machine(Error error) {
 }
 
 tl::unexpected<Error> Absent(const Digest& hash) { return Err("blob {}: does not exist", hash.hex()); }
+
+std::int64_t ModifiedMs(const struct stat& info) {
+  return std::int64_t{info.st_mtim.tv_sec} * 1000 + info.st_mtim.tv_nsec / 1'000'000;
+}
 
 class FileReader final : public BlobReader {
  public:
@@ -253,13 +258,15 @@ Status BlobFolder::Finish(const Digest& hash, std::string_view owner) {
   const std::string path = PartialPath(hash, owner);
   ASSAY_ASSIGN(auto file, PartialFile::Open(path, PartialFile::Mode::kExisting));
   // After waiting for the file, since whoever held it may have finished it.
-  ASSAY_ASSIGN(const bool whole, Has(hash));
   const auto drop = [&]() -> Status {
     Forget(path);
     if (file) ASSAY_TRY(file->Remove());
     return SyncWhole(hash);
   };
-  if (whole && !options_.each_sends) return drop();
+  if (!options_.each_sends) {
+    ASSAY_ASSIGN(const bool whole, Renew(hash));
+    if (whole) return drop();
+  }
   if (!file) return Err("blob {}: there is no upload to finish", hash.hex());
   ASSAY_ASSIGN(const Digest digest, DigestOf(path, *file));
   if (digest != hash) {
@@ -267,6 +274,7 @@ Status BlobFolder::Finish(const Digest& hash, std::string_view owner) {
     ASSAY_TRY(file->Remove());
     return Err("blob {}: the {} bytes that were sent have the hash {}", hash.hex(), file->size(), digest.hex());
   }
+  ASSAY_ASSIGN(const bool whole, Renew(hash));
   if (whole) return drop();
   ASSAY_TRY(file->SetModified(options_.clock->WallMs()));
   if (Status synced = file->Sync(); !synced) {
@@ -324,21 +332,52 @@ Result<std::vector<BlobInfo>> BlobFolder::List(std::uint8_t first) {
       const Result<Digest> hash = Digest::FromHex(name);
       struct stat info{};
       if (!hash || ::stat(WholePath(*hash).c_str(), &info) != 0) continue;  // not a blob, or removed meanwhile
-      found.push_back({*hash, static_cast<std::uint64_t>(info.st_size),
-                       std::int64_t{info.st_mtim.tv_sec} * 1000 + info.st_mtim.tv_nsec / 1'000'000});
+      found.push_back({*hash, static_cast<std::uint64_t>(info.st_size), ModifiedMs(info)});
     }
   }
   return found;
 }
 
-Status BlobFolder::Remove(const Digest& hash) {
+// A whole blob, locked against being removed (shared) or against being taken for one that stays (not shared); nothing where there is none.
+Result<std::optional<Descriptor>> BlobFolder::LockWhole(const Digest& hash, bool shared) const {
   const std::string path = WholePath(hash);
-  if (::unlink(path.c_str()) != 0) {
-    if (errno == ENOENT) return {};
-    return Failed(path, "remove");
+  for (;;) {
+    Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (!file.open() && errno == ENOENT) return std::nullopt;
+    if (!file.open()) return Failed(path, "open");
+    while (::flock(file.get(), shared ? LOCK_SH : LOCK_EX) != 0) {
+      if (errno != EINTR) return Failed(path, "lock");
+    }
+    struct stat info{};
+    if (::fstat(file.get(), &info) != 0) return Failed(path, "look at it");
+    // Whoever had it before may have removed it.
+    const FileId id{static_cast<std::uint64_t>(info.st_dev), static_cast<std::uint64_t>(info.st_ino)};
+    if (FileIdAt(path) == id) return file;
   }
+}
+
+Result<bool> BlobFolder::Renew(const Digest& hash) {
+  ASSAY_ASSIGN(const auto file, LockWhole(hash, true));
+  if (!file) return false;
+  const std::int64_t now_ms = options_.clock->WallMs();
+  const timespec at{now_ms / 1000, now_ms % 1000 * 1'000'000};
+  const timespec times[2] = {at, at};
+  if (::futimens(file->get(), times) != 0) return Failed(WholePath(hash), "set the time");
+  return true;
+}
+
+Result<bool> BlobFolder::RemoveIf(const Digest& hash, std::int64_t before_ms, const std::function<Result<bool>()>& confirm) {
+  ASSAY_ASSIGN(const auto file, LockWhole(hash, false));
+  if (!file) return false;
+  const std::string path = WholePath(hash);
+  struct stat info{};
+  if (::fstat(file->get(), &info) != 0) return Failed(path, "look at it");
+  if (ModifiedMs(info) > before_ms) return false;
+  ASSAY_ASSIGN(const bool agreed, confirm());
+  if (!agreed) return false;
+  if (::unlink(path.c_str()) != 0) return Failed(path, "remove");
   if (Status synced = SyncDirectory(path.substr(0, path.find_last_of('/'))); !synced) return Machine(synced.error());
-  return {};
+  return true;
 }
 
 }  // namespace assay::store

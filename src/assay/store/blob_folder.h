@@ -29,7 +29,8 @@ class BlobFolder final : public Blobs {
   Status Abandon(const Digest& hash, std::string_view owner) override;
   Result<std::int64_t> Sweep(std::int64_t age_ms) override;
   Result<std::vector<BlobInfo>> List(std::uint8_t first) override;
-  Status Remove(const Digest& hash) override;
+  Result<bool> Renew(const Digest& hash) override;
+  Result<bool> RemoveIf(const Digest& hash, std::int64_t before_ms, const std::function<Result<bool>()>& confirm) override;
 
  private:
   // The hash of the first bytes of a partial file. The open descriptor keeps the file's identity from being given to another file. Whoever
@@ -47,6 +48,7 @@ class BlobFolder final : public Blobs {
   Result<bool> IsWhole(const Digest& hash, std::uint64_t* size) const;
   // The same, where that spares an upload.
   Result<bool> IsSpared(const Digest& hash, std::uint64_t* size) const;
+  Result<std::optional<Descriptor>> LockWhole(const Digest& hash, bool shared) const;
   Status SyncWhole(const Digest& hash) const;
   Status CheckRoom(std::string_view owner, std::uint64_t total, std::uint64_t growth) const;
   std::shared_ptr<Hashed> HashedOf(const std::string& path, const PartialFile& file);

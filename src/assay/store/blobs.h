@@ -87,8 +87,12 @@ class Blobs {
   virtual Result<std::int64_t> Sweep(std::int64_t age_ms) = 0;
   // The blobs whose hash begins with `first`, in order: 256 calls visit all, so that the list is never long.
   virtual Result<std::vector<BlobInfo>> List(std::uint8_t first) = 0;
-  // Success when it is absent. The caller sees to it that nobody begins to refer to the blob meanwhile.
-  virtual Status Remove(const Digest& hash) = 0;
+  // Whether the blob is there. It then counts as finished just now, so that whoever is about to refer to it has time to.
+  virtual Result<bool> Renew(const Digest& hash) = 0;
+  // Removes a blob that was finished at `before_ms` or earlier, if `confirm` agrees; says whether it did. While `confirm` decides nobody renews the blob or
+  // finishes another upload of it: those who come meanwhile find it gone afterwards, and their own bytes take its place. So what `confirm` has to rule out is
+  // that somebody refers to the blob, or has begun an upload of it, at the time it is asked.
+  virtual Result<bool> RemoveIf(const Digest& hash, std::int64_t before_ms, const std::function<Result<bool>()>& confirm) = 0;
 };
 
 }  // namespace assay::store

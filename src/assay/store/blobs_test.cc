@@ -81,8 +81,8 @@ TEST_F(BlobsTest, RangesAreReadAndChecked) {
   EXPECT_FALSE(reader->Read(4901, part));
   EXPECT_FALSE(reader->Read(~std::uint64_t{0}, part));
   // What is open stays readable when it is removed.
-  EXPECT_TRUE(blobs_->Remove(HashBytes(content)));
-  EXPECT_TRUE(blobs_->Remove(HashBytes(content)));
+  EXPECT_TRUE(*blobs_->RemoveIf(HashBytes(content), clock_->WallMs(), [] { return true; }));
+  EXPECT_FALSE(*blobs_->RemoveIf(HashBytes(content), clock_->WallMs(), [] { return true; }));
   EXPECT_FALSE(*blobs_->Has(HashBytes(content)));
   EXPECT_TRUE(reader->Read(0, part));
 }
@@ -273,6 +273,52 @@ TEST_F(BlobsTest, AbandonedUploadsAreSwept) {
   EXPECT_EQ(*blobs_->Sweep(10'000), 1);
   EXPECT_TRUE(blobs_->Abandon(HashBytes(fresh), "me"));
   EXPECT_EQ(Partials(), 0u);
+}
+
+TEST_F(BlobsTest, WhatIsRenewedOrNotAgreedToStays) {
+  const Bytes content = Content(100);
+  const Digest hash = HashBytes(content);
+  EXPECT_FALSE(*blobs_->Renew(hash)) << "there is none";
+  ASSERT_TRUE(Upload(*blobs_, "me", content));
+  const std::int64_t first_ms = clock_->WallMs();
+  int asked = 0;
+  const auto agree = [&]() -> Result<bool> { return ++asked > 0; };
+  EXPECT_FALSE(*blobs_->RemoveIf(hash, first_ms - 1, agree));
+  EXPECT_EQ(asked, 0) << "it is too young";
+  EXPECT_FALSE(*blobs_->RemoveIf(hash, first_ms, []() -> Result<bool> { return false; }));
+  EXPECT_FALSE(blobs_->RemoveIf(hash, first_ms, []() -> Result<bool> { return Err("no"); }));
+  clock_->Pass(5000);
+  EXPECT_TRUE(*blobs_->Renew(hash));
+  EXPECT_FALSE(*blobs_->RemoveIf(hash, first_ms + 4999, agree));
+  // Another upload of the same is a sign of life too.
+  clock_->Pass(5000);
+  ASSERT_TRUE(Upload(*blobs_, "you", content));
+  EXPECT_FALSE(*blobs_->RemoveIf(hash, first_ms + 9999, agree));
+  EXPECT_EQ(asked, 0);
+  EXPECT_TRUE(*blobs_->RemoveIf(hash, first_ms + 10'000, agree));
+  EXPECT_FALSE(*blobs_->Has(hash));
+}
+
+// Whoever finishes an upload while the blob is being removed has a blob in the end, in this process or another.
+TEST_F(BlobsTest, AnUploadThatEndsDuringARemovalIsNotLost) {
+  options_.each_sends = true;
+  blobs_ = Open();
+  const auto other = Open();
+  const Bytes content = Content(1000);
+  const Digest hash = HashBytes(content);
+  for (int round = 0; round < 50; ++round) {
+    ASSERT_TRUE(Upload(*blobs_, "me", content));
+    std::thread sender;
+    const auto removed = blobs_->RemoveIf(hash, clock_->WallMs(), [&]() -> Result<bool> {
+      sender = std::thread([&] { EXPECT_TRUE(Upload(round % 2 == 0 ? *other : *blobs_, "you", content)); });
+      std::this_thread::sleep_for(std::chrono::milliseconds(round % 5));
+      return true;
+    });
+    sender.join();
+    ASSERT_TRUE(removed) << removed.error().message;
+    EXPECT_TRUE(*removed);
+    ASSERT_EQ(Read(hash), content) << "round " << round;
+  }
 }
 
 TEST_F(BlobsTest, ListsWhatIsThere) {

@@ -18,7 +18,8 @@
 // repeats the request, and requests are made so that a repetition does no harm: they carry ids, and statements say ON CONFLICT.
 //
 // Errors are one line and name the database without its password. `Error::system` is set where the database or the machine failed, not the
-// statement: it is full, locked for too long, not to be reached, not permitted. `Error::broken` is set where it refuses a statement.
+// statement: it is full, locked for too long, not to be reached, not permitted. `Error::broken` is set where it refuses a statement
+// for good, or answers what the program cannot read: whoever asked has done nothing wrong, and should not read it.
 //
 // The dialect is what both databases understand. Parameters are written $1 to $n, and their kind is that of the value. Column types are
 // BIGINT, DOUBLE PRECISION, TEXT and BYTEA. INSERT ... ON CONFLICT, RETURNING, WITH and CAST(... AS BIGINT) mean the same in both; a SUM

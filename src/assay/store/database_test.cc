@@ -119,6 +119,7 @@ TEST_P(DatabaseTest, AFailedStatementTakesItsTransactionWithIt) {
 TEST_P(DatabaseTest, ReadingDoesNotWrite) {
   const auto outcome = database_->Read([](Transaction& t) { return t.Run("INSERT INTO item (id) VALUES (1)"); });
   ASSERT_FALSE(outcome);
+  EXPECT_TRUE(outcome.error().broken);
   EXPECT_NE(outcome.error().message.find("a transaction that reads may not write"), std::string::npos)
       << outcome.error().message;
   EXPECT_TRUE(Do("INSERT INTO item (id) VALUES (1)"));

@@ -13,6 +13,13 @@ constexpr int kMostTaken = 8;  // attempts that end because a key is taken
 constexpr std::int64_t kFirstPauseMs = 4;
 constexpr std::int64_t kLongestPauseMs = 250;
 
+// What a session says. Statements are constants of the program, and whoever hands on what somebody asked for has examined it: what is refused for good is no
+// fault of who asked.
+Fault Refusal(Fault fault) {
+  fault.error.broken = fault.kind == Fault::Kind::kFinal && !fault.error.system;
+  return fault;
+}
+
 class SessionTransaction final : public Transaction {
  public:
   explicit SessionTransaction(Session& session) : session_(session) {}
@@ -20,7 +27,7 @@ class SessionTransaction final : public Transaction {
   Result<Rows> Run(std::string_view sql, std::span<const Value> parameters) override {
     if (fault_) return tl::unexpected(fault_->error);
     if (Status fit = CheckParameters(parameters); !fit) {
-      fault_ = Fault{{fmt::format("{}: {}", StatementName(sql), fit.error().message)}};
+      fault_ = Refusal(Fault{{fmt::format("{}: {}", StatementName(sql), fit.error().message)}});
       return tl::unexpected(fault_->error);
     }
     return Remember(session_.Run(sql, parameters));
@@ -42,9 +49,7 @@ class SessionTransaction final : public Transaction {
       else
         return std::move(*attempt);
     }
-    fault_ = std::move(attempt).error();
-    // Statements are constants of the program, and their parameters have been examined: what is refused for good is no fault of who asked.
-    fault_->error.broken = fault_->kind == Fault::Kind::kFinal && !fault_->error.system;
+    fault_ = Refusal(std::move(attempt).error());
     return tl::unexpected(fault_->error);
   }
 
@@ -88,12 +93,12 @@ Result<std::unique_ptr<Session>> OpenFirst(const SessionFactory& open, const Dat
 
 Attempt<void> PooledDatabase::Once(Access access, const Body& body, std::int64_t wait_ms) {
   auto loan = (access == Access::kRead ? readers_ : writers_)->Take(wait_ms);
-  if (!loan) return tl::unexpected(std::move(loan).error());
+  if (!loan) return tl::unexpected(Refusal(std::move(loan).error()));
   Session& session = loan->session();
   auto begun = session.Begin(access, wait_ms);
   if (!begun) {
     if (begun.error().kind == Fault::Kind::kLost || !session.RollBack()) loan->Drop();
-    return begun;
+    return tl::unexpected(Refusal(std::move(begun).error()));
   }
   SessionTransaction transaction(session);
   Status done = body(transaction);
@@ -105,6 +110,7 @@ Attempt<void> PooledDatabase::Once(Access access, const Body& body, std::int64_t
   } else {
     ended = session.Commit();
     if (ended) return ended;
+    ended = tl::unexpected(Refusal(std::move(ended).error()));
   }
   if (ended.error().kind == Fault::Kind::kLost || !session.RollBack()) loan->Drop();
   return ended;

@@ -94,6 +94,7 @@ Attempt<std::unique_ptr<Session>> SqliteSession::Open(const std::string& path) {
   for (const char* setting : {"PRAGMA foreign_keys = ON", "PRAGMA synchronous = FULL", "PRAGMA trusted_schema = OFF"}) {
     if (auto set = session->Execute(setting); !set) return tl::unexpected(set.error());
   }
+  session->writes_ = true;
   auto mode = session->Run("PRAGMA journal_mode = WAL", {});
   if (!mode) return tl::unexpected(mode.error());
   const auto name = mode->empty() ? Result<std::string>("") : (*mode)[0].Text(0);
@@ -143,15 +144,22 @@ Attempt<void> SqliteSession::Execute(const char* sql) {
   return {};
 }
 
+// The beginning or the end of a transaction, kept prepared like every statement that comes often.
+Attempt<void> SqliteSession::Bracket(const char* sql) {
+  auto statement = Prepare(sql);
+  if (!statement) return tl::unexpected(std::move(statement).error());
+  const int code = sqlite3_step(*statement);
+  Attempt<void> done;
+  if (code != SQLITE_DONE) done = tl::unexpected(StatementFailure(code, sql));
+  sqlite3_reset(*statement);
+  return done;
+}
+
 Attempt<void> SqliteSession::Begin(Access access, std::int64_t wait_ms) {
   sqlite3_busy_timeout(handle_, static_cast<int>(std::clamp<std::int64_t>(wait_ms, 1, std::numeric_limits<int>::max())));
   writes_ = access != Access::kRead;
   // Taking the lock for writing at once, no transaction reads first and finds later that it may not write. It also makes each of them alone.
-  if (query_only_ == writes_) {
-    if (auto set = Execute(writes_ ? "PRAGMA query_only = OFF" : "PRAGMA query_only = ON"); !set) return set;
-    query_only_ = !writes_;
-  }
-  return Execute(writes_ ? "BEGIN IMMEDIATE" : "BEGIN");
+  return Bracket(writes_ ? "BEGIN IMMEDIATE" : "BEGIN");
 }
 
 Attempt<sqlite3_stmt*> SqliteSession::Prepare(std::string_view sql) {
@@ -177,6 +185,8 @@ Attempt<sqlite3_stmt*> SqliteSession::Prepare(std::string_view sql) {
 Attempt<Rows> SqliteSession::Run(std::string_view sql, std::span<const Value> parameters) {
   auto statement = Prepare(sql);
   if (!statement) return tl::unexpected(std::move(statement).error());
+  // The pragma that says the same would have every prepared statement compiled anew.
+  if (!writes_ && sqlite3_stmt_readonly(*statement) == 0) return tl::unexpected(StatementFailure(SQLITE_READONLY, sql));
   if (sqlite3_bind_parameter_count(*statement) != static_cast<int>(parameters.size())) {
     return tl::unexpected(Fault{{fmt::format("{}: has {} parameters, got {}", StatementName(sql),
                                              sqlite3_bind_parameter_count(*statement), parameters.size())}});
@@ -212,10 +222,16 @@ Attempt<Rows> SqliteSession::Step(sqlite3_stmt* statement, std::string_view sql)
   return rows;
 }
 
-Attempt<void> SqliteSession::RunScript(std::string_view sql) { return Execute(std::string(sql).c_str()); }
+Attempt<void> SqliteSession::RunScript(std::string_view sql) {
+  if (writes_) return Execute(std::string(sql).c_str());
+  if (auto set = Execute("PRAGMA query_only = ON"); !set) return set;
+  auto done = Execute(std::string(sql).c_str());
+  if (auto set = Execute("PRAGMA query_only = OFF"); !set) return set;
+  return done;
+}
 
 Attempt<void> SqliteSession::Commit() {
-  auto done = Execute("COMMIT");
+  auto done = Bracket("COMMIT");
   if (done) return done;
   // After an error of the disk the end of the log may be there or not when the file is opened next.
   const int code = sqlite3_extended_errcode(handle_);
@@ -228,7 +244,7 @@ Attempt<void> SqliteSession::Commit() {
 
 bool SqliteSession::RollBack() {
   // Some failures have rolled back already.
-  if (sqlite3_get_autocommit(handle_) == 0) return Execute("ROLLBACK").has_value();
+  if (sqlite3_get_autocommit(handle_) == 0) return Bracket("ROLLBACK").has_value();
   return true;
 }
 

@@ -31,6 +31,7 @@ class SqliteSession final : public Session {
  private:
   SqliteSession(sqlite3* handle, const std::string& path) : handle_(handle), path_(path) {}
   Attempt<void> Execute(const char* sql);
+  Attempt<void> Bracket(const char* sql);
   Attempt<sqlite3_stmt*> Prepare(std::string_view sql);
   Attempt<Rows> Step(sqlite3_stmt* statement, std::string_view sql);
   Fault Failure(int code, std::string_view doing) const;
@@ -40,7 +41,6 @@ class SqliteSession final : public Session {
   const std::string path_;
   std::map<std::string, sqlite3_stmt*, std::less<>> prepared_;
   bool writes_ = false;  // the transaction under way may
-  bool query_only_ = false;
 };
 
 }  // namespace assay::store

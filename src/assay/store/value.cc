@@ -12,7 +12,7 @@ constexpr std::string_view kKinds[] = {"null", "an integer", "a real number", "t
 template <class T>
 Result<T> As(const Value& value, std::size_t column, std::string_view wanted) {
   if (const T* found = std::get_if<T>(&value)) return *found;
-  return Err("column {} of the answer: expected {}, found {}", column, wanted, kKinds[value.index()]);
+  return Broken("column {} of the answer: expected {}, found {}", column, wanted, kKinds[value.index()]);
 }
 
 // The length of the well-formed character that the text begins with, 0 where there is none.

@@ -23,8 +23,16 @@ struct Null {
 using Value = std::variant<Null, std::int64_t, double, std::string, Bytes>;
 using Values = std::vector<Value>;
 
+// An error about what a database holds, which whoever asks cannot mend.
+template <class... Args>
+tl::unexpected<Error> Broken(fmt::format_string<Args...> format, Args&&... args) {
+  Error error{fmt::format(format, std::forward<Args>(args)...)};
+  error.broken = true;
+  return tl::unexpected<Error>(std::move(error));
+}
+
 // One row of an answer. A column is asked for by its place in the statement, from 0, which must exist; a value of another kind than asked for
-// is an error, since it comes from a disk.
+// is an error (`broken`), since it comes from a disk.
 class Row {
  public:
   explicit Row(Values values) : values_(std::move(values)) {}
