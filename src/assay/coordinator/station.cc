@@ -120,6 +120,8 @@ Station::Station(const StationOptions& options, SigningKey key, std::unique_ptr<
   AddBlobRoutes(routes_, *office_);
   AddOrderRoutes(routes_, *office_);
   AddAdminRoutes(routes_, *office_);
+  AddViewRoutes(routes_, *office_);
+  AddPageRoutes(routes_);
   work_ = std::make_unique<WorkOffice>(*office_, changes_, options_.work);
   work_->AddRoutes(routes_);
   AddOpenRoutes(routes_, *office_);
