@@ -35,7 +35,7 @@ function bitsElement(bits, other, dtype) {
     groups.push([from, end]);
     from = end;
   }
-  return h('span', {class: 'bits', 'aria-label': `bits ${bits}`}, groups.map(([begin, end]) => h('span', {class: 'group', 'aria-hidden': 'true'},
+  return h('span', {class: 'bits', role: 'img', 'aria-label': `bits ${bits}`}, groups.map(([begin, end]) => h('span', {class: 'group', 'aria-hidden': 'true'},
     Array.from(bits.slice(begin, end), (bit, i) => (other !== null && other[begin + i] !== bit ? h('mark', {}, bit) : bit)))));
 }
 

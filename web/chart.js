@@ -39,7 +39,7 @@ export class Chart {
   constructor(options) {
     this.options = options;
     this.series = new Map();
-    this.drawn = 0;
+    this.styles = options.styles ?? new Map();  // by name: which line, the same in charts that share it
     this.cursor = null;
     this.canvas = h('canvas', {role: 'img', 'aria-label': `${options.title}: nothing yet`});
     this.value = h('output', {class: 'now', 'aria-live': 'off'}, '–');
@@ -67,6 +67,7 @@ export class Chart {
     if (!series) {
       series = new Series(name);
       this.series.set(name, series);
+      if (!this.styles.has(name)) this.styles.set(name, this.styles.size % DASHES.length);
       this.writeLegend();
     }
     if (series.add(x, y)) ask(this);
@@ -81,12 +82,18 @@ export class Chart {
   }
   close() {
     this.watch.disconnect();
+    clearTimeout(this.saying);
     dirty.delete(this);
   }
 
   writeLegend() {
-    const all = [...this.series.keys()];
-    this.legend.replaceChildren(...(all.length < 2 ? [] : all.map((name, i) => h('span', {class: `key line-${i % 4}`}, name))));
+    const all = this.inOrder();
+    this.legend.replaceChildren(...(all.length < 2 ? [] : all.map(({name}) => h('span', {class: `key line-${this.styles.get(name)}`}, name))));
+  }
+
+  // The same runs in the same order everywhere.
+  inOrder() {
+    return [...this.series.values()].sort((a, b) => this.styles.get(a.name) - this.styles.get(b.name));
   }
 
   resize() {
@@ -122,7 +129,6 @@ export class Chart {
   draw() {
     const {canvas} = this;
     if (!canvas.isConnected || canvas.width === 0) return;
-    this.drawn += 1;
     const ratio = window.devicePixelRatio || 1;
     const c = canvas.getContext('2d');
     const width = canvas.width / ratio, height = canvas.height / ratio;
@@ -135,12 +141,11 @@ export class Chart {
     const atY = y => box.y + box.h - (y - range.low) / (range.high - range.low) * box.h;
     this.drawAxes(c, box, range, atX, atY);
     const {lines} = palette();
-    let i = 0;
-    for (const series of this.series.values()) {
-      c.strokeStyle = lines[i % 4];
-      c.setLineDash(DASHES[i % 4]);
+    for (const series of this.inOrder()) {
+      const style = this.styles.get(series.name);
+      c.strokeStyle = lines[style];
+      c.setLineDash(DASHES[style]);
       this.drawLine(c, series, box, range, atY, ratio);
-      i += 1;
     }
     c.setLineDash([]);
     this.drawCursor(c, box, range, atX, atY);
@@ -213,7 +218,7 @@ export class Chart {
     const {ink, grid} = palette();
     const x = range.from + (this.cursor - box.x) / box.w * (range.to - range.from);
     const found = [];
-    for (const series of this.series.values()) {
+    for (const series of this.inOrder()) {
       const point = series.at(x);
       if (!point) continue;
       found.push(`${this.series.size > 1 ? `${series.name} ` : ''}${this.options.format(point.y)}`);
@@ -233,11 +238,16 @@ export class Chart {
 
   // What the picture shows, in words: for readers of screens it is renewed every few seconds at most.
   sayNow() {
-    const all = [...this.series.values()].filter(series => series.count);
+    const all = this.inOrder().filter(series => series.count);
     say(this.value, all.map(series => this.options.format(series.last)).join(' · ') || '–');
-    const now = performance.now();
-    if (this.saidAt && now - this.saidAt < 3000) return;
-    this.saidAt = now;
+    this.saying ??= setTimeout(() => {
+      this.saying = undefined;
+      this.describe();
+    }, this.described ? 3000 : 0);
+  }
+  describe() {
+    this.described = true;
+    const all = this.inOrder().filter(series => series.count);
     this.canvas.setAttribute('aria-label', `${this.options.title}. ${all.map(series => `${series.name}: ${series.count} points, from ` +
       `${this.options.format(series.ys[0])} to ${this.options.format(series.last)}, lowest ${this.options.format(series.low)}, ` +
       `highest ${this.options.format(series.high)}`).join('. ') || 'Nothing yet'}.`);
@@ -247,7 +257,7 @@ export class Chart {
   // Sixteen points of each line.
   tell() {
     if (!this.numbers.open) return;
-    const all = [...this.series.values()].filter(series => series.count);
+    const all = this.inOrder().filter(series => series.count);
     const range = this.range();
     if (!range) return;
     const to = Math.max(...all.map(series => series.end));

@@ -10,18 +10,23 @@ const COMPACT = new Intl.NumberFormat('en', {notation: 'compact', maximumFractio
 function tick(value, step) {
   if (Math.abs(value) >= 1e4) return COMPACT.format(value);
   if (value !== 0 && step < 1e-4) return value.toExponential(1);
-  return value.toFixed(Math.max(0, Math.min(6, -Math.floor(Math.log10(step || 1)) + (/^[^1]*25/.test(step.toExponential()) ? 1 : 0))));
+  let digits = 0;
+  while (digits < 6 && Math.abs(step * 10 ** digits - Math.round(step * 10 ** digits)) > 1e-6) digits += 1;
+  return value.toFixed(digits);
 }
 
 export class Charts {
   constructor() {
-    const steps = {x: 'step', formatX: number, format: number, axis: tick};
-    const time = {x: 'after', formatX: seconds, axis: tick};
+    const styles = new Map();
+    const steps = {x: 'step', formatX: number, format: number, axis: tick, styles};
+    const time = {x: 'after', formatX: seconds, axis: tick, styles};
     this.loss = new Chart({...steps, title: 'Loss'});
     this.rate = new Chart({...steps, title: 'Throughput', zero: true, format: y => `${number(y)} ${this.unit}/s`});
     this.use = new Chart({...time, title: 'Utilisation', zero: true, format: y => `${number(y)} cores`});
     this.memory = new Chart({...time, title: 'Memory', zero: true, format: bytes, axis: bytes});
     this.unit = 'samples';
+    this.perSample = 1;  // tokens of a sample, where that is what is counted
+    this.rates = new Map();  // by series: the last few
     this.all = [this.loss, this.rate, this.use, this.memory];
     this.begin = new Map();  // by series: when its first sample was taken
     this.recorded = new Set();
@@ -44,14 +49,16 @@ export class Charts {
     this.loss.options.end = this.rate.options.end = Math.max(steps, this.loss.options.end ?? 0);
   }
 
+  // What a worker told. Answers with its speed, over the last few steps.
   sample(name, sample, live) {
-    if (this.recorded.has(name)) return;
+    if (this.recorded.has(name)) return sample.rate;
     if (sample.steps) this.setSteps(sample.steps);
-    if (sample.phase !== 'train') return;
+    if (sample.phase !== 'train') return sample.rate;
     if (sample.unit) this.unit = sample.unit;
     if (Number.isFinite(sample.loss)) this.loss.add(name, sample.step, sample.loss);
-    if (sample.rate > 0) this.rate.add(name, sample.step, sample.rate);
-    if (!live) return;
+    const rate = sample.rate > 0 ? this.smooth(name, sample.rate) : sample.rate;
+    if (rate > 0) this.rate.add(name, sample.step, rate);
+    if (!live) return rate;
     if (!this.begin.has(name)) this.begin.set(name, sample.at);
     const after = (sample.at - this.begin.get(name)) / 1000;
     if (sample.gpu) {
@@ -62,6 +69,22 @@ export class Charts {
       if (Number.isFinite(sample.cpu)) this.use.add(name, after, sample.cpu);
       if (sample.memory > 0) this.memory.add(name, after, sample.memory);
     }
+    return rate;
+  }
+
+  // A worker tells the speed of single steps. Their harmonic mean is the speed over all of them.
+  smooth(name, rate) {
+    const last = this.rates.get(name) ?? [];
+    last.push(rate);
+    if (last.length > 24) last.shift();
+    this.rates.set(name, last);
+    return last.length / last.reduce((sum, one) => sum + 1 / one, 0);
+  }
+
+  // A language model's speed is told in tokens: its samples have so many.
+  countTokens(tokens) {
+    this.unit = 'tokens';
+    this.perSample = tokens;
   }
 
   // The whole record of a run takes the place of what was seen of it live.
@@ -81,7 +104,8 @@ export class Charts {
         this.loss.add(name, step, loss);
         Object.assign(last, {step, loss});
       },
-      rate: (step, rate) => this.rate.add(name, step, rate),
+      rate: (step, rate) => this.rate.add(name, step, rate * this.perSample),
+      speed: rate => Object.assign(last, {rate: rate * this.perSample, unit: this.unit}),
       sample: (after, cores, memory, gpu) => {
         if (gpu) this.gpu();
         this.use.add(name, after, gpu ? gpu.util : cores);

@@ -3,7 +3,7 @@ import {follow, get, getBytes, post, onChange, whoami} from '/web/api.js';
 import {copyButton, h, replace, say, table} from '/web/dom.js';
 import {Charts} from '/web/charts.js';
 import {auditsOf, checkpointOf, lineOf} from '/web/life.js';
-import {badge, bytes, clock, doing, jobName, keyLabel, lookAt, number, plural, policyWords, short, verdictBadge, when, worker} from '/web/words.js';
+import {badge, bytes, clock, doing, jobName, jobText, keyLabel, lookAt, number, plural, policyWords, short, verdictBadge, when, worker} from '/web/words.js';
 import {title} from '/web/app.js';
 import {drawDelivery} from '/web/delivery.js';
 
@@ -25,6 +25,8 @@ class JobPage {
   async open() {
     this.view = await lookAt(this.id);
     this.name = await jobName(this.view);
+    const sequence = /^sequence\s*=\s*(\d+)/m.exec(await jobText(this.view));
+    if (sequence) this.charts.countTokens(Number(sequence[1]));
     title(this.name);
     this.layOut();
     for (const sample of this.view.progress) this.sampled(sample, false);
@@ -115,9 +117,8 @@ class JobPage {
   sampled(sample, live) {
     const {lease} = sample;
     if (lease === undefined) return;
-    this.samples.set(lease, sample);
-    const name = this.seriesOf(lease);
-    this.charts.sample(name, sample, live);
+    const rate = this.charts.sample(this.seriesOf(lease), sample, live);
+    this.samples.set(lease, {...sample, rate});
     this.later();
   }
   seriesOf(lease) {
@@ -140,7 +141,7 @@ class JobPage {
       const file = run.files.find(one => one.name === 'telemetry.bin');
       if (!file || file.bytes > MOST_TELEMETRY || this.closed) return;
       const last = this.charts.record(this.seriesOf(lease), await getBytes(`/v1/blobs/${file.sha256}`));
-      this.samples.set(lease, {...this.samples.get(lease), ...last, phase: 'upload'});
+      this.samples.set(lease, {lease, ...last, phase: 'train'});
       this.later();
     } catch (error) {
       this.told.delete(lease);
@@ -191,7 +192,7 @@ class JobPage {
     return [String(one.lease), worker(one.worker), one.role === 'audit' ? 'audit' : one.of ? 'challenge' : 'training',
       badge(tone, sign, one.role === 'audit' && one.state === 'held' ? 'report is there' : at ? `${word}: ${at}` : word),
       sample ? `${number(sample.step ?? 0)} / ${number(sample.steps ?? 0)}` : '', sample && Number.isFinite(sample.loss) ? number(sample.loss) : '',
-      sample && sample.rate ? `${number(sample.rate)} ${sample.unit ?? ''}/s` : ''];
+      sample && sample.rate && sample.phase === 'train' ? `${number(sample.rate)} ${sample.unit ?? ''}/s` : ''];
   }
 
   drawDisputes() {

@@ -2,7 +2,7 @@
 // for those on the page alone.
 import {every, get, whoami, onChange} from '/web/api.js';
 import {h, replace, say} from '/web/dom.js';
-import {VERDICTS, doing, jobName, knownName, lookAt, plural, short, verdictBadge, when} from '/web/words.js';
+import {VERDICTS, doing, jobName, lookAt, plural, short, verdictBadge, when} from '/web/words.js';
 
 const ROWS = 25;
 
@@ -10,6 +10,7 @@ class Orders {
   constructor() {
     this.path = whoami().role === 'admin' ? '/v1/admin/orders' : '/v1/orders';
     this.all = new Map();  // by seq
+    this.sorted = null;
   }
   // Everything from the oldest open order on may have changed.
   async load() {
@@ -25,13 +26,14 @@ class Orders {
         const known = this.all.get(line.seq);
         changed ||= !known || known.verdict !== line.verdict;
         this.all.set(line.seq, line);
+        this.sorted = null;
         after = line.seq;
       }
       if (orders.length < 1000) return changed;
     }
   }
   newestFirst() {
-    return [...this.all.values()].sort((a, b) => b.seq - a.seq);
+    return this.sorted ??= [...this.all.values()].sort((a, b) => b.seq - a.seq);
   }
 }
 
@@ -118,13 +120,11 @@ export async function showJobs(root) {
     const next = async () => {
       for (let one = wanted.shift(); one && mine === looking; one = wanted.shift()) {
         const view = await lookAt(one.line.id);
-        const fast = knownName(view.job);
         details.set(view.id, {at: Date.now(), doing: doing(view), name: details.get(view.id)?.name});
         if (!one.line.verdict) say(one.now, doing(view));
         const name = await jobName(view);
         details.get(view.id).name = name;
         say(one.name, name);
-        if (!fast && mine !== looking) return;
       }
     };
     await Promise.all([next(), next(), next()]).catch(() => {});

@@ -46,6 +46,7 @@ function readRecord(reader) {
 
 // Speeds, each over a hundredth of the time that the session took: single steps are too short for the clock.
 function tellRates(steps, batch, on) {
+  on.speed((steps.at(-1).step - steps[0].step) * batch / Math.max(1e-6, (steps.at(-1).since - steps[0].since) / 1e6));
   const window = Math.max(1, (steps.at(-1).since - steps[0].since) / 100);
   let from = steps[0];
   for (const step of steps) {
@@ -55,7 +56,7 @@ function tellRates(steps, batch, on) {
   }
 }
 
-// on.session(record), on.step(step, loss), on.rate(step, samples a second), on.sample(seconds, cores, bytes, gpu or undefined)
+// on.session(record), on.step(step, loss), on.rate(step, samples a second), on.speed(samples a second, over the session), on.sample(seconds, cores, bytes, gpu or undefined)
 export function readTelemetry(bytes, on) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (new TextDecoder().decode(bytes.subarray(0, MAGIC.length)) !== MAGIC) throw new Error('this is no telemetry of version 1');

@@ -85,22 +85,22 @@ export function payloadOf(envelope) {
 }
 
 // Orders name their job by a hash; what people call it stands in job.toml, which is asked for once for each job.
-const names = new Map();
-export function jobName(view) {
-  if (view.sealed) return Promise.resolve('sealed job');
-  if (!names.has(view.job)) {
-    const file = view.files.find(one => one.name === 'job.toml');
-    names.set(view.job, file && file.bytes < 262_144 ? getBlob(`/v1/blobs/${file.sha256}`).then(async blob => {
-      const found = /^name\s*=\s*"([^"\n]*)"/m.exec(await blob.text());
-      return found?.[1] || `job ${short(view.job)}`;
-    }).catch(() => {
-      names.delete(view.job);
-      return `job ${short(view.job)}`;
-    }) : Promise.resolve(`job ${short(view.job)}`));
+const texts = new Map();
+export function jobText(view) {
+  const file = view.files.find(one => one.name === 'job.toml');
+  if (view.sealed || !file || file.bytes > 262_144) return Promise.resolve('');
+  if (!texts.has(file.sha256)) {
+    texts.set(file.sha256, getBlob(`/v1/blobs/${file.sha256}`).then(blob => blob.text()).catch(() => {
+      texts.delete(file.sha256);
+      return '';
+    }));
   }
-  return names.get(view.job);
+  return texts.get(file.sha256);
 }
-export const knownName = job => names.has(job);
+export async function jobName(view) {
+  if (view.sealed) return 'sealed job';
+  return /^name\s*=\s*"([^"\n]*)"/m.exec(await jobText(view))?.[1] || `job ${short(view.job)}`;
+}
 export const lookAt = order => get(`/v1/orders/${order}`);
 
 export function policyWords(policy) {
