@@ -63,7 +63,7 @@ async function probe() {
 
 export const isReachable = () => reachable;
 
-async function request(path, options = {}) {
+async function request(path, options = {}, tries = 0) {
   const headers = new Headers(options.headers);
   if (token) headers.set('Authorization', `Bearer ${token}`);
   let answer;
@@ -75,6 +75,12 @@ async function request(path, options = {}) {
     throw new Unreachable();
   }
   if (answer.ok) return answer;
+  // Busy, for a moment: reading is tried again, a few times.
+  const wait = Number(answer.headers.get('Retry-After'));
+  if (answer.status === 503 && wait > 0 && wait <= 5 && (options.method ?? 'GET') === 'GET' && tries < 5) {
+    await pause(wait * 1000 * (0.5 + Math.random()));
+    return request(path, options, tries + 1);
+  }
   let said = {};
   try {
     said = await answer.json();

@@ -8,6 +8,7 @@ import {title} from '/web/app.js';
 import {drawDelivery} from '/web/delivery.js';
 
 const MOST_TELEMETRY = 64 << 20;  // bytes of a record that are read for a picture
+const sentence = text => (text ? `${text.charAt(0).toUpperCase()}${text.slice(1)}.` : '');
 const STATES = {open: ['open', '▷', 'working'], gone: ['warn', '◁', 'ended without a result'], held: ['good', '✓', 'run is there'],
   out: ['bad', '✕', 'fell out of a dispute']};
 
@@ -65,7 +66,8 @@ class JobPage {
       h('p', {class: 'crumb'}, h('a', {href: '#/'}, 'Jobs'), ' / ', short(this.id)),
       h('div', {class: 'head'}, h('h1', {tabindex: '-1'}, this.name), this.badge, this.live),
       this.doing, this.actions, this.disputes,
-      h('section', {'aria-label': 'Measured while training'}, h('h2', {}, 'Measured while training'), this.charts.element),
+      h('section', {'aria-label': 'Measured while training'}, h('h2', {}, 'Measured while training'),
+        view.sealed ? h('p', {class: 'note'}, 'The order is sealed: its workers tell how far they are, and nothing else.') : null, this.charts.element),
       h('section', {}, h('h2', {}, 'Runs and audits'), this.runs, this.audits),
       h('div', {class: 'columns'},
         h('section', {}, h('h2', {}, 'Life of the order'), this.timeline),
@@ -187,18 +189,19 @@ class JobPage {
 
   runRow(one) {
     const sample = this.samples.get(one.lease);
+    const told = sample?.step > 0;
     const [tone, sign, word] = STATES[one.state];
     const at = one.state === 'open' && sample && sample.phase !== 'train' && sample.phase !== 'audit' ? sample.phase : '';
     return [String(one.lease), worker(one.worker), one.role === 'audit' ? 'audit' : one.of ? 'challenge' : 'training',
       badge(tone, sign, one.role === 'audit' && one.state === 'held' ? 'report is there' : at ? `${word}: ${at}` : word),
-      sample ? `${number(sample.step ?? 0)} / ${number(sample.steps ?? 0)}` : '', sample && Number.isFinite(sample.loss) ? number(sample.loss) : '',
-      sample && sample.rate && sample.phase === 'train' ? `${number(sample.rate)} ${sample.unit ?? ''}/s` : ''];
+      told ? `${number(sample.step)} / ${number(sample.steps)}` : '', told && Number.isFinite(sample.loss) ? number(sample.loss) : '',
+      told && sample.rate && sample.phase === 'train' ? `${number(sample.rate)} ${sample.unit ?? ''}/s` : ''];
   }
 
   drawDisputes() {
     const judged = this.entries.filter(entry => entry.kind === 'judged');
     replace(this.disputes, judged.map(entry => h('section', {class: 'card dispute'}, h('h2', {}, h('span', {class: 'sign', 'aria-hidden': 'true'}, '⚖\uFE0E'), ' The runs differed'),
-      h('p', {}, entry.convicted.length ? ['Evidence convicts ', entry.convicted.map((n, i) => [i ? ' and ' : '', worker(this.state.leases.get(n)?.worker ?? '')]), '. ', entry.words]
+      h('p', {}, entry.convicted.length ? ['Evidence convicts ', entry.convicted.map((n, i) => [i ? ' and ' : '', worker(this.state.leases.get(n)?.worker ?? '')]), '. ', sentence(entry.words.replace(/^lease \d+: /, ''))]
         : `The dispute ended ${entry.outcome}. ${entry.words}`),
       entry.evidence ? h('p', {}, h('a', {class: 'button main', href: `#/orders/${this.id}/dispute/${entry.evidence}`}, 'See how it was found out')) : null)));
   }

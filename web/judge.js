@@ -5,7 +5,7 @@
 // assay_judge(evidence, bytes, options, bytes), which gives the address of two 32-bit words, the exit status and the length of the JSON that follows them, and
 // assay_last_words(), a text that ends with a zero byte: why it gave up, where it did.
 
-const PLACES = ['/judge.wasm', '/web/judge.wasm'];
+const PLACE = '/judge.wasm';
 const ABI = 1;
 
 export class NoJudge extends Error {
@@ -16,11 +16,9 @@ export class NoJudge extends Error {
 
 let module = null;
 async function load() {
-  for (const place of PLACES) {
-    const answer = await fetch(place, {cache: 'no-cache', credentials: 'omit'});
-    if (answer.ok) return WebAssembly.compile(await answer.arrayBuffer());
-  }
-  throw new NoJudge();
+  const answer = await fetch(PLACE, {cache: 'no-cache', credentials: 'omit'});
+  if (!answer.ok) throw new NoJudge();
+  return WebAssembly.compile(await answer.arrayBuffer());
 }
 
 function put(exports, bytes) {

@@ -45,18 +45,17 @@ class Stage:
         page.until("document.querySelector('#leave') && !document.querySelector('#leave').hidden && document.querySelector('main h1')", "the page")
         return page
 
-    def close_pages(self):
+    def check_pages(self):
         """Pages ask nothing of anybody else, and complain of nothing."""
-        pages, self.pages = self.pages, []
-        try:
-            for page, url in pages:
-                strangers = [request for request in page.requests if not request.startswith((url + "/", "blob:" + url, "data:", "about:"))]
-                if strangers or page.errors:
-                    print(f"  a page asked elsewhere: {strangers[:3]}; errors: {page.errors[:3]}", flush=True)
-                    raise Failure("a page asked elsewhere, or had errors")
-        finally:
-            for page, _ in pages:
-                page.close()
+        for page, url in self.pages:
+            strangers = [request for request in page.requests if not request.startswith((url + "/", "blob:" + url, "data:", "about:"))]
+            if strangers or page.errors:
+                raise Failure(f"a page asked elsewhere: {strangers[:3]}; errors: {page.errors[:3]}")
+
+    def drop_pages(self):
+        for page, _ in self.pages:
+            page.close()
+        self.pages = []
 
     # Orders
 

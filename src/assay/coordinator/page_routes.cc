@@ -65,6 +65,12 @@ const PageFile* FindFile(std::string_view name) {
 }  // namespace
 
 void AddPageRoutes(Routes& routes) {
+  const auto one = [](const char* name, const char* missing) {
+    return [file = FindFile(name), missing](const Call& call) -> Answer {
+      if (file == nullptr) return NotFound("{}", missing);
+      return Serve(*file, call);
+    };
+  };
   for (const char* method : {"GET", "HEAD"}) {
     routes.Add({.method = method,
                 .path = "/",
@@ -72,10 +78,14 @@ void AddPageRoutes(Routes& routes) {
                 .response_schema = "text/html",
                 .statuses = {304},
                 .quiet = true,
-                .answer = [file = FindFile("index.html")](const Call& call) -> Answer {
-                  if (file == nullptr) return NotFound("this program was built without its page");
-                  return Serve(*file, call);
-                }});
+                .answer = one("index.html", "this program was built without its page")});
+    routes.Add({.method = method,
+                .path = "/judge.wasm",
+                .summary = "The judge of evidence, for browsers; 404 where the program was built without it",
+                .response_schema = "application/wasm",
+                .statuses = {304},
+                .quiet = true,
+                .answer = one("judge.wasm", "this program was built without the judge for browsers")});
     routes.Add({.method = method,
                 .path = "/web/{file}",
                 .summary = "A file of the page",

@@ -65,6 +65,13 @@ TEST_P(PageRoutesTest, WhatIsKnownIsNotSentAgain) {
   EXPECT_EQ(small.bytes()[0], 0x1f);
 }
 
+TEST_P(PageRoutesTest, TheJudgeIsThereOrSaidNotToBe) {
+  const HttpResponse judge = Call("").Send("GET", "/judge.wasm");
+  const bool built = std::ranges::any_of(PageFiles(), [](const PageFile& file) { return file.name == "judge.wasm"; });
+  EXPECT_EQ(judge.status, built ? 200 : 404);
+  EXPECT_EQ(judge.Header("Content-Type"), built ? "application/wasm" : "application/json");
+}
+
 TEST_P(PageRoutesTest, TheScriptsAreSmall) {
   std::size_t bytes = 0;
   for (const PageFile& file : PageFiles()) {

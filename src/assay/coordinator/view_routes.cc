@@ -103,7 +103,8 @@ Answer ShowWorker(Office& office, const Call& call) {
                           {"orders", std::move(orders)}});
 }
 
-// What is told of evidence follows from its bytes alone, so the last few are kept. One is worked out at a time, however many ask.
+// What is told of evidence follows from its bytes alone, so the last few are kept. One is worked out at a time, however many ask, and nobody waits for it: threads
+// that answer are few.
 class Retellings {
  public:
   explicit Retellings(Office& office) : office_(office) {}
@@ -116,18 +117,28 @@ class Retellings {
     const auto& disputes = written->life.disputes();
     const auto named = [&](const life::Judged& judged) { return judged.evidence == call.Path("sha"); };
     if (!hash || std::ranges::none_of(disputes, named)) return NotFound("no dispute of this order left evidence of this hash");
-    const std::lock_guard lock(mutex_);
-    for (const auto& [kept, text] : kept_) {
-      if (kept == *hash) return HttpResponse{.status = 200, .content_type = "application/json", .document = text};
+    std::shared_ptr<const Bytes> text = Kept(*hash);
+    if (text == nullptr) {
+      const std::unique_lock work(working_, std::try_to_lock);
+      if (!work) return Later(1, "the evidence of another dispute is being gone through; send the request again");
+      ASSAY_ASSIGN(const std::string told, Tell(*hash));
+      text = std::make_shared<const Bytes>(told.begin(), told.end());
+      const std::lock_guard lock(mutex_);
+      kept_.emplace_back(*hash, text);
+      if (kept_.size() > kRetellingsKept) kept_.pop_front();
     }
-    ASSAY_ASSIGN(const std::string told, Tell(*hash));
-    const auto text = std::make_shared<const Bytes>(told.begin(), told.end());
-    kept_.emplace_back(*hash, text);
-    if (kept_.size() > kRetellingsKept) kept_.pop_front();
-    return HttpResponse{.status = 200, .content_type = "application/json", .document = text};
+    return HttpResponse{.status = 200, .content_type = "application/json", .document = std::move(text)};
   }
 
  private:
+  std::shared_ptr<const Bytes> Kept(const Digest& hash) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [kept, text] : kept_) {
+      if (kept == hash) return text;
+    }
+    return nullptr;
+  }
+
   Outcome<std::string> Tell(const Digest& hash) {
     ASSAY_ASSIGN(const auto blob, OrFail(office_.blobs.OpenForReading(hash)));
     if (blob->size() > kMostEvidence)
@@ -140,7 +151,8 @@ class Retellings {
   }
 
   Office& office_;
-  std::mutex mutex_;
+  std::mutex working_;
+  std::mutex mutex_;  // of what follows
   std::deque<std::pair<Digest, std::shared_ptr<const Bytes>>> kept_;
 };
 
