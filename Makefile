@@ -30,7 +30,7 @@ build:
 	@$(call BUILD,release)
 
 test:
-	@scripts/bootstrap.sh build tests clang cross
+	@scripts/bootstrap.sh build tests browser clang cross
 	@JOBS=$(JOBS) scripts/test.sh
 
 test-exhaustive: build

@@ -97,6 +97,7 @@ function(assay_share_test_headers folder)
 endfunction()
 
 include(${CMAKE_CURRENT_LIST_DIR}/batches.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/page.cmake)
 
 assay_headers(assay_layer_headers HEADERS ${ASSAY_COMMON_HEADERS})
 assay_headers(assay_light_headers HEADERS ${ASSAY_LIGHT_HEADERS} LIBRARIES assay_light)

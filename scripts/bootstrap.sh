@@ -1,19 +1,22 @@
 #!/bin/sh
-# Installs the Debian packages of the named sets (build, tests, clang, cross, bench) unless they are there already.
+# Installs the Debian packages of the named sets (build, tests, browser, clang, cross, bench) unless they are there already.
 # One clear line and exit status 2 when that is impossible.
 set -eu
 
 packages=
+sets="$*"
 for set in "$@"; do
   case $set in
     build) packages="$packages g++ cmake ninja-build libhwy-dev libexpected-dev libcli11-dev libfmt-dev libtomlplusplus-dev
              nlohmann-json3-dev libboost1.81-dev libssl-dev libgtest-dev libmpfr-dev libsodium-dev libsqlite3-dev libpq-dev zlib1g-dev libopenblas0-pthread nodejs
              python3" ;;
     tests) packages="$packages postgresql-15 age" ;;  # a server that tests start for themselves; the tool that sealed files are exchanged with
+    # The tests of the page drive chromium themselves; npm fetches axe-core, and may have come with another Node.
+    browser) packages="$packages chromium"; command -v npm >/dev/null || packages="$packages npm" ;;
     clang) packages="$packages clang-19 clang-format-19 libclang-rt-19-dev" ;;
     cross) packages="$packages g++-aarch64-linux-gnu g++-riscv64-linux-gnu qemu-user" ;;
     bench) packages="$packages libopenblas-dev libdnnl-dev python3-torch python3-numpy" ;;
-    *) echo "bootstrap: unknown package set '$set' (expected build, tests, clang, cross or bench)" >&2; exit 2 ;;
+    *) echo "bootstrap: unknown package set '$set' (expected build, tests, browser, clang, cross or bench)" >&2; exit 2 ;;
   esac
 done
 
@@ -27,7 +30,19 @@ for package in $packages; do
   status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
   [ "$status" = installed ] || missing="$missing $package"
 done
-[ -n "$missing" ] || exit 0
+
+# What the tests of the page take from npm; the lock file has its hash. Without it they leave out what it checks, and say so.
+fetch_axe() {
+  case " $sets " in *" browser "*) ;; *) return 0 ;; esac
+  folder=$(dirname "$0")/../tests/web
+  [ -f "$folder/package-lock.json" ] && [ ! -f "$folder/node_modules/axe-core/axe.min.js" ] || return 0
+  (cd "$folder" && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error </dev/null >/dev/null 2>&1) ||
+    echo "bootstrap: npm could not fetch axe-core; the tests of the page will not check accessibility" >&2
+}
+if [ -z "$missing" ]; then
+  fetch_axe
+  exit 0
+fi
 
 as_root=
 if [ "$(id -u)" != 0 ]; then
@@ -52,3 +67,4 @@ if ! install_all; then
     exit 2
   fi
 fi
+fetch_axe

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "assay/dispute/proceedings.h"
+#include "assay/dispute/retelling.h"
 #include "kept_evidence.h"
 #include "memory_run.h"
 #include "play.h"
@@ -46,6 +47,14 @@ inline Played Tried(MemoryRun& a, const SigningKey& key_a, MemoryRun& b, const S
     const Result<Judgement> judgement = Judge(evidence);
     EXPECT_TRUE(judgement && judgement->convicts) << (judgement ? finding->reason : judgement.error().message);
     KeepEvidence(evidence);
+    // Told again, it comes by as many rounds to the same node.
+    const auto told = Retell(evidence);
+    EXPECT_TRUE(told);
+    if (told && judgement) {
+      EXPECT_EQ(told->rounds.size(), played.rounds) << finding->reason;
+      EXPECT_EQ(told->node ? std::optional<std::uint32_t>(told->node->number) : std::nullopt, finding->node) << finding->reason;
+      EXPECT_FALSE(told->shortened);
+    }
   }
   return played;
 }

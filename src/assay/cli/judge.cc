@@ -7,6 +7,7 @@
 #include "assay/cli/verdict.h"
 #include "assay/cli/verification.h"
 #include "assay/dispute/evidence.h"
+#include "assay/dispute/retelling.h"
 
 namespace assay::cli {
 namespace {
@@ -68,7 +69,10 @@ Result<int> RunJudge(const JudgeOptions& options) {
     OrderedJson json = {{"evidence", options.evidence}, {"convicts", convicts}};
     AddVerdict(json, view);
     if (!mismatch.empty()) json["reason"] = json["worth"] = mismatch;
-    if (options.explain) json["explanation"] = Explanation(view);
+    if (options.explain) {
+      json["explanation"] = Explanation(view);
+      json["retelling"] = OrderedJson::parse(dispute::RetellingJson(*evidence, *judgement));
+    }
     fmt::print("{}\n", Dump(json));
   } else {
     fmt::print("{}", VerdictText(view));

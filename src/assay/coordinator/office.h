@@ -45,6 +45,8 @@ void AddBlobRoutes(Routes& routes, Office& office);
 void AddOrderRoutes(Routes& routes, Office& office);
 void AddAdminRoutes(Routes& routes, Office& office);
 void AddMlflowRoutes(Routes& routes, Office& office);
+void AddViewRoutes(Routes& routes, Office& office);
+void AddPageRoutes(Routes& routes);
 
 // 404 where there is no such order, or it belongs to another account and the caller is no administrator. For GET and POST of clients.
 Outcome<void> CheckOwner(Office& office, const Call& call, const std::string& order);

@@ -17,7 +17,7 @@ constexpr char kSchemas[] = "#/components/schemas/";
 
 // What stands for {name} in paths.
 Json SchemaOfPart(std::string_view name) {
-  if (name == "sha") return {{"type", "string"}, {"pattern", "^[0-9a-f]{64}$"}};
+  if (name == "sha" || name == "worker") return {{"type", "string"}, {"pattern", "^[0-9a-f]{64}$"}};
   if (name == "order" || name == "question") return {{"type", "string"}, {"pattern", "^[0-9a-f]{32}$"}};
   if (name == "token") return {{"type", "string"}, {"pattern", "^[0-9a-f]{16}$"}};
   if (name == "lease") return {{"type", "integer"}, {"minimum", 1}};
@@ -30,6 +30,7 @@ std::string_view DescriptionOf(int status) {
     case 201: return "made, or there already";
     case 202: return "accepted, not finished";
     case 206: return "a part";
+    case 304: return "as it is known";
     case 400: return "not a request of this API";
     case 401: return "no valid token";
     case 403: return "not for this role";

@@ -119,16 +119,25 @@ Answer Show(Office& office, const Call& call) {
     leases.push_back(
         {{"lease", number}, {"role", life::Name(lease.role)}, {"worker", lease.worker}, {"state", Name(lease.state)}});
   }
+  Json files = Json::array();
+  for (const life::OrderFile& file : life.order().files)
+    files.push_back({{"name", file.name}, {"sha256", file.sha256.hex()}, {"bytes", file.bytes}});
+  const life::Policy& policy = life.order().policy;
   Json progress = Json::array();
   for (const std::string& sample : office.hub.LastSamples(id)) progress.push_back(Json::parse(sample, nullptr, false));
   const auto& decision = life.decision();
-  return JsonAnswer(200, {{"id", id},
-                          {"job", life.order().job.hex()},
-                          {"made", life.order().made * 1000},
-                          {"size", life.size()},
-                          {"verdict", decision ? std::string(life::Name(decision->verdict)) : std::string()},
-                          {"leases", std::move(leases)},
-                          {"progress", std::move(progress)}});
+  return JsonAnswer(
+      200, {{"id", id},
+            {"job", life.order().job.hex()},
+            {"made", life.order().made * 1000},
+            {"size", life.size()},
+            {"verdict", decision ? std::string(life::Name(decision->verdict)) : std::string()},
+            {"policy",
+             {{"replicas", policy.replicas}, {"audit", policy.audit}, {"probe", policy.probe}, {"attempts", policy.attempts}}},
+            {"sealed", !life.order().sealed.empty()},
+            {"files", std::move(files)},
+            {"leases", std::move(leases)},
+            {"progress", std::move(progress)}});
 }
 
 Answer ReadLife(Office& office, const Call& call) {
@@ -192,11 +201,16 @@ void AddSchemas(Routes& routes) {
     "made":{"type":"integer","description":"milliseconds since 1970"},"account":{"type":"string"},"verdict":{"$ref":"#/components/schemas/Verdict"}}})");
   routes.AddSchema("OrderList", R"({"type":"object","required":["orders"],"properties":{
     "orders":{"type":"array","items":{"$ref":"#/components/schemas/OrderLine"}}}})");
-  routes.AddSchema("OrderView",
-                   R"({"type":"object","required":["id","job","made","size","verdict","leases","progress"],"properties":{
+  routes.AddSchema(
+      "OrderView",
+      R"({"type":"object","required":["id","job","made","size","verdict","policy","sealed","files","leases","progress"],"properties":{
     "id":{"$ref":"#/components/schemas/Order32"},"job":{"$ref":"#/components/schemas/Hash"},
     "made":{"type":"integer","description":"milliseconds since 1970, by the client's clock"},
     "size":{"type":"integer"},"verdict":{"$ref":"#/components/schemas/Verdict"},
+    "policy":{"type":"object","required":["replicas","audit","probe","attempts"],"properties":{"replicas":{"type":"integer"},
+      "audit":{"type":"integer"},"probe":{"type":"integer"},"attempts":{"type":"integer"}}},
+    "sealed":{"type":"boolean"},"files":{"type":"array","items":{"type":"object","required":["name","sha256","bytes"],"properties":{
+      "name":{"type":"string"},"sha256":{"$ref":"#/components/schemas/Hash"},"bytes":{"type":"integer"}}}},
     "leases":{"type":"array","items":{"type":"object","required":["lease","role","worker","state"],"properties":{
       "lease":{"type":"integer"},"role":{"enum":["train","audit"]},"worker":{"type":"string"},
       "state":{"enum":["open","gone","held","out"]}}}},

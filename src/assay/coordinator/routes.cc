@@ -14,6 +14,7 @@ bool IsHole(std::string_view part) { return part.starts_with('{') && part.ends_w
 std::vector<std::string> PartsOf(std::string_view path) {
   ASSAY_CHECK(path.starts_with('/'));
   std::vector<std::string> parts;
+  if (path == "/") return parts;  // as ParseTarget has it
   while (!path.empty()) {
     path.remove_prefix(1);
     const std::size_t end = path.find('/');

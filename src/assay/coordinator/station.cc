@@ -123,6 +123,8 @@ Station::Station(const StationOptions& options, SigningKey key, std::unique_ptr<
   AddOrderRoutes(routes_, *office_);
   AddAdminRoutes(routes_, *office_);
   AddMlflowRoutes(routes_, *office_);
+  AddViewRoutes(routes_, *office_);
+  AddPageRoutes(routes_);
   work_ = std::make_unique<WorkOffice>(*office_, changes_, options_.work);
   work_->AddRoutes(routes_);
   AddOpenRoutes(routes_, *office_);

@@ -56,7 +56,7 @@ class WorkOffice {
   // The same, of a worker of the caller's account, as it is registered.
   Outcome<std::string> WorkerOf(const Call& call);
   Answer Register(const Call& call);
-  Answer ListWorkers();
+  Answer ListWorkers(const Call& call);
   void Poll(Call call, Responder responder);
   // What a poll is told; nothing where there is nothing that the worker does not know, and it can wait.
   std::optional<Answer> Work(const std::string& account, const std::string& worker, const std::vector<std::string>& holding,

@@ -80,14 +80,20 @@ Answer WorkOffice::Register(const Call& call) {
   return JsonAnswer(200, {{"key", registered ? registered->first : key.ToString()}});
 }
 
-Answer WorkOffice::ListWorkers() {
-  ASSAY_ASSIGN(const auto lines, OrFail(office_.book.Workers(false)));
+Answer WorkOffice::ListWorkers(const Call& call) {
+  ASSAY_ASSIGN(const std::int64_t all, call.QueryNumber("all", 0, 0, 1));
+  ASSAY_ASSIGN(auto lines, OrFail(office_.book.Workers(all == 1)));
+  // Whom else there is work for is no business of a provider's.
+  if (!kClients.Has(call.caller.role))
+    std::erase_if(lines, [&](const WorkerLine& line) { return line.account != call.caller.account; });
   // Written as text, since there may be thousands; what a worker says of its hardware is kept as the JSON that Register made of it.
   std::string text = R"({"workers":[)";
   for (const WorkerLine& line : lines) {
-    fmt::format_to(std::back_inserter(text), R"({}{{"key":{},"recipient":{},"hardware":{},"role":{},"seen":{}}})",
+    fmt::format_to(std::back_inserter(text),
+                   R"({}{{"key":{},"recipient":{},"hardware":{},"role":{},"seen":{},"record":{},"evidence":"{}"}})",
                    &line == lines.data() ? "" : ",", Compact(line.key), Compact(line.announcement),
-                   line.hardware.starts_with('{') ? line.hardware : "{}", Compact(line.role), line.seen_ms);
+                   line.hardware.starts_with('{') ? line.hardware : "{}", Compact(line.role), line.seen_ms, line.clean,
+                   line.evidence);
   }
   return JsonText(200, text + "]}");
 }
@@ -182,8 +188,10 @@ void WorkOffice::AddWorkerRoutes(Routes& routes) {
   routes.AddSchema("WorkerKey", R"({"type":"object","required":["key"],"properties":{"key":{"type":"string"}}})");
   routes.AddSchema("Workers",
                    R"({"type":"object","required":["workers"],"properties":{"workers":{"type":"array","items":{"type":"object",
-    "required":["key","recipient","hardware","role","seen"],"properties":{"key":{"type":"string"},"recipient":{"type":"string"},
-    "hardware":{"type":"object"},"role":{"type":"string","enum":["provider","auditor"]},"seen":{"type":"integer"}}}}}})");
+    "required":["key","recipient","hardware","role","seen","record","evidence"],"properties":{"key":{"type":"string"},"recipient":{"type":"string"},
+    "hardware":{"type":"object"},"role":{"type":"string","enum":["provider","auditor"]},"seen":{"type":"integer"},
+    "record":{"type":"integer","description":"jobs that were checked and held"},
+    "evidence":{"type":"string","description":"by which the key is convicted, or empty"}}}}}})");
   routes.AddSchema("Poll", R"({"type":"object","properties":{"wait_ms":{"type":"integer","minimum":0},
     "holding":{"type":"array","maxItems":256,"items":{"type":"string"}},"new":{"type":"boolean"}}})");
   routes.AddSchema("Work", R"({"type":"object","required":["lease","questions","cancelled","decided"],"properties":{
@@ -204,10 +212,11 @@ void WorkOffice::AddWorkerRoutes(Routes& routes) {
               .answer = [this](const Call& call) { return Register(call); }});
   routes.Add({.method = "GET",
               .path = "/v1/workers",
-              .roles = kClients,
-              .summary = "The workers that may be given work",
+              .roles = kAnyToken,
+              .summary = "The workers that may be given work; to a token of role provider or auditor, those of its account",
+              .query = {{"all", "integer", "1: the convicted too"}},
               .response_schema = "Workers",
-              .answer = [this](const Call&) { return ListWorkers(); }});
+              .answer = [this](const Call& call) { return ListWorkers(call); }});
   routes.Add({.method = "POST",
               .path = "/v1/work",
               .roles = kWorkers,

@@ -38,6 +38,8 @@ bool HasStructure(const NodeRecord& record, const NodeRecord& blank) {
   return stripped == blank;
 }
 
+}  // namespace
+
 std::string DescribeSource(const Terms& terms, const InputSource& source) {
   switch (source.kind) {
     case InputSource::Kind::kState: return fmt::format("the state's {}", terms.program().state[source.index].name);
@@ -50,8 +52,6 @@ std::string DescribeSource(const Terms& terms, const InputSource& source) {
   }
   return "nothing";
 }
-
-}  // namespace
 
 Step<void> Proceedings::ExamineStep(const DisputedStep& step) {
   const TreeName tree = TraceTree(step);

@@ -168,6 +168,9 @@ struct Proceedings::Gathered {
   std::vector<ref::Value> told{};
 };
 
+// Where an input of a node comes from, in words: "the state's h.0.ln_1.weight".
+std::string DescribeSource(const Terms& terms, const InputSource& source);
+
 // An element, or a few bytes, as people read them.
 std::string ElementText(DType dtype, ByteSpan bytes);
 

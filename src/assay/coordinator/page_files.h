@@ -1,0 +1,19 @@
+// The files of the page (web/), which the build puts into the program (cmake/page.cmake). Constants.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace assay::coordinator {
+
+struct PageFile {
+  std::string_view name;  // "app.js"
+  std::string_view type;  // content type
+  std::string_view hash;  // SHA-256 of its bytes, in hex
+  std::span<const std::uint8_t> plain, gzip;
+};
+
+std::span<const PageFile> PageFiles();
+
+}  // namespace assay::coordinator
