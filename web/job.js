@@ -203,7 +203,7 @@ class JobPage {
     replace(this.disputes, judged.map(entry => h('section', {class: 'card dispute'}, h('h2', {}, h('span', {class: 'sign', 'aria-hidden': 'true'}, '⚖\uFE0E'), ' The runs differed'),
       h('p', {}, entry.convicted.length ? ['Evidence convicts ', entry.convicted.map((n, i) => [i ? ' and ' : '', worker(this.state.leases.get(n)?.worker ?? '')]), '. ', sentence(entry.words.replace(/^lease \d+: /, ''))]
         : `The dispute ended ${entry.outcome}. ${entry.words}`),
-      entry.evidence ? h('p', {}, h('a', {class: 'button main', href: `#/orders/${this.id}/dispute/${entry.evidence}`}, 'See how it was found out')) : null)));
+      entry.evidence.map((hash, i) => h('p', {}, h('a', {class: 'button main', href: `#/orders/${this.id}/dispute/${hash}`}, i ? `Evidence, file ${i + 1}` : 'See how it was found out'))))));
   }
 
   drawActions(view) {

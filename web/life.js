@@ -54,7 +54,7 @@ export function tellEntry(entry, state) {
       if (!parts.length) parts.push('nobody fell');
       return {sign: '⚖\uFE0E', tone: entry.convicted.length ? 'bad' : 'warn', words: entry.words,
         text: [`Dispute among ${leases(entry.among)}: ${entry.outcome}; ${parts.join(', ')}`,
-          entry.evidence ? [' · ', h('a', {href: `#/orders/${state.id}/dispute/${entry.evidence}`}, 'see the dispute')] : null]};
+          entry.evidence.map((hash, i) => [' · ', h('a', {href: `#/orders/${state.id}/dispute/${hash}`}, i ? `file ${i + 1}` : 'see the dispute')])]};
     }
     case 'waived': return {sign: '≈', text: [by(entry.lease), ` was taken without a check: ${plural(entry.record, 'clean job')} before, and the draw said so`]};
     case 'cancelled': return {sign: '✕', tone: 'warn', text: [`Cancelled by the ${entry.by}`]};

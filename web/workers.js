@@ -53,7 +53,7 @@ export async function showWorker(root, point) {
     h('section', {}, h('h2', {}, 'Convictions'), one.evidence ? [
       h('p', {}, 'Evidence shows that this key signed something false. It gets no more work here; that cannot be taken back.'),
       one.convictions.length ? table('Convictions', ['Order', 'What for', 'Evidence'], one.convictions.map(c => [orderOf(c.order), c.words || '–',
-        role === 'client' || role === 'admin' ? h('a', {href: `#/orders/${c.order}/dispute/${c.evidence}`}, 'see the dispute') : h('code', {}, short(c.evidence))]))
+        c.evidence.map(hash => role === 'client' || role === 'admin' ? h('a', {href: `#/orders/${c.order}/dispute/${hash}`}, 'see the dispute') : h('code', {}, short(hash)))]))
         : h('p', {class: 'dim'}, 'In an order of another account, whose evidence this token may not see. Its SHA-256: ', h('code', {class: 'wrap'}, one.evidence)),
     ] : h('p', {class: 'dim'}, 'None.')),
     h('section', {}, h('h2', {}, 'Leases'), h('p', {class: 'dim'}, `The newest ${sees}.`), one.orders.length ? table('Leases', ['Order', {name: 'Lease', class: 'number'}, 'Lease is', 'Verdict of the order', 'Submitted'],

@@ -94,7 +94,7 @@ class Stage:
             if outcome["convicted"] != [liar.key]:
                 raise Failure(f"expected a conviction of the liar: {outcome}")
             judged = next(entry for entry in self.entries(order) if entry["kind"] == "judged")
-            return order, judged["evidence"], liar.key
+            return order, judged["evidence"][0], liar.key
         return self.once("disputed", make)
 
     def thousand(self):

@@ -115,7 +115,7 @@ class Retellings {
     ASSAY_TRY(CheckOwner(office_, call, order));
     ASSAY_ASSIGN(const auto written, OrFail(office_.book.Look(order)));
     const auto& disputes = written->life.disputes();
-    const auto named = [&](const life::Judged& judged) { return judged.evidence == call.Path("sha"); };
+    const auto named = [&](const life::Judged& judged) { return std::ranges::find(judged.evidence, call.Path("sha")) != judged.evidence.end(); };
     if (!hash || std::ranges::none_of(disputes, named)) return NotFound("no dispute of this order left evidence of this hash");
     std::shared_ptr<const Bytes> text = Kept(*hash);
     if (text == nullptr) {
@@ -166,7 +166,7 @@ void AddSchemas(Routes& routes) {
     "seen":{"type":"integer"},"record":{"type":"integer","description":"jobs that were checked and held"},
     "evidence":{"type":"string","description":"by which the key is convicted, or empty"},
     "convictions":{"type":"array","items":{"type":"object","required":["order","lease","evidence","words"],"properties":{
-      "order":{"type":"string"},"lease":{"type":"integer"},"evidence":{"type":"string"},"words":{"type":"string"}}}},
+      "order":{"type":"string"},"lease":{"type":"integer"},"evidence":{"type":"array","items":{"type":"string"}},"words":{"type":"string"}}}},
     "orders":{"type":"array","items":{"type":"object","required":["order","lease","open","job","made","verdict"],"properties":{
       "order":{"type":"string"},"lease":{"type":"integer"},"open":{"type":"boolean"},"job":{"type":"string"},"made":{"type":"integer"},
       "verdict":{"$ref":"#/components/schemas/Verdict"}}}}}})");
