@@ -3,7 +3,7 @@
 //   cheat --list
 //   cheat NAME JOB --out DIR [--steps N] [--at STEP] [--key FILE] [--threads N]
 //   cheat NAME --worker --work DIR [--at STEP] [options of `assay worker`]    is a worker of the platform that cheats
-//   cheat NAME JOB --out DIR ... --provide HOST:PORT    answers for the run that it left there before, as `assay provide` does, and lies where it lied
+//   cheat NAME JOB --out DIR ... --provide [HOST:]PORT    answers for the run that it left there before, as `assay provide` does, and lies where it lied
 //
 // Exit status: 0 the run is there, 2 bad input or usage.
 #include <fmt/format.h>
@@ -13,6 +13,7 @@
 #include <CLI/CLI.hpp>
 
 #include "assay/cli/command.h"
+#include "assay/cli/listen_address.h"
 #include "assay/cli/signer.h"
 #include "assay/service/provider_http.h"
 #include "cheat.h"
@@ -62,7 +63,8 @@ Result<int> Provide(const Options& options, const Cheat& cheat, const CheatReque
                     const cli::Compute& compute) {
   ASSAY_ASSIGN(const auto provider, CheatingProvider::Open(cheat, request, key, *compute.backend, *compute.pool));
   constexpr std::int64_t kBouts = 1 << 16;  // scripts dispute with it again and again
-  ASSAY_TRY(service::ServeAccount(provider->account(), provider->key(), {.listen = options.provide, .open_to_all = kBouts}));
+  ASSAY_TRY(service::ServeAccount(provider->account(), provider->key(),
+                                  {.listen = cli::ListenAddress(options.provide), .open_to_all = kBouts}));
   return cli::kExitOk;
 }
 
@@ -102,7 +104,7 @@ int Main(int argc, char** argv) {
       "Be a worker of the platform that cheats: cheat NAME --worker --work DIR [--at STEP] [options of assay worker]; "
       "cheat --worker --help lists them");
   arguments.Option("--provide", options.provide, "Answer a referee about the run in --out instead of training it")
-      .Type("HOST:PORT");
+      .Type("[HOST:]PORT");
   arguments.Option("--steps", options.steps, "Steps to train, instead of the job's number")
       .Range(std::int64_t{1}, kMaxSteps)
       .Type("N");

@@ -35,7 +35,7 @@ for at in 40 $((size / 3)) $((size / 2)) $((size - 70)); do
   "$assay" judge "$work/bad" >"$work/out" 2>"$work/err" && fail "altered at $at, it still convicts: $(cat "$work/out")"
 done
 head -c $((size / 2)) "$work/flipped-bit.evidence" >"$work/bad"
-refuses 'bad: evidence' "$assay" judge "$work/bad"
+refuses 'bad: not valid evidence: ' "$assay" judge "$work/bad"
 refuses 'missing' "$assay" judge "$work/missing"
 
 # Evidence of one party alone: whoever contradicts itself is convicted, and nothing is undecided.
@@ -56,7 +56,8 @@ rm "$work/e"
 expect verdict b
 "$assay" judge "$work/e" >"$work/out"
 [ $? -eq 1 ] || fail "unsigned answers convict: $(cat "$work/out")"
-"$assay" dispute "$work/honest" "$work/honest" --json --quiet >"$work/out" 2>"$work/err" || fail "dispute with itself: $(cat "$work/err")"
+cp -r "$work/honest" "$work/copy"
+"$assay" dispute "$work/honest" "$work/copy" --json --quiet >"$work/out" 2>"$work/err" || fail "dispute with a copy: $(cat "$work/err")"
 expect verdict both
 
 # A provider that is not there takes no part; alone, nobody disputes.

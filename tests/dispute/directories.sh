@@ -18,7 +18,7 @@ trained "$work/text.toml" "$work/far/two" "$work/liar.key"
 rm "$work/text.txt"
 disputes "the same promise without data" 0 both "$work/far/one" "$work/far/two"
 disputes "another promise without data" 3 undecided "$work/far/one" "$work/far/false"
-has '"reason":"[^"]*its data, '
+has '"reason":"[^"]*its data is neither at '
 
 # The judge's words, then those of the audit.
 sed 's/^every = 2/every = 1/' "$work/job.toml" >"$work/fine.toml"
@@ -74,6 +74,8 @@ done
 # Both under one key: what it signs does not tell which run it is about, so it is accused and not convicted, whatever keys are at hand.
 "$cheat" wrong-learning-rate "$work/fine.toml" --out "$work/own" --at 7 --key "$work/honest.key" >"$work/out" || fail "cheat"
 disputes "one signer" 0 b "$work/own" "$work/true" --key "$work/honest.key" --evidence "$work/e11"
+has '"worth":"[^"]*both runs are of one key[^"]*--provider'
+has '"assumed":\[[^]]*convict the key in a dispute of providers, and not here'
 has '"convicted":\[\],"accused":\[\{"label":"a"'
 judges "one signer" 1 "$work/e11"
 has '"convicted":\[\],"accused":\[\{"label":"a"'

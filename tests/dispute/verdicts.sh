@@ -10,7 +10,7 @@ id=$("$assay" show "$work/honest" --json | field job_id)
 "$cheat" flipped-labels "$work/job.toml" --out "$work/second" --at 5 --key "$work/second.key" >"$work/out" || fail "cheat"
 serve honest "$assay" provide "$work/honest" --key "$work/honest.key" --referee "$work/referee.key.pub"
 honest=$url
-serve liar "$cheat" flipped-bit "$work/job.toml" --out "$work/liar" --at 7 --key "$work/liar.key" --provide 127.0.0.1:0
+serve liar "$cheat" flipped-bit "$work/job.toml" --out "$work/liar" --at 7 --key "$work/liar.key" --provide 0
 liar=$url
 
 # A referee that the provider names; everybody is named, in the dispute and by the judge.
@@ -34,11 +34,17 @@ judges "another job" 1 "$work/e" --job "$(echo "$id" | tr 0-9a-f 1-9a-f0)"
 "$assay" judge "$work/e" --explain >"$work/out" || fail "judge --explain"
 grep -q '^convicted   0 (liar, key liar+' "$work/out" && grep -q 'So 0 (liar, key liar+' "$work/out" || fail "nobody is named: $(cat "$work/out")"
 
+refuses "none of them has a run of the job that was asked for, [0-9a-f]{64}: they are runs of job $id" "$assay" dispute --quiet \
+  --job "$(echo "$id" | tr 0-9a-f 1-9a-f0)" --provider "$liar" --provider "$honest" --referee-key "$work/referee.key"
+head -c 2000 "$work/e" >"$work/cut"
+refuses 'cut: not valid evidence: ' "$assay" judge "$work/cut"
+refuses 'cut: not valid evidence: ' "$assay" verify "$work/cut"
+
 # Nobody else is answered, whatever it shows; what it was asked and answered says nothing against it.
 disputes "a stranger" 3 undecided --provider "$liar" --provider "$honest" --referee-key "$work/stranger.key" --evidence "$work/e0"
 has '"reason":"1 was not heard \(.*only referees that are named here'
 has '"decided_by":"the provider of 1 [^"]*\(stranger\+[^ )]*\), or names nobody and leaves 3 bouts for strangers'
-has '"hear":"1".*"assay provide RUN --listen HOST:PORT --referee [^" ]*stranger\+[^" ]*"'
+has '"hear":"1".*"assay provide RUN --key KEY --listen HOST:PORT --referee [^" ]*stranger\+[^" ]*"'
 has "\"assay dispute --job $id --provider $liar --provider $honest --referee-key "
 has '"absent":\[\{"label":"1".*only referees that are named here'
 has_not '"convicted":\[\{'
@@ -180,7 +186,8 @@ stop
 # Nobody can repeat a vendor's plain FP32: it is not disputed.
 { echo 'precision = "fp32-vendor"'; cat "$work/job.toml"; } >"$work/vendor.toml"
 if "$assay" train "$work/vendor.toml" --out "$work/vendor" --key "$work/honest.key" --quiet >"$work/out" 2>&1; then
-  refuses 'fp32-vendor' "$assay" dispute "$work/vendor" "$work/vendor"
+  cp -r "$work/vendor" "$work/vendor-too"
+  refuses 'fp32-vendor' "$assay" dispute "$work/vendor" "$work/vendor-too"
   refuses 'fp32-vendor' "$assay" provide "$work/vendor" --key "$work/honest.key"
 fi
 echo "verdicts: everybody is named, a draw is undecided, and only contradictions convict"

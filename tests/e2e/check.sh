@@ -16,6 +16,11 @@ copy() { rm -rf "$work/edited" && cp -r "$1" "$work/edited"; }
 
 train "$work/run" $job >/dev/null || fail "$(cat "$work/stderr")"
 checks 0 ': accepted: 50 of 50 steps, [0-9]+ samples, finished$' "$work/run"
+checks 0 '^rule +verdict +figure +limit +reason$' "$work/run"
+checks 0 '^throughput +accepted +[0-9.e-]+ +≤ 4 ' "$work/run"
+checks 0 '"rule":"iterations","verdict":"accepted","holds":true,"figure":50,"threshold":50,"bound":null,' "$work/run" --json
+checks 0 '"rule":"throughput".*"threshold":4,"bound":"at most",' "$work/run" --json
+checks 0 '"samples":[0-9]+,"reason":null,"rules"' "$work/run" --json
 checks 0 '"set":"strict","verdict":"accepted","stage":"finished".*"rules":\[\{"rule":"chain","verdict":"accepted","holds":true' "$work/run" --json
 checks 0 '"rule":"energy","verdict":"no_gpu","holds":null,"figure":null,"threshold":' "$work/run" --json
 "$assay" check "$work/run" --rules seed --json >"$work/out"

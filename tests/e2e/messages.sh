@@ -33,6 +33,9 @@ refused_alike 'bad.toml:[0-9]+: steps: expected an integer, got 5\.0' "$assay" t
 
 # Words.
 refused_alike "unknown command 'trian'; did you mean train" "$assay" trian
+refused_alike "unknown command 'adut'; did you mean audit" "$assay" adut
+refused_alike "unknown command 'TRAIN'; did you mean train" "$assay" TRAIN
+refused_alike '--out: expected a name, got an empty one' "$assay" train $job --out ''
 refused_alike "train: unknown option --stpes; did you mean --steps" "$assay" train $job --out "$work/run" --stpes 3
 refuses 'unknown option --otu; did you mean --out' "$assay" train $job --otu "$work/run"
 refuses 'these arguments were not expected: one two' "$assay" train $job --out "$work/run" one two
@@ -43,6 +46,19 @@ refuses 'dispute: --evidence: expected a value after it' "$assay" dispute "$work
 refuses '--steps: expected once' "$assay" train $job --out "$work/run" --steps 3 --steps 4
 sed 's/^\[model\]/[modle]/' $job >"$work/bad.toml"
 refused_alike "bad.toml:[0-9]+: 'modle': unknown table; did you mean \[model\]" "$assay" train "$work/bad.toml" --out "$work/run"
+
+sed 's/^kind = "mlp"/kind = mlp/' $job >"$work/bad.toml"
+refuses 'bad.toml:[0-9]+: not valid TOML: .*; a text needs quotes: kind = "mlp"' "$assay" show "$work/bad.toml"
+sed 's/^steps = .*/steps = 99999999999999999999/' $job >"$work/bad.toml"
+refuses 'bad.toml:[0-9]+: not valid TOML: .*\(steps\)' "$assay" show "$work/bad.toml"
+{ cat $job; printf '\n[init]\nweights = "nope"\n'; } >"$work/bad.toml"
+refuses 'bad.toml:[0-9]+: init.weights: .*nope: No such file or directory' "$assay" show "$work/bad.toml"
+sed 's/^sequence = .*/sequence = 1000/' examples/llama-tiny.toml >"$work/bad.toml"
+refuses 'batch.sequence: .*because model.context is' "$assay" show "$work/bad.toml"
+sed 's/^kv_heads = .*/kv_heads = 3/' examples/llama-tiny.toml >"$work/bad.toml"
+refuses 'model.kv_heads: expected a divisor of model.heads' "$assay" show "$work/bad.toml"
+sed 's/^\[data\]/&\nvalidation = 0.99999/' examples/llama-tiny.toml | awk '!/^validation/ || !seen++' >"$work/bad.toml"
+refuses 'tokens for training \(.* kept back by data.validation' "$assay" show "$work/bad.toml"
 
 # What only the data shows has its file and line.
 printf '[model]\nkind = "gpt2"\nvocab = 2\n[data]\nkind = "chars"\n' >"$work/bad.toml"
@@ -65,6 +81,13 @@ refuses 'bad.toml:5: data.samples: ' "$assay" show "$work/bad.toml"
 "$assay" help train >"$work/out" || fail "help train"
 "$assay" train --help | cmp - "$work/out" || fail "help train is not train --help"
 refuses "unknown command 'trian'; did you mean train" "$assay" help trian
+"$assay" help admin token >"$work/out" && "$assay" admin --help | cmp - "$work/out" || fail "help admin token"
+if [ -e /dev/full ]; then
+  for words in --help 'help train' 'train --help' --version; do
+    "$assay" $words >/dev/full 2>"$work/err"
+    [ $? -eq 2 ] && grep -q '^assay: standard output: cannot write' "$work/err" || fail "$words on a full disk: $(cat "$work/err")"
+  done
+fi
 "$assay" --help >"$work/out"
 "$assay" help help | cmp - "$work/out" || fail "help help is not --help"
 "$assay" >"$work/none" 2>"$work/err"
@@ -103,6 +126,8 @@ cmp "$work/run/receipt.json" "$work/unsigned/receipt.json" || fail "another rece
 refuses 'has 5 steps and a receipt for them already, and 3 were asked for; ask for 5 or more \(--steps\)' "$assay" resume "$work/run" --steps 3
 ! grep -q -- '--out' "$work/err" || fail "resume speaks of --out: $(cat "$work/err")"
 refused_alike "--sample: expected a share above 0% and up to 100%, got '200%'" "$assay" audit "$work/run" --sample 200%
+refused_alike "--sample: '0.1' can mean two things; write 10% or 0.1%" "$assay" audit "$work/run" --sample 0.1
+refused_alike '--sample: expected a name, got an empty one' "$assay" audit "$work/run" --sample ''
 refused_alike "--nonce: expected an even number of hex digits, at most [0-9]+, got 'xyz'" "$assay" audit "$work/run" --sample 10% --nonce xyz
 refused_alike 'README.md: is not a safetensors file' "$assay" eval "$work/run" --weights README.md
 if [ -e /dev/full ]; then
@@ -123,8 +148,9 @@ grep -q "^assay: --steps 2 does not stretch the learning rate's schedule, which 
 seq 1 400 >"$work/text.txt"
 sed -e '/^\[data\]/,/^$/s|^kind = .*|&\npath = "missing.txt"|' examples/gpt2-tiny.toml >"$work/elsewhere.toml"
 refuses 'elsewhere.toml:[0-9]+: data.path: .*missing.txt: No such file' "$assay" show "$work/elsewhere.toml"
+refused_alike "--data $work/nothing.txt: No such file or directory" "$assay" train "$work/elsewhere.toml" --data "$work/nothing.txt" --out "$work/far/run"
 "$assay" train "$work/elsewhere.toml" --steps 2 --data "$work/text.txt" --out "$work/far/run" >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
-grep -q "^data  *pass --data $work/text.txt to audit, eval and resume" "$work/out" || fail "nothing about --data: $(cat "$work/out")"
+grep -q "^data  *pass --data $work/text.txt to audit, eval, sample and resume" "$work/out" || fail "nothing about --data: $(cat "$work/out")"
 mv "$work/text.txt" "$work/moved.txt"
 "$assay" show "$work/far/run" | grep -q '^note .*--data PATH names it' || fail "show of a run without its data"
 "$assay" show "$work/far/run" --data "$work/moved.txt" | grep -q '^note ' && fail "show --data of a run"
@@ -144,6 +170,11 @@ for letters in 0123456789 abcdefghijklmnopqrstuvwxyz; do
   "$assay" audit "$work/text" >"$work/out" 2>&1
   [ $? -eq 3 ] && grep -q 'data' "$work/out" && ! grep -q 'model.vocab' "$work/out" || fail "audit with other data: $(cat "$work/out")"
 done
+for command in eval sample; do
+  refused_alike '--data README.md: is not the data of the run .*: its root is [0-9a-f]{16}, the run.s [0-9a-f]{16}' "$assay" $command "$work/text" --data README.md
+  refused_alike '--data nothing.txt: No such file or directory' "$assay" $command "$work/text" --data nothing.txt
+done
+"$assay" show "$work/text" --data README.md | grep -q '^note .*--data README.md has the root .* not that of the run' || fail "show with other data"
 # Who promises the same agrees, whatever data there is here.
 cp -r "$work/text" "$work/twin"
 "$assay" dispute "$work/text" "$work/twin" --json --quiet >"$work/out" 2>"$work/err"
@@ -152,6 +183,25 @@ refused_alike 'holds a run of another job .*, and of other data; assay diff show
 
 refused_alike "--job: there is no file '1234', and it is not the 64 hex digits" "$assay" audit "$work/run" --job 1234
 refused_alike "--job: there is no file '1234', and it is not the 64 hex digits" "$assay" judge tests/golden/dispute.evidence --job 1234
+
+# The same thing twice.
+refused_alike 'are the same run' "$assay" dispute "$work/run" "$work/../work/run"
+refused_alike '--provider http://127.0.0.1:1: is named twice' "$assay" dispute --provider http://127.0.0.1:1 --provider http://127.0.0.1:1/
+
+# Where no training began, and keys that cannot help.
+mkdir "$work/begun" && touch "$work/begun/lock"
+refused_alike 'no training has begun here.*repeat the same assay train command' "$assay" resume "$work/begun"
+for command in "provide $work/run" "trace $work/run --step 1"; do
+  refused_alike 'is signed by .*name that key with --key FILE' env -u ASSAY_KEY HOME="$work/nobody" "$assay" $command
+done
+[ ! -e "$work/nobody" ] || fail "a key was made that cannot help"
+
+# The platform's client.
+refused_alike 'is not a directory; .*--state DIR' env HOME="$work/file" "$assay" jobs --server http://127.0.0.1:1 --token x
+refused_alike '--memory: expected a whole number of bytes, or one with kB, MB' "$assay" submit $job --server http://127.0.0.1:1 --token x --memory 4gigs --patience 1
+refused_alike 'no token: .*--role admin --store DIR' "$assay" admin tokens --server http://127.0.0.1:1
+refused_alike "--store $work/run: is not a coordinator's folder" "$assay" admin token --role client --store "$work/run"
+refused_alike "run: is not a coordinator's folder .*, and is not empty" "$assay" serve --store "$work/run"
 
 # Options that would be ignored.
 refused_alike '--rule none: is for jobs of precision fp64-rounded' "$assay" audit "$work/run" --rule none
@@ -196,7 +246,7 @@ grep -q '"tensors":' "$work/out" && fail "tensors without --tensors"
 # Too little memory: how much was wanted.
 sed -e 's/^hidden = .*/hidden = [30000, 30000]/' $job >"$work/large.toml"
 (ulimit -v 2000000 && exec "$assay" train "$work/large.toml" --out "$work/large" --threads 1) >"$work/out" 2>"$work/err"
-[ $? -eq 2 ] && grep -Eq '^assay: out of memory.*[0-9.]+ GB' "$work/err" || fail "too little memory: $(cat "$work/out" "$work/err")"
+[ $? -eq 2 ] && grep -Eq '^assay: out of memory.*[0-9.]+ GiB.*another job: train that into another directory' "$work/err" || fail "too little memory: $(cat "$work/out" "$work/err")"
 
 # No colours in a pipe or a file.
 "$assay" audit "$work/run" --quiet >"$work/out" 2>"$work/err" || fail "audit: $(cat "$work/out" "$work/err")"

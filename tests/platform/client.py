@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import urllib.error
@@ -83,6 +84,42 @@ def refereed(platform, job):
     return said["id"]
 
 
+def damaged(platform, folder):
+    """A delivery that is a bad copy says nothing against anybody; one that is whole and another coordinator's is not what was asked for."""
+    def verified(words, status, *flags, change=None):
+        copy = platform.path / "copy"
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(folder, copy)
+        if change:
+            change(copy)
+        done = subprocess.run([platform.assay, "verify", copy, "--json", *flags], capture_output=True, text=True)
+        check(done.returncode == status and words in done.stdout + done.stderr, f"verify: {done.returncode} {done.stdout}{done.stderr}; expected {status} {words}")
+
+    def flip(name, at):
+        def change(copy):
+            path = next(copy.glob(name))
+            content = bytearray(path.read_bytes())
+            content[at] ^= 1
+            path.write_bytes(content)
+        return change
+
+    def cut(copy):
+        lines = (copy / "life.jsonl").read_text().splitlines(True)
+        (copy / "life.jsonl").write_text("".join(lines[:-1]))
+
+    verified('"valid":true', 0)
+    verified("its checkpoint is of", 4, change=cut)
+    verified("not those of its checkpoint", 4, change=flip("life.jsonl", 30))
+    verified('"damaged":true', 4, change=flip("checkpoint", -8))
+    verified('"damaged":true', 4, change=flip("model.safetensors", -1))
+    verified('"damaged":true', 4, change=flip("model.safetensors", 0))
+    verified("is not the receipt of the run", 4, change=flip("receipt.json", 40))
+    verified("has another hash than its name", 4, change=flip("evidence/*", 100))
+    verified('"damaged":true', 4, change=flip("order.json", 40))
+    verified('"damaged":true', 4, change=lambda copy: (copy / "model.safetensors").unlink())
+    verified("is of the coordinator", 1, "--signer", str(platform.path / "one" / "key.pub"))
+
+
 def bookkeeping(platform, job):
     status, said, error = platform.client("submit", job, "--replicas", 16, "--attempts", 16)
     check(status == 0, f"submit: {status} {error}")
@@ -116,7 +153,7 @@ def stumbling(platform, job, order):
     says(nobody, "jobs", ASSAY_TOKEN="assay_" + "0" * 64)
     refused = says(nobody, "worker", "--work", platform.path / "denied", ASSAY_TOKEN="assay_" + "0" * 64)
     check("GFLOP/s" not in refused.stderr, f"a worker without a token measures the machine: {refused.stderr}")
-    says("a token of role client may not do this", "worker", "--work", platform.path / "denied")
+    says("a token of role client may not do this, only one of role provider or auditor or admin", "worker", "--work", platform.path / "denied")
     says("no order of this id in this token's account (tokens made with --account NAME share one)", "watch", "0" * 32)
     says("--audit: expected a whole number of percent from 1 to 100", "submit", job, "--audit", "0%")
     lost = says("was not made here", "submit", "--again", "0" * 32)
@@ -127,12 +164,21 @@ def stumbling(platform, job, order):
     says(order, "jobs", "--coordinator", keys[0], status=0)
     says("expected", "jobs", "--coordinator", keys[1], status=1)
     says("no good signature of the witness", "watch", order, "--witness", keys[1], status=1)
+    unwitnessed = platform.client("watch", order, "--witness", keys[1])
+    check(unwitnessed[0] == 1 and "is kept in" not in unwitnessed[2], f"a witness who never signed is no contradiction: {unwitnessed}")
     gone = says("waiting for http://127.0.0.1:1: connection refused; giving up after 1 s (--patience)", "jobs", "--patience", 1, "--json",
                 ASSAY_SERVER="http://127.0.0.1:1")
     check("waiting" not in gone.stdout and '"error"' in gone.stdout, f"what is waited for is no result: {gone.stdout}")
     admin = dict(ASSAY_TOKEN=platform.tokens["admin"])
     made = json.loads(says("token", "admin", "token", "--role", "client", "--json", status=0, **admin).stdout)
     check(says("revoked", "admin", "revoke", made["id"], status=0, **admin).stdout == f"revoked {made['id']}\n", "admin revoke")
+    says("there is no order of this id", "admin", "cancel", "zzz", **admin)
+    listed = json.loads(says("orders", "admin", "orders", "--all", "--json", status=0, **admin).stdout)["orders"]
+    check(all(set(line) == {"id", "seq", "job_id", "made_ms", "account", "verdict"} for line in listed), f"admin orders: {listed}")
+    listed = json.loads(says("tokens", "admin", "tokens", "--json", status=0, **admin).stdout)["tokens"]
+    check(all(line["expires_ms"] is None for line in listed) and {line["revoked_ms"] is None for line in listed} == {True, False}, f"admin tokens: {listed}")
+    says("--memory: 4.00 KiB is less than any job needs", "submit", job, "--memory", "4096")
+    says("another coordinator serves this folder", "serve", "--store", platform.path / "store")
     says("of 1000000000", "admin", "quota", made["account"], "--bytes", "1GB", status=0, **admin)
     new = platform.path / "nothing"
     says("unknown scheme", "serve", "--store", new, "--database", "mysql://x")
@@ -333,6 +379,7 @@ def main():
         three.wait(timeout=30)
         platform.worker("four", "flipped-bit", "provider", "--at", 7)
         with_cheat = refereed(platform, job)
+        damaged(platform, platform.path / "refereed")
         lies(platform, liar, two_honest, with_cheat)
     print("ok")
 

@@ -130,7 +130,8 @@ expect verdict damaged
 "$assay" fsck "$work/twin" >"$work/out" 2>&1
 [ $? -eq 4 ] || fail "fsck of a twin with a snapshot of the other: $(cat "$work/out")"
 
-"$assay" dispute "$work/honest" "$work/honest" --json --quiet >"$work/out" 2>"$work/err" || fail "dispute with itself: $(cat "$work/err")"
+cp -r "$work/honest" "$work/copy"
+"$assay" dispute "$work/honest" "$work/copy" --json --quiet >"$work/out" 2>"$work/err" || fail "dispute with a copy: $(cat "$work/err")"
 expect verdict both
 
 # The published rule: thresholds from a run by bounds that another machine repeats, then a run by the rule that others repeat.

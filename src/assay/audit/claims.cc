@@ -69,7 +69,7 @@ std::optional<Refutation> DeliveredFault(const Safetensors& file, std::span<cons
 
 Result<PreparedJob> PrepareRun(const RunDirectory& run, const std::string& data_path, ThreadPool& pool) {
   ASSAY_ASSIGN(Job job, LoadRunJob(run, data_path));
-  ASSAY_TRY(CheckFilesOf(run, job));
+  ASSAY_TRY(CheckFilesOf(run, job, data_path));
   return PrepareAgain(run, std::move(job), &pool);
 }
 

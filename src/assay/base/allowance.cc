@@ -1,6 +1,8 @@
 #include "assay/base/allowance.h"
 
 #include <algorithm>
+#include <iterator>
+#include <string_view>
 
 namespace assay {
 namespace {
@@ -16,10 +18,15 @@ Error Ours(std::string message) {
 }  // namespace
 
 std::string Amount(std::int64_t bytes) {
-  constexpr double kMegabyte = 1e6, kGigabyte = 1e9;
-  const auto amount = static_cast<double>(bytes);
-  if (amount < kMegabyte) return fmt::format("{} bytes", bytes);
-  return amount < kGigabyte ? fmt::format("{:.1f} MB", amount / kMegabyte) : fmt::format("{:.2f} GB", amount / kGigabyte);
+  if (bytes < 1024) return fmt::format("{} bytes", bytes);
+  static constexpr std::string_view kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB"};
+  std::size_t unit = 0;
+  double amount = static_cast<double>(bytes) / 1024;
+  while (amount >= 1023.5 && unit + 1 < std::size(kUnits)) {
+    amount /= 1024;
+    ++unit;
+  }
+  return fmt::format("{:.{}f} {}", amount, amount < 10 ? 2 : amount < 100 ? 1 : 0, kUnits[unit]);
 }
 
 Error TakesTooMuch(std::int64_t takes, std::int64_t may) {

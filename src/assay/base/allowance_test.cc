@@ -18,7 +18,7 @@ TEST(Allowance, HoldsWhatIsTakenAgainstBothLimits) {
 TEST(Allowance, SaysInTheWorkersWordsWhatIsTooMuch) {
   Allowance allowance(256 << 20, 0, {});
   const auto refused = allowance.Take(std::uint64_t{4} << 30);
-  EXPECT_EQ(refused.error().message, "memory: the work takes 4.29 GB, and may take 268.4 MB");
+  EXPECT_EQ(refused.error().message, "memory: the work takes 4.00 GiB, and may take 256 MiB");
   EXPECT_TRUE(refused.error().system) << "the job is not at fault";
   EXPECT_EQ(allowance.taken(), 0);
   EXPECT_FALSE(allowance.Take(kAll));

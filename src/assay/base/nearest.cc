@@ -7,7 +7,7 @@ namespace assay {
 namespace {
 
 constexpr std::size_t kLongest = 64;  // what is longer is no misspelt name, and would take long to compare
-constexpr std::size_t kShort = 4;     // letters up to which two typos leave too little of a word
+constexpr std::size_t kShort = 3;     // letters up to which two typos leave too little of a word
 
 // Edits that make `b` of `a`, a swap of neighbours being one.
 std::size_t Edits(std::string_view a, std::string_view b) {
@@ -36,7 +36,9 @@ std::optional<std::string> Nearest(std::string_view word, std::span<const std::s
   for (const std::string& candidate : candidates) {
     if (candidate.size() > kLongest) continue;
     const std::size_t edits = Edits(word, candidate);
-    if (edits >= least || edits >= candidate.size()) continue;
+    // Of a short word one letter in two must be left.
+    const bool too_far = edits > 1 ? 2 * edits >= candidate.size() : edits >= candidate.size();
+    if (edits >= least || too_far) continue;
     least = edits;
     nearest = candidate;
   }

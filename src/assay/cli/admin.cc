@@ -1,6 +1,8 @@
 #include <charconv>
 #include <chrono>
 #include <ctime>
+#include <map>
+#include <set>
 
 #include "assay/base/file.h"
 #include "assay/base/quote.h"
@@ -58,6 +60,18 @@ OrderedJson ListOf(const OrderedJson& object, const char* key) {
   return found == object.end() || !found->is_array() ? OrderedJson::array() : *found;
 }
 
+// As the other commands have it: times end in _ms, and what there is not is null.
+OrderedJson Shown(const OrderedJson& given, const std::map<std::string, std::string>& names,
+                  const std::set<std::string>& nullable) {
+  OrderedJson shown = OrderedJson::object();
+  for (const auto& [key, value] : given.items()) {
+    const auto renamed = names.find(key);
+    const bool none = nullable.contains(key) && (value == "" || value == 0);
+    shown[renamed == names.end() ? key : renamed->second] = none ? OrderedJson(nullptr) : value;
+  }
+  return shown;
+}
+
 template <class T>
 Result<T> Plain(platform::ApiResult<T> result) {
   if (!result) return tl::unexpected(Error(result.error()));
@@ -77,7 +91,10 @@ Result<int> MakeToken(const AdminOptions& options) {
   if (options.role.empty()) return Err("--role: expected client, provider, auditor or admin");
   const std::int64_t expires_ms = options.expires_days == 0 ? 0 : NowMs() + options.expires_days * 86'400'000;
   if (!options.store.empty()) {
-    if (!IsDirectory(options.store)) return Err("{}: is not a coordinator's folder", options.store);
+    if (!coordinator::IsCoordinatorStore(options.store)) {
+      return Err("--store {}: is not a coordinator's folder, which assay serve --store DIR makes (it has no coordinator.key)",
+                 options.store);
+    }
     ASSAY_ASSIGN(const auto database, coordinator::OpenCoordinatorDatabase(options.store, options.database));
     coordinator::Tokens tokens(*database, store::SystemClock());
     ASSAY_ASSIGN(const coordinator::NewToken made,
@@ -95,7 +112,10 @@ Result<int> ShowTokens(const AdminOptions& options) {
   ASSAY_ASSIGN(const auto api, OpenApi(options.platform));
   ASSAY_ASSIGN(const OrderedJson answer, Plain(api->Get("/v1/admin/tokens")));
   if (options.json) {
-    fmt::print("{}\n", Dump(answer));
+    OrderedJson tokens = OrderedJson::array();
+    for (const OrderedJson& token : ListOf(answer, "tokens"))
+      tokens.push_back(Shown(token, {{"made", "made_ms"}}, {"expires_ms", "revoked_ms"}));
+    fmt::print("{}\n", Dump({{"tokens", tokens}}));
     return kExitOk;
   }
   for (const OrderedJson& token : ListOf(answer, "tokens")) {
@@ -126,7 +146,10 @@ Result<int> ShowWorkers(const AdminOptions& options) {
   ASSAY_ASSIGN(const auto api, OpenApi(options.platform));
   ASSAY_ASSIGN(const OrderedJson answer, Plain(api->Get("/v1/admin/workers")));
   if (options.json) {
-    fmt::print("{}\n", Dump(answer));
+    OrderedJson workers = OrderedJson::array();
+    for (const OrderedJson& worker : ListOf(answer, "workers"))
+      workers.push_back(Shown(worker, {{"made", "made_ms"}, {"seen", "seen_ms"}}, {"recipient", "seen", "evidence"}));
+    fmt::print("{}\n", Dump({{"workers", workers}}));
     return kExitOk;
   }
   for (const OrderedJson& worker : ListOf(answer, "workers")) {
@@ -145,7 +168,11 @@ Result<int> ReleaseWorker(const AdminOptions& options) {
   if (options.id.empty()) return Err("release: expected the public key of a worker (assay admin workers)");
   ASSAY_ASSIGN(const auto api, OpenApi(options.platform));
   ASSAY_TRY(Plain(api->Post("/v1/admin/workers/release", {{"key", options.id}})));
-  if (options.json) fmt::print("{}\n", Dump({{"released", options.id}}));
+  if (options.json) {
+    fmt::print("{}\n", Dump({{"released", options.id}}));
+  } else {
+    fmt::print("released {}; whoever proves next to hold this key has it\n", options.id);
+  }
   return kExitOk;
 }
 
@@ -165,6 +192,7 @@ Result<int> ShowOrders(const AdminOptions& options) {
     if (page.size() < 1000) break;
   }
   if (options.json) {
+    for (OrderedJson& order : orders) order = Shown(order, {{"job", "job_id"}, {"made", "made_ms"}}, {"verdict"});
     fmt::print("{}\n", Dump({{"orders", orders}}));
     return kExitOk;
   }
@@ -263,7 +291,8 @@ void AddAdmin(Arguments& app, Command& command) {
   auto options = std::make_shared<AdminOptions>();
   Subcommand sub = app.Add("admin", "Administer a coordinator: tokens, workers, orders, quotas");
   sub.Footer(
-      "  assay admin token --role client      make a token, and print it; it is shown this once\n"
+      "  assay admin token --role client      make a token, and print it; it is shown this once. Roles: client (orders),\n"
+      "                                       provider (trains), auditor (audits), admin (administers)\n"
       "  assay admin tokens                   list them\n"
       "  assay admin revoke TOKEN-ID\n"
       "  assay admin workers                  with their records and convictions\n"
@@ -283,12 +312,17 @@ void AddAdmin(Arguments& app, Command& command) {
       .OneOf({"token", "tokens", "revoke", "workers", "release", "orders", "cancel", "quota", "sweep"})
       .Type("WHAT");
   sub.Option("id", options->id, "Id of a token or an order, key of a worker, or name of an account").Type("ID");
+  options->platform.no_token =
+      "the first start of the coordinator shows the administrator's, and assay admin token --role admin --store DIR, on its "
+      "machine, makes another";
   sub.Option("--server", options->platform.server, "The coordinator's address. Default: $ASSAY_SERVER").Type("URL");
   sub.Option("--token", options->platform.token, "The administrator's token. Default: $ASSAY_TOKEN").Type("TOKEN");
   sub.Option("--ca", options->platform.ca_file, "PEM certificates to trust instead of the system's").Type("FILE");
   sub.Option("--store", options->store, "token: write to a coordinator's folder instead of asking it").Type("DIR");
   sub.Option("--database", options->database, "With --store: the database, if it is not the folder's").Type("URL");
-  sub.Option("--role", options->role, "token: what it may do").OneOf({"client", "provider", "auditor", "admin"}).Type("ROLE");
+  sub.Option("--role", options->role, "token: what it may do: client, provider, auditor or admin")
+      .OneOf({"client", "provider", "auditor", "admin"})
+      .Type("ROLE");
   sub.Option("--account", options->account, "token: whom it belongs to. Default: an account of its own").Type("NAME");
   sub.Option("--name", options->name, "token: a note to know it by").Type("TEXT");
   sub.Option("--expires", options->expires_days, "token: days until it expires. Default: never")

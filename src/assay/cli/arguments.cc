@@ -95,7 +95,9 @@ std::vector<std::string> CommandNames(const CLI::App& app) {
 Status CheckCommand(const CLI::App& app, std::string_view word) {
   const std::vector<std::string> names = CommandNames(app);
   if (word.starts_with('-') || std::find(names.begin(), names.end(), word) != names.end()) return {};
-  if (const auto meant = Nearest(word, names)) return Err("unknown command {}; did you mean {}?", Quote(word), *meant);
+  std::string lower(word);
+  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (const auto meant = Nearest(lower, names)) return Err("unknown command {}; did you mean {}?", Quote(word), *meant);
   return Err("unknown command {}, expected one of: {}", Quote(word), fmt::join(names, ", "));
 }
 
@@ -153,6 +155,11 @@ std::string UsageText(const CLI::ParseError& error, const CLI::App& command) {
     text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
   }
   return text;
+}
+
+// Of what is asked for and printed before any command runs: whether it has arrived.
+int Printed() {
+  return RunReported([] { return Result<int>(kExitOk); }, false);
 }
 
 bool AsksForJson(int argc, char** argv) {
@@ -285,6 +292,8 @@ std::optional<int> Arguments::Help(int argc, char** argv) const {
   const bool json = AsksForJson(argc, argv);
   const bool about_help = argc == 3 && (std::string_view(argv[2]) == "help" || std::string_view(argv[2]) == "--help");
   if (about_help) --argc;
+  // What follows `admin` reads like a command; it has no help of its own.
+  if (argc == 4 && std::string_view(argv[2]) == "admin") --argc;
   if (argc > 3) return ReportFailure(fmt::format("help: expected one command, got {}", argc - 2), json);
   if (argc == 3) {
     const std::vector<std::string> names = CommandNames(impl_->app);
@@ -295,7 +304,7 @@ std::optional<int> Arguments::Help(int argc, char** argv) const {
     }
   }
   fmt::print("{}", argc == 3 ? impl_->app.get_subcommand(argv[2])->help(impl_->app.get_name()) : impl_->app.help());
-  return kExitOk;
+  return Printed();
 }
 
 std::optional<int> ParseAlone(CLI::App& app, int argc, char** argv) {
@@ -330,7 +339,10 @@ std::optional<int> Arguments::Parse(int argc, char** argv) {
   try {
     impl_->app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return impl_->app.exit(error);
+    if (error.get_exit_code() == 0) {
+      impl_->app.exit(error);
+      return Printed();
+    }
     return ReportUsage(error, impl_->app, json);
   }
   return std::nullopt;

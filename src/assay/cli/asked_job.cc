@@ -3,6 +3,7 @@
 #include "assay/base/file.h"
 #include "assay/base/quote.h"
 #include "assay/exec/step.h"
+#include "assay/train/job_paths.h"
 
 namespace assay::cli {
 namespace {
@@ -40,7 +41,7 @@ Result<AskedJob> OpenAskedJob(const std::string& text, const std::string& data) 
   }
   ASSAY_TRY(CheckNamesJob(text));
   ASSAY_ASSIGN(Job job, LoadJob(text));
-  if (!data.empty()) job.data.path = data;
+  ASSAY_TRY(UseData(job, data));
   ASSAY_ASSIGN(PreparedJob prepared, Prepare(std::move(job)));
   asked.prepared = std::make_shared<const PreparedJob>(std::move(prepared));
   asked.id = asked.prepared->identity.job;

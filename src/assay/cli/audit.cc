@@ -13,6 +13,7 @@
 #include "assay/cli/damaged_run.h"
 #include "assay/cli/json.h"
 #include "assay/cli/progress.h"
+#include "assay/cli/readable_run.h"
 #include "assay/cli/signer.h"
 #include "assay/cli/text.h"
 #include "assay/train/interrupt.h"
@@ -39,14 +40,18 @@ struct AuditCommand {
 
 double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// "10%" or "10".
+// "10%" or "10". Without its sign 0.1 may be meant as a share or as a percentage.
 Result<double> ParsePercent(const std::string& given) {
   std::string text = given;
-  if (text.ends_with('%')) text.pop_back();
+  const bool has_sign = text.ends_with('%');
+  if (has_sign) text.pop_back();
   char* end = nullptr;
   const double percent = std::strtod(text.c_str(), &end);
   if (text.empty() || *end != '\0' || !(percent > 0 && percent <= 100)) {
     return Err("--sample: expected a share above 0% and up to 100%, got {}", Quote(given));
+  }
+  if (!has_sign && percent < 1) {
+    return Err("--sample: {} can mean two things; write {:g}% or {:g}%", Quote(given), 100 * percent, percent);
   }
   return percent;
 }
@@ -83,7 +88,7 @@ Result<AuditOptions> OptionsOf(const AuditCommand& command) {
 Result<PreparedJob> PrepareAsked(const AuditCommand& command, ThreadPool& pool) {
   ASSAY_TRY(CheckNamesJob(command.job));
   ASSAY_ASSIGN(Job job, LoadJob(command.job));
-  if (!command.data.empty()) job.data.path = command.data;
+  ASSAY_TRY(UseData(job, command.data));
   return Prepare(std::move(job), &pool);
 }
 
@@ -235,7 +240,10 @@ AuditReport Replayed(const AuditCommand& command, const RunDirectory& run, const
           [&](std::int64_t done, std::int64_t step, float loss) {
             progress->Step({.step = done, .loss = loss, .lr = LearningRate(prepared.job.schedule, step - 1)}, Now());
           },
-      .on_note = [&](const std::string& text) { progress->Note(text); },
+      .on_note =
+          [&](const std::string& text) {
+            if (!command.quiet) progress->Note(text);
+          },
       .should_stop = [&] { return interrupt.signal() != 0; },
   };
   AuditReport report = Audit(run, prepared, options, *compute.backend, *compute.pool, hooks);
@@ -285,6 +293,8 @@ Result<int> RunAudit(const AuditCommand& command) {
   ASSAY_ASSIGN(Compute compute, MakeCompute(command.compute));
   auto options = OptionsOf(command);
   if (!options) return BadInput(command, options.error());
+  if (!command.data.empty() && !Exists(command.data))
+    return BadInput(command, {fmt::format("--data {}: No such file or directory", command.data)});
   std::optional<PreparedJob> asked;
   if (const auto id = Digest::FromHex(command.job); id && !Exists(command.job)) {
     options->expected.job = *id;
@@ -294,6 +304,7 @@ Result<int> RunAudit(const AuditCommand& command) {
     asked = std::move(*prepared);
     options->expected.job = asked->identity.job;
   }
+  if (const Status readable = CheckReadable(command.run); !readable) return BadInput(command, readable.error());
   const auto run = RunDirectory::Open(command.run);
   if (!run) {
     const bool is_run = IsDamagedRun(command.run, run.error()) || RunDirectory::IsRun(command.run);
@@ -335,7 +346,9 @@ void AddAudit(Arguments& app, Command& command) {
   sub.Option("--signer", options->signer, "Public key, or a file with it, of whoever was asked. Another signer is refuted")
       .Type("KEY");
   sub.Option("--data", options->data, "Data file or folder instead of the job's").Type("PATH");
-  sub.Option("--sample", options->sample, "Replay only this share of the segments between snapshots").Type("P%");
+  sub.Option("--sample", options->sample, "Replay only this share of the segments between snapshots, in percent: 10% or 10")
+      .NotEmpty()
+      .Type("P%");
   sub.Option("--nonce", options->nonce, "Hex digits from which the sample is drawn. Default: random, and printed").Type("HEX");
   sub.Option("--rule", options->rule,
              "Close calls of fp64-rounded jobs: `log` follows the run's rounding log; `none` decides them here, which shows "

@@ -1,4 +1,5 @@
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <thread>
 
@@ -20,6 +21,7 @@ struct CheckOptions {
   bool json = false;
 };
 
+using monitor::Bound;
 using monitor::RuleResult;
 using monitor::RuleState;
 
@@ -29,15 +31,28 @@ OrderedJson HoldsOf(RuleState state) {
   return nullptr;
 }
 
+// Counts are integers.
+OrderedJson NumberOf(const std::optional<double>& value) {
+  return value && *value == std::floor(*value) ? Whole(*value) : ToJson(value);
+}
+
+OrderedJson TextOf(const std::string& text) { return text.empty() ? OrderedJson(nullptr) : OrderedJson(text); }
+
+OrderedJson BoundOf(const RuleResult& rule) {
+  if (!rule.threshold || rule.bound == Bound::kOf) return nullptr;
+  return rule.bound == Bound::kAtMost ? "at most" : "at least";
+}
+
 OrderedJson JsonOf(const CheckOptions& options, const TelemetryReport& report) {
   OrderedJson rules = OrderedJson::array();
   for (const RuleResult& rule : report.rules) {
     rules.push_back({{"rule", rule.rule},
                      {"verdict", rule.verdict},
                      {"holds", HoldsOf(rule.state)},
-                     {"figure", ToJson(rule.figure)},
-                     {"threshold", ToJson(rule.threshold)},
-                     {"reason", rule.reason}});
+                     {"figure", NumberOf(rule.figure)},
+                     {"threshold", NumberOf(rule.threshold)},
+                     {"bound", BoundOf(rule)},
+                     {"reason", TextOf(rule.reason)}});
   }
   return {{"run", options.run},
           {"set", options.rules},
@@ -46,22 +61,30 @@ OrderedJson JsonOf(const CheckOptions& options, const TelemetryReport& report) {
           {"step", report.step},
           {"steps", report.steps},
           {"samples", report.samples},
-          {"reason", report.reason},
+          {"reason", TextOf(report.reason)},
           {"rules", std::move(rules)}};
 }
 
 Tone ToneOf(RuleState state) { return state == RuleState::kRefused || state == RuleState::kDamaged ? Tone::kBad : Tone::kGood; }
 
+// "≤ 4", "≥ 0.25", "of 50".
+std::string LimitText(const RuleResult& rule) {
+  if (!rule.threshold) return "";
+  const std::string_view sign = rule.bound == Bound::kOf ? "of" : rule.bound == Bound::kAtMost ? "\u2264" : "\u2265";
+  return fmt::format("{} {:.4g}", sign, *rule.threshold);
+}
+
 void PrintText(const CheckOptions& options, const TelemetryReport& report) {
+  static constexpr char kRow[] = "{:<12} {:<14} {:<11} {:<13} {}\n";
+  if (!report.rules.empty()) fmt::print(kRow, "rule", "verdict", "figure", "limit", "reason");
   for (const RuleResult& rule : report.rules) {
-    const std::string limit = rule.threshold ? fmt::format(" of {:.4g}", *rule.threshold) : "";
-    const std::string figure = rule.figure ? fmt::format("{:.4g}{}", *rule.figure, limit) : "";
-    fmt::print("{:<12} {:<14} {:<22} {}\n", rule.rule, rule.verdict, figure, rule.reason);
+    const std::string figure = rule.figure ? fmt::format("{:.4g}", *rule.figure) : "";
+    fmt::print(kRow, rule.rule, rule.verdict, figure, LimitText(rule), rule.reason);
   }
   const std::string so_far = report.stage == RunStage::kFinished ? "" : " so far";
-  fmt::print("{}: {}{}: {} of {} steps, {} samples, {}{}\n", options.run,
-             Painted(Name(report.state), ToneOf(report.state), stdout), so_far, report.step, report.steps, report.samples,
-             Name(report.stage), report.reason.empty() ? "" : "; " + report.reason);
+  fmt::print("{}: {}{}: {} of {} steps, {}, {}{}\n", options.run, Painted(Name(report.state), ToneOf(report.state), stdout),
+             so_far, report.step, report.steps, Plural(static_cast<std::int64_t>(report.samples), "sample"), Name(report.stage),
+             report.reason.empty() ? "" : "; " + report.reason);
 }
 
 // What cannot be opened as a run and is one all the same is damaged.

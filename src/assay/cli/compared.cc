@@ -17,11 +17,12 @@ namespace {
 constexpr std::uint64_t kMaxJobBytes = std::uint64_t{1} << 24;
 constexpr std::uint64_t kMaxReceiptBytes = std::uint64_t{1} << 16;
 
-// A run names its data from its own directory, and a job file from where it lies: only whole paths can be compared.
+// A run names its data from its own directory, and a job file from where it lies: only whole paths can be compared. What is not there stays as it is written.
 void ResolvePaths(Job& job) {
   for (std::string* path : {&job.data.path, &job.data.vocabulary, &job.init_weights}) {
+    if (path->empty() || !Exists(*path)) continue;
     std::error_code failed;
-    const auto whole = path->empty() ? std::filesystem::path() : std::filesystem::weakly_canonical(*path, failed);
+    const auto whole = std::filesystem::weakly_canonical(*path, failed);
     if (!failed) *path = whole.string();
   }
 }
@@ -59,7 +60,7 @@ Result<Compared> OpenRun(const std::string& target, const std::string& data) {
 
 Result<Compared> OpenJob(const std::string& target, const std::string& data) {
   ASSAY_ASSIGN(Job job, LoadJob(target));
-  if (!data.empty()) job.data.path = data;
+  ASSAY_TRY(UseData(job, data));
   Compared out{.target = target, .job = job};
   auto prepared = Prepare(std::move(job));
   if (!prepared) {

@@ -15,13 +15,13 @@ namespace {
 std::string_view NameOf(Precision precision) { return job::kPrecisions[static_cast<std::size_t>(precision)]; }
 
 std::string Describe(const Gpt2Config& c) {
-  return fmt::format("GPT-2: {} layers, {} heads, width {}, context {}, vocabulary {}, dropout {:g}", c.layers, c.heads,
-                     c.width, c.context, c.vocab, c.dropout);
+  return fmt::format("GPT-2: {}, {}, width {}, context {}, vocabulary {}, dropout {:g}", Plural(c.layers, "layer"),
+                     Plural(c.heads, "head"), c.width, c.context, c.vocab, c.dropout);
 }
 
 std::string Describe(const LlamaConfig& c) {
-  return fmt::format("Llama: {} layers, {} heads ({} for keys), width {}, hidden {}, context {}, vocabulary {}", c.layers,
-                     c.heads, c.kv_heads, c.width, c.hidden, c.context, c.vocab);
+  return fmt::format("Llama: {}, {} ({} for keys), width {}, hidden {}, context {}, vocabulary {}", Plural(c.layers, "layer"),
+                     Plural(c.heads, "head"), c.kv_heads, c.width, c.hidden, c.context, c.vocab);
 }
 
 std::string Describe(const ResNetConfig& c) {
@@ -44,7 +44,7 @@ std::string DescribePrecision(const Job& job) {
 
 std::string DescribeBatch(const Job& job) {
   const Throughput throughput = ThroughputOf(job);
-  std::string text = fmt::format("{} samples", job.batch.microbatch * job.batch.microbatches);
+  std::string text = Plural(job.batch.microbatch * job.batch.microbatches, "sample");
   if (job.batch.microbatches > 1) text += fmt::format(" ({} microbatches of {})", job.batch.microbatches, job.batch.microbatch);
   if (throughput.unit == "tokens") text += fmt::format(" of {} tokens", job.batch.sequence);
   return text;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "assay/base/file.h"
 #include "assay/cli/command.h"
 #include "assay/cli/compared.h"
 #include "assay/cli/json.h"
@@ -59,6 +60,7 @@ OrderedJson Typed(const std::string& value, bool digest) {
 }
 
 Result<int> RunDiff(const DiffOptions& options) {
+  if (!options.data.empty() && !Exists(options.data)) return Err("--data {}: No such file or directory", options.data);
   ASSAY_ASSIGN(const Compared a, OpenCompared(options.a, options.data));
   ASSAY_ASSIGN(const Compared b, OpenCompared(options.b, options.data));
   const std::vector<Difference> differences = DifferencesOf(a, b);

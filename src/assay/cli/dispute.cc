@@ -7,6 +7,7 @@
 #include <deque>
 #include <filesystem>
 #include <mutex>
+#include <set>
 
 #include "assay/audit/audit.h"
 #include "assay/base/file.h"
@@ -181,11 +182,21 @@ Status CheckUsed(const DisputeOptions& options) {
   return {};
 }
 
+Status CheckDistinct(const std::vector<std::string>& urls) {
+  std::set<std::string> seen;
+  for (std::string url : urls) {
+    while (url.ends_with('/')) url.pop_back();
+    if (!seen.insert(url).second) return Err("--provider {}: is named twice; a dispute is between different providers", url);
+  }
+  return {};
+}
+
 Result<int> DisputeProviders(const DisputeOptions& options) {
   if (options.providers.size() < 2 || !options.runs.empty()) {
     return Err("expected two run directories, or --provider URL at least twice");
   }
   ASSAY_TRY(CheckUsed(options));
+  ASSAY_TRY(CheckDistinct(options.providers));
   ASSAY_ASSIGN(const SigningKey key, RefereeKey(options));
   dispute::ArbitrateOptions how{.key = &key};
   how.law.referee = key.verify_key().point();

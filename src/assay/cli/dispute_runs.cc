@@ -2,7 +2,9 @@
 // damaged copy is no party to anything, and an audit of the steps in dispute says what a run that cannot show its own lie did instead.
 #include <algorithm>
 #include <deque>
+#include <filesystem>
 #include <mutex>
+#include <system_error>
 
 #include "assay/audit/audit.h"
 #include "assay/base/file.h"
@@ -226,6 +228,10 @@ Result<int> DisputeRuns(const DisputeOptions& options) {
   // Options that would be silently ignored.
   for (const auto& [name, value] : {std::pair("--referee-key", options.referee_key), std::pair("--ca", options.ca_file)}) {
     if (!value.empty()) return Err("{}: belongs to --provider; two run directories are asked here", name);
+  }
+  std::error_code ignored;
+  if (std::filesystem::equivalent(options.runs[0], options.runs[1], ignored)) {
+    return Err("{} and {}: are the same run; a dispute is between two", options.runs[0], options.runs[1]);
   }
   ASSAY_ASSIGN(Compute compute, MakeCompute(options.compute));
   ASSAY_ASSIGN(const std::deque<SigningKey> keys, KeysAtHand(options.keys));

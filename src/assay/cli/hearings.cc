@@ -116,7 +116,7 @@ std::vector<NextStep> HearingSteps(const std::vector<Hearing>& hearings, const d
     NextStep step{.hear = labels[hearing.address], .name = result.names[hearing.address], .referee = context.referee};
     if (context.key_file.empty()) step.commands.push_back(fmt::format("assay keygen --out {}", key));
     // The provider's machine has none of the referee's files.
-    step.commands.push_back(fmt::format("assay provide RUN --listen HOST:PORT --referee {}",
+    step.commands.push_back(fmt::format("assay provide RUN --key KEY --listen HOST:PORT --referee {}",
                                         ShellQuoted(context.referee.empty() ? key + ".pub" : context.referee)));
     step.commands.push_back(DisputeCommand(context.providers, key, "heard", context));
     next.push_back(step);

@@ -49,7 +49,7 @@ Result<int> RunJudge(const JudgeOptions& options) {
     return Err("{}: is not evidence{}{}{}", options.evidence, kind.empty() ? "" : " but a ", kind,
                kind.empty() ? ", which assay dispute --evidence writes" : "; assay verify checks it");
   }
-  const auto refused = [&](const Error& error) { return Err("{}: {}", options.evidence, error.message); };
+  const auto refused = [&](const Error& error) { return tl::unexpected(NotEvidence(options.evidence, error)); };
   const auto evidence = dispute::DecodeEvidence(file.bytes());
   if (!evidence) return refused(evidence.error());
   std::optional<AskedJob> asked;

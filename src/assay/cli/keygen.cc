@@ -43,6 +43,7 @@ void AddKeygen(Arguments& app, Command& command) {
   sub.Footer("Example: assay keygen --out provider.key --name example.org/provider");
   sub.Option("--out", options->out, "File of the private key (mode 0600); the public one goes to PATH.pub. Never overwrites")
       .Required()
+      .NotEmpty()
       .Type("PATH");
   sub.Option("--name", options->name, "The signer's name, which signatures carry").ShowDefault().Type("NAME");
   sub.Flag("--json", options->json, "Print one JSON object");

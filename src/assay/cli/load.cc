@@ -27,17 +27,36 @@ Status LoadNewestSnapshot(const RunDirectory& run, ThreadPool& pool, LoadedModel
   return {};
 }
 
+Error OtherData(const RunDirectory& run, const ModelSource& source, const Digest& root) {
+  const std::string roots = fmt::format("its root is {:.16}, the run's {:.16}", root.hex(), run.identity().data.hex());
+  if (source.data.empty()) {
+    return {fmt::format("{}: the data here is not the data that the run committed to: {}; name that data with --data PATH",
+                        source.target, roots)};
+  }
+  return {fmt::format("--data {}: is not the data of the run {}: {}; for other data name a job file and --weights {}",
+                      source.data, source.target, roots, run.weights_path())};
+}
+
+// Other data may not fit the model, which is then not what is wrong.
+Result<PreparedJob> Prepared(const RunDirectory& run, const ModelSource& source, const Job& job, ThreadPool& pool) {
+  auto prepared = Prepare(job, &pool);
+  if (prepared) return prepared;
+  const auto data = OpenData(job.data, job.batch.sequence, &pool);
+  if (!data || data->root == run.identity().data) return prepared;
+  return tl::unexpected(OtherData(run, source, data->root));
+}
+
 }  // namespace
 
 Result<Job> LoadJobOf(const std::string& target, const std::string& data) {
   if (IsDirectory(target)) {
     ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(target));
     ASSAY_ASSIGN(Job job, LoadRunJob(run, data));
-    ASSAY_TRY(CheckFilesOf(run, job));
+    ASSAY_TRY(CheckFilesOf(run, job, data));
     return job;
   }
   ASSAY_ASSIGN(Job job, LoadJob(target));
-  if (!data.empty()) job.data.path = data;
+  ASSAY_TRY(UseData(job, data));
   return job;
 }
 
@@ -48,15 +67,16 @@ Result<LoadedModel> LoadModel(const ModelSource& source, ThreadPool& pool) {
   if (IsDirectory(source.target)) {
     ASSAY_ASSIGN(run, RunDirectory::Open(source.target));
   }
-  const bool own_data = run && source.data.empty();
-  ASSAY_ASSIGN(model.prepared, own_data ? PrepareAgain(*run, std::move(job), &pool) : Prepare(std::move(job), &pool));
+  auto prepared = run ? Prepared(*run, source, job, pool) : Prepare(job, &pool);
+  if (!prepared) return tl::unexpected(prepared.error());
+  model.prepared = *std::move(prepared);
   if (!source.weights.empty()) {
     ASSAY_TRY(LoadWeights(source.weights, model));
     return model;
   }
   if (!run) return Err("{}: is a job file; name the weights to use with --weights FILE", source.target);
-  if (own_data && run->identity().data != model.prepared.identity.data) {
-    return Err("{}: the data here is not the data that the run committed to; name data to use with --data PATH", source.target);
+  if (const Digest& root = model.prepared.identity.data; run->identity().data != root) {
+    return tl::unexpected(OtherData(*run, source, root));
   }
   ASSAY_TRY(LoadNewestSnapshot(*run, pool, model));
   return model;

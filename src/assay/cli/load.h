@@ -26,7 +26,7 @@ struct LoadedModel {
 // Reads `target` as a job: that of a run directory, or a job file. `data` replaces the job's where it is not empty.
 Result<Job> LoadJobOf(const std::string& target, const std::string& data);
 
-// The newest valid snapshot of a run, or the weights given. The run's data must be the data it was trained on, unless `data` names other.
+// The newest valid snapshot of a run, or the weights given. A run's own model goes with the data that it was trained on, wherever that is.
 Result<LoadedModel> LoadModel(const ModelSource& source, ThreadPool& pool);
 
 }  // namespace assay::cli

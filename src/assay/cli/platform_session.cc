@@ -98,8 +98,7 @@ Result<std::unique_ptr<platform::ApiClient>> OpenApi(const PlatformOptions& opti
     };
   }
   if (api.server.empty()) return Err("no coordinator: name it with --server URL or $ASSAY_SERVER");
-  if (api.token.empty())
-    return Err("no token: name one with --token TOKEN or $ASSAY_TOKEN; assay admin token --role client makes one");
+  if (api.token.empty()) return Err("no token: name one with --token TOKEN or $ASSAY_TOKEN; {}", options.no_token);
   return platform::ApiClient::Create(std::move(api));
 }
 
@@ -184,15 +183,16 @@ Result<std::int64_t> SizeInBytes(const std::string& name, const std::string& tex
     std::string_view name;
     std::int64_t bytes;
   };
-  constexpr std::array<Unit, 9> kUnits = {{{"KiB", std::int64_t{1} << 10},
-                                           {"MiB", std::int64_t{1} << 20},
-                                           {"GiB", std::int64_t{1} << 30},
-                                           {"TiB", std::int64_t{1} << 40},
-                                           {"kB", 1000},
-                                           {"MB", 1000 * 1000},
-                                           {"GB", 1000 * 1000 * 1000},
-                                           {"TB", std::int64_t{1000} * 1000 * 1000 * 1000},
-                                           {"B", 1}}};
+  constexpr std::array<Unit, 10> kUnits = {{{"KiB", std::int64_t{1} << 10},
+                                            {"MiB", std::int64_t{1} << 20},
+                                            {"GiB", std::int64_t{1} << 30},
+                                            {"TiB", std::int64_t{1} << 40},
+                                            {"kB", 1000},
+                                            {"KB", 1000},
+                                            {"MB", 1000 * 1000},
+                                            {"GB", 1000 * 1000 * 1000},
+                                            {"TB", std::int64_t{1000} * 1000 * 1000 * 1000},
+                                            {"B", 1}}};
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
@@ -204,7 +204,9 @@ Result<std::int64_t> SizeInBytes(const std::string& name, const std::string& tex
     }
   }
   const bool fits = error == std::errc() && value >= 0 && unit > 0 && value <= (std::int64_t{1} << 62) / unit;
-  if (!fits) return Err("{}: expected a size in bytes, such as 512MiB or 2GB, got {}", name, Quote(text));
+  if (!fits)
+    return Err("{}: expected a whole number of bytes, or one with kB, MB, GB, TB, KiB, MiB, GiB or TiB, such as 512MiB, got {}",
+               name, Quote(text));
   return value * unit;
 }
 

@@ -29,6 +29,7 @@ struct PlatformOptions {
   float patience_s = 120;
   bool json = false;
   bool quiet = false;
+  std::string no_token = "assay admin token --role client makes one";  // what to do where there is none
 };
 void AddPlatformOptions(Subcommand& subcommand, PlatformOptions& options);
 void AddLifeOptions(Subcommand& subcommand, PlatformOptions& options);

@@ -40,15 +40,11 @@ Result<int> RunProvide(const ProvideOptions& options) {
     terms.referees.push_back(referee.point());
   }
   ASSAY_ASSIGN(Compute compute, MakeCompute(options.compute));
-  ASSAY_ASSIGN(const SigningKey key, OpenSigner(options.key));
   const auto opened = RunDirectory::Open(options.run);
   if (!opened && IsDamagedRun(options.run, opened.error())) return RefuseDamaged(options.run, opened.error().message);
   if (!opened) return tl::unexpected(opened.error());
   const RunDirectory& run = *opened;
-  if (key.verify_key() != run.signer()) {
-    return Err("{}: is signed by {}, not by {}; name that key with --key", options.run, run.signer().id(),
-               key.verify_key().id());
-  }
+  ASSAY_ASSIGN(const SigningKey key, OpenSignerOf(run.signer(), options.run, options.key));
   ASSAY_ASSIGN(const auto damage, CheckOwnJob(run));
   if (damage) return RefuseDamaged(run.path(), damage->reason);
   ASSAY_ASSIGN(const PreparedJob prepared, PrepareRun(run, options.data, *compute.pool));
@@ -90,7 +86,7 @@ void AddProvide(Arguments& app, Command& command) {
       .ShowDefault()
       .Type("[HOST:]PORT");
   sub.Option("--data", options->data, "Data file or folder instead of the job's").Type("PATH");
-  sub.Option("--key", options->key, "The run's signing key. Default: $ASSAY_KEY or your own").Type("FILE");
+  sub.Option("--key", options->key, "The run's signing key. Default: $ASSAY_KEY, or your own if there is one").Type("FILE");
   sub.Option("--referee", options->referees,
              "A referee who may ask: a public key, or a file with it; repeat for each. Default: anybody")
       .Type("KEY");

@@ -33,7 +33,7 @@ std::optional<TrainOutcome> OutcomeOf(const RunDirectory& run, std::int64_t step
 
 // Everything but the data's place and the key is in the run directory.
 Result<PreparedJob> PreparedFrom(const RunDirectory& run, Job job, const TrainOptions& options, ThreadPool& pool) {
-  ASSAY_TRY(CheckFilesOf(run, job));
+  ASSAY_TRY(CheckFilesOf(run, job, options.data));
   if (options.steps > 0) job.steps = options.steps;
   ASSAY_ASSIGN(PreparedJob prepared, PrepareAgain(run, std::move(job), &pool));
   if (prepared.identity.data != run.identity().data) {
@@ -46,6 +46,11 @@ Result<PreparedJob> PreparedFrom(const RunDirectory& run, Job job, const TrainOp
 }
 
 Result<int> RunResume(const TrainOptions& options) {
+  const bool is_run = RunDirectory::IsRun(options.out) || RunDirectory::HasRemains(options.out);
+  if (!is_run && Exists(JoinPath(options.out, "lock"))) {
+    return Err("{}: no training has begun here: what began it failed before that; repeat the same assay train command",
+               options.out);
+  }
   ASSAY_ASSIGN(Compute compute, MakeCompute(options.compute));
   ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(options.out));
   ASSAY_ASSIGN(Job job, LoadRunJob(run, options.data));

@@ -3,6 +3,7 @@
 #include <variant>
 
 #include "assay/cli/command.h"
+#include "assay/cli/json.h"
 #include "assay/cli/load.h"
 #include "assay/cli/sampler.h"
 #include "assay/train/forward.h"
@@ -16,6 +17,7 @@ struct SampleOptions {
   std::int64_t tokens = 200;
   SamplerOptions sampler;
   ComputeOptions compute;
+  bool json = false;
 };
 
 // The longest text that the model looks at: what a run was trained on, what the model can take with weights from elsewhere.
@@ -77,13 +79,29 @@ Result<int> RunSample(const SampleOptions& options) {
   if (!text) return Err("--prompt: {}", text.error().message);
   if (text->empty()) return Err("--prompt: expected at least one character");
 
-  fmt::print("{}", options.prompt);
+  if (!options.json) fmt::print("{}", options.prompt);
+  const std::size_t prompt_tokens = text->size();
   NextLogits next(model, window, *compute.backend);
   for (std::int64_t i = 0; i < options.tokens; ++i) {
     const auto token = static_cast<std::uint16_t>(NextToken(next(*text), options.sampler, static_cast<std::uint32_t>(i)));
     text->push_back(token);
+    if (options.json) continue;
     fmt::print("{}", tokenizer->Decode({&token, 1}));
     std::fflush(stdout);
+  }
+  if (options.json) {
+    const std::span<const std::uint16_t> made = std::span(*text).subspan(prompt_tokens);
+    const OrderedJson json = {
+        {"prompt", options.prompt},
+        {"text", tokenizer->Decode(made)},
+        {"tokens", std::vector<std::uint16_t>(made.begin(), made.end())},
+        {"temperature", options.sampler.temperature},
+        {"top_k", options.sampler.top_k},
+        {"seed", options.sampler.seed},
+        {"step", model.snapshot ? OrderedJson(model.snapshot->step) : OrderedJson(nullptr)},
+        {"state_root", model.snapshot ? OrderedJson(model.snapshot->state_root.hex()) : OrderedJson(nullptr)}};
+    fmt::print("{}\n", Dump(json));
+    return kExitOk;
   }
   fmt::print("\n");
   return kExitOk;
@@ -114,6 +132,7 @@ void AddSample(Arguments& app, Command& command) {
       .Type("FILE");
   sub.Option("--data", options->source.data, "Data file instead of the job's").Type("PATH");
   AddComputeOptions(sub, options->compute);
+  sub.Flag("--json", options->json, "Print one JSON object at the end instead of text as it comes");
   SetCommand(sub, std::move(options), command, RunSample);
 }
 

@@ -2,6 +2,8 @@
 #include <cstdio>
 #include <thread>
 
+#include "assay/base/file.h"
+#include "assay/base/quote.h"
 #include "assay/cli/command.h"
 #include "assay/cli/json.h"
 #include "assay/cli/listen_address.h"
@@ -27,7 +29,7 @@ struct ServeOptions {
   bool json = false;
 };
 
-void SayListening(const coordinator::Station& station, bool json) {
+void SayListening(const coordinator::Station& station, const std::string& another, bool json) {
   const auto& token = station.first_token();
   if (json) {
     OrderedJson line = {{"listening", station.url()}};
@@ -35,7 +37,12 @@ void SayListening(const coordinator::Station& station, bool json) {
     fmt::print("{}\n", Dump(line));
   } else {
     fmt::print("listening on {}\n", station.url());
-    if (token) fmt::print("admin_token {}\n", token->token);
+    if (token) {
+      fmt::print("admin_token {}\nThis is the administrator's token. It is shown this once; keep it, or make another: {}\n",
+                 token->token, another);
+    } else {
+      fmt::print("The administrator's token was shown at the first start. To make another: {}\n", another);
+    }
   }
   std::fflush(stdout);
 }
@@ -59,8 +66,17 @@ Result<int> RunServe(const ServeOptions& options) {
   terms.distinct_accounts = options.distinct_accounts;
   const InterruptGuard interrupt;
   ASSAY_ASSIGN(const auto station, coordinator::Station::Open(terms));
+  std::optional<FileLock> alone;  // in a database of the folder's own, coordinators would not see what others lease
+  if (options.database.empty()) {
+    ASSAY_ASSIGN(alone, FileLock::TryAcquire(JoinPath(options.store, "coordinator.lock")));
+    if (!alone)
+      return Err("{}: another coordinator serves this folder; several at once need a PostgreSQL database (--database)",
+                 options.store);
+  }
   ASSAY_TRY(station->Start());
-  SayListening(*station, options.json);
+  std::string another = fmt::format("assay admin token --role admin --store {}", ShellQuoted(options.store));
+  if (!options.database.empty()) another += " --database URL";
+  SayListening(*station, another, options.json);
   while (interrupt.signal() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
   station->Stop();
   return kExitOk;

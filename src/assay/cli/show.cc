@@ -4,6 +4,7 @@
 #include "assay/cli/damaged_run.h"
 #include "assay/cli/describe.h"
 #include "assay/cli/load.h"
+#include "assay/cli/readable_run.h"
 #include "assay/cli/text.h"
 #include "assay/cli/verification.h"
 #include "assay/ops/table.h"
@@ -89,7 +90,7 @@ Result<int> ShowJob(const ShowOptions& options) {
   ASSAY_ASSIGN(const auto key, ShowKey(options));
   if (key) return *key;
   ASSAY_ASSIGN(Job job, LoadShownJob(options.target));
-  if (!options.data.empty()) job.data.path = options.data;
+  ASSAY_TRY(UseData(job, options.data));
   ASSAY_ASSIGN(PreparedJob prepared, Prepare(std::move(job)));
   const JobView view = ViewOf(std::move(prepared));
   if (options.json) {
@@ -119,14 +120,15 @@ Result<Bytes> ReadNamed(const RunDirectory& run, std::string_view name, const Di
 }
 
 // What is said about the data: nothing that would have to be taken from other data than the run's.
-std::optional<std::string> DescribeData(const Job& job, const RunIdentity& identity, std::vector<std::string>& notes) {
+std::optional<std::string> DescribeData(const Job& job, const RunIdentity& identity, const std::string& named,
+                                        std::vector<std::string>& notes) {
   const auto data = OpenData(job.data, job.batch.sequence, nullptr);
   if (!data) {
     notes.push_back(
         fmt::format("the data is not here ({}); nothing is said about it; --data PATH names it", data.error().message));
   } else if (data->root != identity.data) {
-    notes.push_back(
-        fmt::format("the data here has the root {}, it is not that of the run; nothing is said about it", data->root.hex()));
+    notes.push_back(fmt::format("{} has the root {}, it is not that of the run, which is {}; nothing is said about it",
+                                named.empty() ? "the data here" : "--data " + named, data->root.hex(), identity.data.hex()));
   } else {
     return data->train->description();
   }
@@ -165,7 +167,7 @@ Result<RunView> ViewOf(const RunDirectory& run, const std::string& data) {
         fmt::format("job.toml is not the one that this run was made from ({}); shown is the job that was committed to",
                     toml ? written.error().message : toml.error().message));
   } else {
-    view.job.data = DescribeData(*written, run.identity(), view.notes);
+    view.job.data = DescribeData(*written, run.identity(), data, view.notes);
   }
   return view;
 }
@@ -235,6 +237,7 @@ Result<int> ShowOpened(const ShowOptions& options, const RunDirectory& run) {
 
 // A run without which nothing can be shown, of its header or its job, is damaged, unless it is this machine that cannot read it.
 Result<int> ShowRun(const ShowOptions& options) {
+  ASSAY_TRY(CheckReadable(options.target));
   const auto run = RunDirectory::Open(options.target);
   const auto shown = run ? ShowOpened(options, *run) : tl::unexpected(run.error());
   if (shown || !IsDamagedRun(options.target, shown.error())) return shown;
@@ -316,6 +319,7 @@ Result<int> ShowSigned(const ShowOptions& options) {
 }
 
 Result<int> RunShow(const ShowOptions& options) {
+  if (!options.data.empty() && !Exists(options.data)) return Err("--data {}: No such file or directory", options.data);
   if (!Exists(options.target))
     return Err("{}: no such run, job file, safetensors file, receipt, evidence or key", options.target);
   if (IsDirectory(options.target)) return ShowRun(options);

@@ -49,6 +49,17 @@ std::string ExistingSignerPath() {
   return own && Exists(*own) ? *own : "";
 }
 
+Result<SigningKey> OpenSignerOf(const VerifyKey& signer, const std::string& run, const std::string& path) {
+  const std::string file = path.empty() ? ExistingSignerPath() : path;
+  if (file.empty())
+    return Err("{}: is signed by {}, and there is no key here; name that key with --key FILE", run, signer.id());
+  ASSAY_ASSIGN(SigningKey key, ReadSigningKey(file));
+  if (key.verify_key() != signer) {
+    return Err("{}: is signed by {}, not by {}; name that key with --key", run, signer.id(), key.verify_key().id());
+  }
+  return key;
+}
+
 Result<std::optional<SigningKey>> OpenExistingSigner() {
   const std::string path = ExistingSignerPath();
   if (path.empty()) return std::nullopt;

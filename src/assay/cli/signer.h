@@ -12,6 +12,8 @@ namespace assay::cli {
 
 // `path` if given, else $ASSAY_KEY, else assay/key in $XDG_CONFIG_HOME or ~/.config; only the last is created, with a line on standard error.
 Result<SigningKey> OpenSigner(const std::string& path);
+// The key of a run that is there already: none is made, since no other key can speak for it. `run` is how it is called.
+Result<SigningKey> OpenSignerOf(const VerifyKey& signer, const std::string& run, const std::string& path);
 // The same without a name, where there is one; none is made.
 Result<std::optional<SigningKey>> OpenExistingSigner();
 // The file that it is read from; empty: there is none.

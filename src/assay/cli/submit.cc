@@ -1,3 +1,4 @@
+#include "assay/base/allowance.h"
 #include "assay/cli/command.h"
 #include "assay/cli/json.h"
 #include "assay/cli/order_watch.h"
@@ -16,6 +17,14 @@ struct SubmitOptions : PlatformOptions {
   bool wait = false;
 };
 
+// Whoever writes 4096 means MiB; no worker could take the order.
+Result<std::int64_t> RoomOf(const std::string& name, const std::string& text) {
+  constexpr std::int64_t kLeast = std::int64_t{1} << 20;
+  ASSAY_ASSIGN(const std::int64_t bytes, SizeInBytes(name, text));
+  if (bytes < kLeast) return Err("{}: {} is less than any job needs; with a unit: 512MiB, 4GiB", name, Amount(bytes));
+  return bytes;
+}
+
 // One run and an audit where an audit is asked for, otherwise two runs that have to agree.
 Result<client::OrderWish> WishOf(const SubmitOptions& options) {
   client::OrderWish wish{.job = options.job, .data = options.data};
@@ -29,10 +38,10 @@ Result<client::OrderWish> WishOf(const SubmitOptions& options) {
   if (options.replicas) wish.policy.replicas = *options.replicas;
   wish.policy.attempts = options.attempts.value_or(std::max<std::int64_t>(wish.policy.attempts, 2 * wish.policy.replicas));
   if (!options.memory.empty()) {
-    ASSAY_ASSIGN(wish.limits.memory, SizeInBytes("--memory", options.memory));
+    ASSAY_ASSIGN(wish.limits.memory, RoomOf("--memory", options.memory));
   }
   if (!options.disk.empty()) {
-    ASSAY_ASSIGN(wish.limits.disk, SizeInBytes("--disk", options.disk));
+    ASSAY_ASSIGN(wish.limits.disk, RoomOf("--disk", options.disk));
   }
   wish.limits.seconds = options.seconds.value_or(0);
   return wish;
@@ -86,6 +95,7 @@ client::Checked<int> Submit(const SubmitOptions& options, std::string& id, int& 
 Result<int> RunSubmit(const SubmitOptions& options) {
   if (options.job.empty() == options.again.empty())
     return Err("submit: expected a job file, or --again with the id of an order");
+  ASSAY_TRY(WishOf(options));  // before anybody is asked
   std::string id = options.again;
   int signal = 0;
   Result<int> status = Concluded(Submit(options, id, signal), id, options.json);
@@ -118,8 +128,12 @@ void AddSubmit(Arguments& app, Command& command) {
   sub.Option("--replicas", options->replicas, "Runs by different workers that have to agree. Default: 2; with --audit: 1")
       .Range(1, 16)
       .Type("N");
-  sub.Option("--audit", options->audit, "Share of the steps that another worker replays").Type("P%");
-  sub.Option("--probe", options->probe, "How often a worker with a long clean record is checked. Default: 100%, always")
+  sub.Option("--audit", options->audit, "Share of the steps that another worker replays, in whole percent")
+      .NotEmpty()
+      .Type("P%");
+  sub.Option("--probe", options->probe,
+             "How often a worker with a long clean record is checked, in whole percent. Default: 100%, always")
+      .NotEmpty()
       .Type("P%");
   sub.Option("--attempts", options->attempts, "Training leases in total, including failed ones. Default: 8")
       .Range(1, 64)

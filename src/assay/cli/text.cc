@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "assay/base/allowance.h"
+
 namespace assay::cli {
 namespace {
 
@@ -30,15 +32,9 @@ std::string Count(double value) {
 }
 
 std::string ByteCount(double bytes) {
+  constexpr double kMost = 0x1p62;
   if (bytes < 1024) return fmt::format("{:.0f} B", bytes);
-  static constexpr std::string_view kUnits[] = {" KiB", " MiB", " GiB", " TiB"};
-  std::size_t unit = 0;
-  bytes /= 1024;
-  while (bytes >= 1023.5 && unit + 1 < std::size(kUnits)) {
-    bytes /= 1024;
-    ++unit;
-  }
-  return Scaled(bytes, kUnits[unit]);
+  return Amount(static_cast<std::int64_t>(std::clamp(bytes, 0.0, kMost)));
 }
 
 std::string Duration(double seconds) {

@@ -20,12 +20,8 @@ struct TraceOptions {
 
 Result<int> RunTrace(const TraceOptions& options) {
   ASSAY_ASSIGN(Compute compute, MakeCompute(options.compute));
-  ASSAY_ASSIGN(const SigningKey key, OpenSigner(options.key));
   ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(options.run));
-  if (key.verify_key() != run.signer()) {
-    return Err("{}: is signed by {}, not by {}; name that key with --key", options.run, run.signer().id(),
-               key.verify_key().id());
-  }
+  ASSAY_ASSIGN(const SigningKey key, OpenSignerOf(run.signer(), options.run, options.key));
   ASSAY_ASSIGN(const PreparedJob prepared, PrepareRun(run, options.data, *compute.pool));
   ASSAY_TRY(ComputeFor(prepared.job, compute));
   if (prepared.identity.data != run.identity().data)
@@ -73,7 +69,7 @@ void AddTrace(Arguments& app, Command& command) {
       .Range(std::int64_t{1}, std::int64_t{0xffffffff})
       .Type("N");
   sub.Option("--data", options->data, "Data file or folder instead of the job's").Type("PATH");
-  sub.Option("--key", options->key, "The run's signing key. Default: $ASSAY_KEY or your own").Type("FILE");
+  sub.Option("--key", options->key, "The run's signing key. Default: $ASSAY_KEY, or your own if there is one").Type("FILE");
   AddComputeOptions(sub, options->compute);
   sub.Flag("--json", options->json, "Print one JSON object");
   SetCommand(sub, std::move(options), command, RunTrace);

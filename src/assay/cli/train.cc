@@ -1,5 +1,6 @@
 #include "assay/cli/training.h"
 #include "assay/service/remote_run.h"
+#include "assay/train/job_paths.h"
 
 namespace assay::cli {
 namespace {
@@ -7,7 +8,7 @@ namespace {
 Result<PreparedJob> PrepareFrom(const TrainOptions& options, ThreadPool& pool) {
   ASSAY_ASSIGN(Job job, LoadJob(options.job));
   if (options.steps > 0) job.steps = options.steps;
-  if (!options.data.empty()) job.data.path = options.data;
+  ASSAY_TRY(UseData(job, options.data));
   return Prepare(std::move(job), &pool);
 }
 
@@ -47,7 +48,7 @@ void AddTrain(Arguments& app, Command& command) {
       "Example: assay train examples/shakespeare-char.toml --data shakespeare.txt --out runs/shakespeare\n"
       "         assay train examples/gpt2-tiny-rounded.toml --out runs/followed --follow http://theirs:7411");
   sub.Option("job", options->job, "Job file (TOML; docs/JOBS.md)").Required().Type("JOB");
-  sub.Option("--out", options->out, "Run directory; created if it does not exist").Required().Type("DIR");
+  sub.Option("--out", options->out, "Run directory; created if it does not exist").Required().NotEmpty().Type("DIR");
   sub.Option("--steps", options->steps,
              "Steps to train, instead of the job's number. A run with fewer is continued, one with more is refused")
       .Range(std::int64_t{1}, std::int64_t{0xffffffff})

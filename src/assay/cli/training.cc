@@ -4,6 +4,7 @@
 #include <chrono>
 #include <optional>
 
+#include "assay/base/allowance.h"
 #include "assay/base/quote.h"
 #include "assay/cli/json.h"
 #include "assay/cli/progress.h"
@@ -92,7 +93,8 @@ void PrintResult(const TrainOptions& options, const std::string& name, const Run
   fmt::print("weights     {}\nreceipt     {}\n", run.weights_path(), run.receipt_path());
   if (!options.data.empty())
     fmt::print(
-        "data        pass --data {} to audit, eval and resume, where they do not find it: a run keeps no absolute path\n",
+        "data        pass --data {} to audit, eval, sample and resume, where they do not find it: a run keeps no absolute "
+        "path\n",
         ShellQuoted(options.data));
 }
 
@@ -118,17 +120,20 @@ std::vector<std::string> NotesOnSteps(const TrainOptions& options, const Prepare
 
 // Says how much was wanted; of a device, which may have too little for what kernels take beside the plan, also what would fit.
 Result<TrainOutcome> TrainWithin(const PreparedJob& prepared, RunDirectory& run, const SigningKey& key, const Compute& compute,
-                                 const TrainHooks& hooks, std::optional<FollowedRun> follow) {
+                                 const TrainHooks& hooks, std::optional<FollowedRun> follow, bool& out_of_memory) {
   try {
     return Train(prepared, run, key, *compute.backend, *compute.pool, hooks, std::move(follow));
   } catch (const std::bad_alloc& error) {
+    out_of_memory = true;
     const bool in_words = dynamic_cast<const OutOfMemory*>(&error) != nullptr;
     const std::string what = in_words ? error.what() : "out of memory";
     if (const auto free = compute.backend->free_bytes()) {
       return Err("{}; {}", what, WhatWouldFit(prepared.job, *compute.backend, *free));
     }
-    return Err("{}; training this job takes {:.2f} GB for its state and work space; a smaller batch.microbatch takes less",
-               what, 1e-9 * static_cast<double>(TrainingBytes(prepared.program, *compute.backend)));
+    return Err(
+        "{}; training this job takes {} for its state and work space; with a smaller batch.microbatch, which takes less, it is "
+        "another job: train that into another directory",
+        what, Amount(static_cast<std::int64_t>(TrainingBytes(prepared.program, *compute.backend))));
   }
 }
 
@@ -178,7 +183,9 @@ Result<int> TrainInto(const TrainOptions& options, const PreparedJob& prepared, 
   if (!options.quiet) {
     for (const std::string& note : notes) progress.Note(note);
   }
-  const InterruptGuard interrupt;
+  const std::string at_once = fmt::format(
+      "interrupted at once; what was done since the last snapshot is done again; continue with {}", HowToContinue(options));
+  const InterruptGuard interrupt(fmt::format("\nassay: {}\n", at_once), options.json ? Dump({{"error", at_once}}) + "\n" : "");
   if (follow) follow->StopWhen([&] { return interrupt.signal() != 0; });
   std::unique_ptr<Showing> showing;
   std::optional<monitor::RecorderOptions> telemetry = TelemetryOf(options);
@@ -208,13 +215,17 @@ Result<int> TrainInto(const TrainOptions& options, const PreparedJob& prepared, 
       .should_stop = [&] { return interrupt.signal() != 0; },
       .telemetry = telemetry,
   };
-  const auto outcome = TrainWithin(prepared, run, key, compute, hooks, std::move(follow));
+  bool out_of_memory = false;
+  const auto outcome = TrainWithin(prepared, run, key, compute, hooks, std::move(follow), out_of_memory);
   if (showing != nullptr) showing->Finish(!outcome || outcome->interrupted);
   progress.Finish();
   tell();
   if (!outcome) {
     Error error = outcome.error();
-    if (began) error.message += fmt::format("; once that is fixed, continue with {}", HowToContinue(options));
+    if (began) {
+      error.message += fmt::format("; {}, continue with {}",
+                                   out_of_memory ? "where there is more memory" : "once that is fixed", HowToContinue(options));
+    }
     return tl::unexpected(std::move(error));
   }
   PrintResult(options, prepared.job.name, run, compute, follows, *outcome, had_receipt, Now() - begin);

@@ -114,6 +114,8 @@ VerdictView ViewOf(const dispute::Judgement& judgement, bool pair, const std::ve
     const bool known = judgement.drawn && !judgement.drawn->decided_by.empty();
     view.decided_by = known ? judgement.drawn->decided_by : "an audit of each run that stands";
   }
+  view.one_signer =
+      pair && judgement.parties.size() == 2 && judgement.parties[0].signer->point() == judgement.parties[1].signer->point();
   std::vector<NamedParty> all;
   for (std::size_t i = 0; i < judgement.parties.size(); ++i) {
     const dispute::Judgement::Party& party = judgement.parties[i];
@@ -144,6 +146,12 @@ VerdictView ViewOf(const dispute::Judgement& judgement, bool pair, const std::ve
   }
   view.unchecked = judgement.unchecked;
   view.reason = ReasonOf(view, judgement);
+  if (view.one_signer && view.verdict != "both") {
+    view.assumed.push_back(
+        "that it is asked which of two runs of one key is right, as of runs of one's own: two receipts of one key that "
+        "contradict "
+        "each other in an exact job (fp32) convict the key in a dispute of providers, and not here");
+  }
   if (view.verdict == "both") {
     view.assumed.push_back("that what they agree on is true: nothing was computed again (an audit does that)");
   } else if (!view.standing.empty() && view.verdict != "undecided") {
@@ -252,6 +260,12 @@ std::string WorthOf(const VerdictView& view) {
     return "This evidence convicts nobody: an audit refutes what it leaves open, which is no evidence. Whoever has the run and "
            "its data can repeat it with `assay audit RUN`; evidence comes from a run that follows the refuted one (assay train "
            "--follow) and is disputed with it.";
+  }
+  if (!view.accused.empty() && view.one_signer) {
+    return "This evidence charges a run by answers that are not signed: both runs are of one key, and a signature would not "
+           "tell "
+           "which of them it is about. What convicts the key, in an exact job (fp32), are its two receipts: provide both runs "
+           "(`assay provide RUN`) and dispute them with --provider.";
   }
   if (!view.accused.empty()) {
     return "This evidence charges somebody whose guilt it does not show: the answers are not signed. Evidence that does comes "

@@ -43,6 +43,7 @@ struct VerdictView {
   std::optional<dispute::Finding> finding{};  // the last trial's: that which decided between the last two claims
   NamedParty sides[2]{};                      // of it
   bool proven = false;                        // the evidence convicts everybody who is named as convicted
+  bool one_signer = false;                    // of two run directories: both are signed by one key
 };
 
 // Of the parties of a judgement. `names`: where they were reached, for whoever held the dispute; empty for a judge, who calls them by their keys. Nothing else

@@ -50,7 +50,8 @@ int ExitStatusOf(const Verification& verification) {
 }
 
 Result<Verification> VerifyFile(const std::string& path, const Against& against, ThreadPool& pool) {
-  if (IsDirectory(path)) return Err("{}: is a directory; assay fsck or assay audit checks a run", path);
+  if (IsDirectory(path))
+    return Err("{}: is a directory and no delivery (it has no life.jsonl); assay fsck or assay audit checks a run", path);
   ASSAY_ASSIGN(const MappedFile file, MappedFile::Open(path));
   if (IsProofForPeople(file.bytes())) {
     return Err("{}: is a proof as assay log --prove prints it for people; what can be checked is what it prints with --json",
@@ -73,7 +74,7 @@ Result<Verification> VerifyFile(const std::string& path, const Against& against,
   if (format == TensorsFormat::kSnapshot) return VerifySnapshot(*tensors, against, pool);
   // With a receipt, weights are weights whatever their file says of itself.
   if (tensors && (format == TensorsFormat::kWeights || against.receipt)) return VerifyModel(*tensors, against, pool);
-  return Err("{}: is not a receipt, checkpoint, proof, model, snapshot or evidence", path);
+  return Err("{}: is not a receipt, checkpoint, proof, model, snapshot or evidence, nor a folder with a delivery", path);
 }
 
 bool IsSignedFile(const std::string& path) {

@@ -42,6 +42,8 @@ Verification VerifyModel(const Safetensors& file, const Against& against, Thread
 // Alone it is left open: no signature can be checked. A receipt binds the first and the last state. Of any other, a well signed snapshot is left open where only a receipt is there to tell: what its log says, a proof
 // shows.
 Verification VerifySnapshot(const Safetensors& file, const Against& against, ThreadPool& pool);
+// What is said of a file that is no valid evidence.
+Error NotEvidence(const std::string& path, const Error& error);
 // An error: it is no valid evidence.
 Result<Verification> VerifyEvidence(ByteSpan bytes, const std::string& path, const Against& against);
 

@@ -26,13 +26,18 @@ Result<Verification> VerifyDelivery(const std::string& folder, const Against& ag
   const std::string envelope(text->begin(), text->end());
   const auto order = life::OpenOrder(envelope, order_path);
   if (!order) return Damaged(kKind, order.error().message);
-  const auto coordinator = against.signer ? Result<VerifyKey>(NamedAsIn(*order, *against.signer))
-                                          : ReadVerifyKey(JoinPath(folder, "coordinator.pub"));
+  const auto named = ReadVerifyKey(JoinPath(folder, "coordinator.pub"));
+  if (against.signer && named && named->point() != against.signer->point()) {
+    return Contradicted(kKind,
+                        fmt::format("is of the coordinator {}, not of {}", named->ToString(), against.signer->ToString()));
+  }
+  const auto coordinator = against.signer ? Result<VerifyKey>(NamedAsIn(*order, *against.signer)) : named;
   if (!coordinator) return Damaged(kKind, coordinator.error().message);
   const auto checked =
       client::CheckDelivery(folder, {.id = order->id, .coordinator = *coordinator, .envelope = envelope}, pool);
   if (!checked) {
-    return checked.error().refused ? Contradicted(kKind, checked.error().message) : Damaged(kKind, checked.error().message);
+    const bool contradicts = checked.error().refused && !checked.error().bad_copy;
+    return contradicts ? Contradicted(kKind, checked.error().message) : Damaged(kKind, checked.error().message);
   }
   const life::Life& life = checked->life();
   const life::Lease* lease = life.Find(life.decision()->lease);

@@ -136,17 +136,20 @@ Result<int> RunWorkerWith(const WorkerTerms& terms, worker::Craft& craft) {
   ASSAY_ASSIGN(std::optional<Identity> identity, place.OpenIdentity());
   ASSAY_ASSIGN(const platform::ApiOptions api, ApiOf(terms, key));
   ASSAY_ASSIGN(worker::LinkFactory links, worker::MakeHttpLinks(api));
-  ASSAY_TRY(CheckToken(api));
-  ASSAY_ASSIGN(options.hardware, HardwareOf(terms, options, place.path()));
   std::mutex printing;
+  // Several workers may share a terminal.
   options.say = [&](const std::string& line) {
     if (terms.quiet) return;
     const std::lock_guard lock(printing);
-    fmt::print(stderr, "{}\n", line);
+    fmt::print(stderr, "{}: {}\n", key->verify_key().id(), line);
   };
-  options.say(fmt::format("worker {} at {}: {}, {}, {:.1f} GFLOP/s, hashes {:.1f} GB/s", key->verify_key().ToString(),
-                          api.server, options.hardware.name, Plural(options.hardware.threads, "thread"),
-                          options.hardware.matmul_gflops, options.hardware.hash_gbps));
+  ASSAY_TRY(CheckToken(api));
+  ASSAY_ASSIGN(options.hardware, HardwareOf(terms, options, place.path()));
+  const worker::Hardware hardware = options.hardware;
+  options.registered = [&, say = options.say] {
+    say(fmt::format("worker {} at {}: {}, {}, {:.1f} GFLOP/s, hashes {:.1f} GB/s", key->verify_key().ToString(), api.server,
+                    hardware.name, Plural(hardware.threads, "thread"), hardware.matmul_gflops, hardware.hash_gbps));
+  };
   const worker::ComputeFactory compute = [&](const Job& job) { return ComputeOf(terms.compute, &job); };
   worker::Worker worker(place, *key, std::move(identity), std::move(links), compute, craft, std::move(options));
   const Watcher watcher(worker);

@@ -36,10 +36,6 @@ Checked<void> CheckedLife::Continue(const std::vector<std::string>& entries, con
   const auto head = OpenCheckpoint(note, terms_.coordinator, what);
   if (!head) return Refused("{}", head.error().message);
   if (head->origin != "assay.life/" + terms_.id) return Refused("{}: its checkpoint is of another log, {}", what, head->origin);
-  for (const WitnessKey& witness : terms_.witnesses) {
-    const Status seen = witness.Verify(note, what);
-    if (!seen) return Refused("{}", seen.error().message);
-  }
 
   CheckedLife next = *this;
   for (const std::string& text : entries) {
@@ -69,6 +65,14 @@ Checked<void> CheckedLife::Continue(const std::vector<std::string>& entries, con
       return Refused("{}: its first {} entries are not those that were seen before: the coordinator shows two histories", what,
                      old->size);
     }
+  }
+  // Last, so that nothing that the coordinator contradicts itself in is taken for that.
+  for (const WitnessKey& witness : terms_.witnesses) {
+    const Status seen = witness.Verify(note, what);
+    if (seen) continue;
+    Trouble trouble(seen.error());
+    trouble.refused = trouble.unwitnessed = true;
+    return tl::unexpected(std::move(trouble));
   }
   next.note_ = note;
   *this = std::move(next);

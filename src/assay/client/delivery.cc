@@ -5,6 +5,7 @@
 
 #include "assay/base/file.h"
 #include "assay/life/fields.h"
+#include "assay/merkle/tree.h"
 #include "assay/run/weights_root.h"
 #include "assay/seal/seal.h"
 
@@ -159,6 +160,39 @@ Checked<void> FetchDelivery(platform::ApiClient& api, const CheckedLife& checked
   return {};
 }
 
+namespace {
+
+template <class... Args>
+tl::unexpected<Trouble> BadCopy(fmt::format_string<Args...> format, Args&&... args) {
+  auto refused = Refused(format, std::forward<Args>(args)...);
+  refused.value().bad_copy = true;
+  return refused;
+}
+
+// Whether these are the entries that the coordinator signed for, and the order among them. Whether they are true is another question.
+Checked<void> CheckCopy(const std::string& folder, const LifeTerms& terms, const std::vector<std::string>& entries,
+                        const std::string& note) {
+  const std::string path = JoinPath(folder, "life.jsonl");
+  const auto head = OpenCheckpoint(note, terms.coordinator, JoinPath(folder, "checkpoint"));
+  if (!head) return BadCopy("{}", head.error().message);
+  if (head->origin != "assay.life/" + terms.id) {
+    return BadCopy("{}: is of another log, {}, expected the life of order {}", JoinPath(folder, "checkpoint"), head->origin,
+                   terms.id);
+  }
+  std::vector<Digest> leaves;
+  for (const std::string& entry : entries) leaves.push_back(LeafHash(AsBytes(entry)));
+  if (head->size != leaves.size())
+    return BadCopy("{}: has {} entries, its checkpoint is of {}", path, leaves.size(), head->size);
+  if (head->root != TreeRoot(leaves)) return BadCopy("{}: its entries are not those of its checkpoint", path);
+  const auto first = entries.empty() ? Result<life::Entry>(Err("none")) : life::ParseEntry(entries.front(), path);
+  const auto* submitted = first ? std::get_if<life::Submitted>(&first->event) : nullptr;
+  if (submitted != nullptr && !terms.envelope.empty() && submitted->order != terms.envelope)
+    return BadCopy("{}: is not the order that the life begins with", JoinPath(folder, "order.json"));
+  return {};
+}
+
+}  // namespace
+
 Checked<CheckedLife> CheckDelivery(const std::string& folder, const LifeTerms& terms, ThreadPool& pool) {
   ASSAY_ASSIGN(const std::string lines, ReadText(folder, "life.jsonl", kMaxLifeBytes));
   ASSAY_ASSIGN(const std::string note, ReadText(folder, "checkpoint", kMaxNoteBytes));
@@ -168,20 +202,26 @@ Checked<CheckedLife> CheckDelivery(const std::string& folder, const LifeTerms& t
     entries.push_back(lines.substr(at, end - at));
     at = end + 1;
   }
+  ASSAY_TRY(CheckCopy(folder, terms, entries, note));
   CheckedLife checked(terms);
   ASSAY_TRY(checked.Continue(entries, note, std::nullopt));
   for (const life::Judged& judged : checked.Unproven()) {
     std::vector<Bytes> files;
     for (const std::string& name : judged.evidence) {
-      ASSAY_ASSIGN(files.emplace_back(), ReadFile(JoinPath(JoinPath(folder, "evidence"), name), dispute::kMaxEvidenceBytes));
+      const std::string path = JoinPath(JoinPath(folder, "evidence"), name);
+      ASSAY_ASSIGN(files.emplace_back(), ReadFile(path, dispute::kMaxEvidenceBytes));
+      if (HashBytes(files.back()).hex() != name) return BadCopy("{}: has another hash than its name", path);
     }
     ASSAY_TRY(checked.Prove(std::move(files)));
   }
   ASSAY_ASSIGN(const life::Lease* const lease, DeliveringLease(checked.life()));
   ASSAY_ASSIGN(const std::string receipt, ReadText(folder, "receipt.json", kMaxLifeBytes));
   if (receipt != lease->receipt_file)
-    return Refused("{}: is not the receipt of the run that delivers", JoinPath(folder, "receipt.json"));
-  ASSAY_TRY(CheckModel(JoinPath(folder, kModel), *lease, pool));
+    return BadCopy("{}: is not the receipt of the run that delivers", JoinPath(folder, "receipt.json"));
+  if (auto model = CheckModel(JoinPath(folder, kModel), *lease, pool); !model) {
+    model.error().bad_copy = true;
+    return tl::unexpected(model.error());
+  }
   return checked;
 }
 

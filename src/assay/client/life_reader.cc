@@ -32,7 +32,8 @@ Checked<void> LifeReader::ReadEntries() {
     auto good = checked_.Continue(entries, note, before);
     if (!good) {
       // Whatever the coordinator signed that contradicts what it signed before is worth keeping.
-      if (good.error().refused && before && OpenCheckpoint(note, checked_.terms().coordinator, "checkpoint")) {
+      if (good.error().refused && !good.error().unwitnessed && before &&
+          OpenCheckpoint(note, checked_.terms().coordinator, "checkpoint")) {
         std::vector<std::string> all = checked_.entries();
         all.insert(all.end(), entries.begin(), entries.end());
         const std::string kept = state_.KeepContradiction(id, note, all);

@@ -51,9 +51,13 @@ Result<State> State::Open(const std::string& path) {
       return Err("no folder to remember orders in: HOME is not set; name one with --state DIR");
     }
   }
-  ASSAY_TRY(MakeDirectories(folder));
-  ASSAY_TRY(MakeDirectories(JoinPath(folder, "coordinators")));
-  ASSAY_TRY(MakeDirectories(JoinPath(folder, "orders")));
+  for (const std::string& made : {folder, JoinPath(folder, "coordinators"), JoinPath(folder, "orders")}) {
+    if (const Status there = MakeDirectories(made); !there) {
+      return Err(
+          "{}; what is remembered of coordinators and orders needs a folder: name one that can be written with --state DIR",
+          there.error().message);
+    }
+  }
   return State(std::move(folder));
 }
 

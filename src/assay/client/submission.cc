@@ -14,6 +14,7 @@
 #include "assay/platform/transfer.h"
 #include "assay/seal/announcement.h"
 #include "assay/seal/seal.h"
+#include "assay/train/job_paths.h"
 
 namespace assay::client {
 namespace {
@@ -74,7 +75,7 @@ Checked<life::Order> MakeOrder(const State& state, const SigningKey& key, const 
                                const std::string& server, const OrderWish& wish) {
   ASSAY_TRY(CheckWish(wish));
   ASSAY_ASSIGN(Job job, LoadJob(wish.job));
-  if (!wish.data.empty()) job.data.path = wish.data;
+  ASSAY_TRY(UseData(job, wish.data));
   if (job.precision == Precision::kFp32Vendor)
     return tl::unexpected(
         Error{fmt::format("{}: precision: nobody can repeat a job of this precision, so nobody can check it", wish.job)});

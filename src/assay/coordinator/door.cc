@@ -221,7 +221,11 @@ Outcome<Caller> Door::Authenticate(Visit& visit) {
 
 Outcome<void> Door::CheckRole(const Route& route, const Caller& caller) {
   if (route.roles.Has(caller.role)) return {};
-  return Fail(403, "forbidden", fmt::format("a token of role {} may not do this", Name(caller.role)));
+  std::string who;
+  for (const AccountRole role : {AccountRole::kClient, AccountRole::kProvider, AccountRole::kAuditor, AccountRole::kAdmin}) {
+    if (route.roles.Has(role)) who += fmt::format("{}{}", who.empty() ? "" : " or ", Name(role));
+  }
+  return Fail(403, "forbidden", fmt::format("a token of role {} may not do this, only one of role {}", Name(caller.role), who));
 }
 
 Outcome<void> Door::CheckRate(const Caller& caller) {

@@ -21,8 +21,20 @@ using store::Transaction;
 constexpr std::int64_t kUploadAgeMs = 24 * 3600 * 1000;  // after which an upload that nobody goes on with is forgotten
 constexpr std::int64_t kSweepBlobsMs = 600'000;
 
+// Whether a folder holds things, and none of a coordinator. What begins with a dot and what a file system puts into itself is nobody's.
+Result<bool> IsOfOthers(const std::string& folder) {
+  ASSAY_ASSIGN(const std::vector<std::string> names, ListDirectory(folder));
+  const auto is_own = [](const std::string& name) { return name.starts_with("coordinator."); };
+  const auto counts = [](const std::string& name) { return !name.starts_with('.') && name != "lost+found"; };
+  return std::ranges::none_of(names, is_own) && std::ranges::any_of(names, counts);
+}
+
 Status MakeStore(const std::string& store) {
-  if (IsDirectory(store)) return {};
+  if (IsDirectory(store)) {
+    ASSAY_ASSIGN(const bool others, IsOfOthers(store));
+    if (others) return Err("{}: is not a coordinator's folder (it has no coordinator.key), and is not empty", store);
+    return {};
+  }
   std::string parent = store;
   while (parent.size() > 1 && parent.back() == '/') parent.pop_back();
   const std::size_t slash = parent.find_last_of('/');
@@ -45,6 +57,8 @@ std::size_t RaiseDescriptors(std::size_t connections) {
 }
 
 }  // namespace
+
+bool IsCoordinatorStore(const std::string& store) { return Exists(JoinPath(store, "coordinator.key")); }
 
 Result<SigningKey> OpenCoordinatorKey(const std::string& store) {
   const std::string path = JoinPath(store, "coordinator.key");
@@ -82,7 +96,6 @@ Result<std::unique_ptr<Station>> Station::Open(const StationOptions& options) {
   ASSAY_ASSIGN(auto log, RequestLog::Open(options.log));
   std::unique_ptr<Station> station(new Station(options, std::move(key), std::move(database), std::move(blobs), std::move(log)));
   ASSAY_TRY(station->ClaimDatabase());
-  ASSAY_ASSIGN(station->first_token_, station->tokens_.MakeFirst());
   return station;
 }
 
@@ -165,6 +178,8 @@ Status Station::Start() {
   options.transfer_threads = 4;
   options.own_reply = [this](const OwnReply& own) { return door_->AnswerOwn(own); };
   ASSAY_ASSIGN(server_, HttpServer::Serve(options, door_->service()));
+  // It is shown once: where nobody can listen, none is made.
+  ASSAY_ASSIGN(first_token_, tokens_.MakeFirst());
   sweeper_ = std::thread([this] { Sweep(); });
   return {};
 }

@@ -42,6 +42,8 @@ struct StationOptions {
   std::shared_ptr<store::Clock> clock = store::SystemClock();
 };
 
+// Whether there is the key of a coordinator in this folder.
+bool IsCoordinatorStore(const std::string& store);
 // The key of the coordinator of this folder; made where there is none, by one of all who ask at once.
 Result<SigningKey> OpenCoordinatorKey(const std::string& store);
 // The folder's database, or the one that is named, brought to this program's schema.
@@ -60,7 +62,7 @@ class Station {
   // Ends requests, streams and threads. Start is not called again.
   void Stop();
 
-  // The administrator's token, at the first start on this database.
+  // The administrator's token, of the first start on this database that came to listen.
   const std::optional<NewToken>& first_token() const { return first_token_; }
   std::string url() const { return server_->url(); }
   Office& office() { return *office_; }

@@ -43,12 +43,48 @@ TEST_P(StationStartTest, CoordinatorsThatStartAtOnceAreOne) {
   for (auto& one : starting) {
     auto station = one.get();
     ASSERT_TRUE(station) << station.error().message;
+    ASSERT_TRUE((*station)->Start());
     tokens += (*station)->first_token() ? 1 : 0;
     keys.insert((*station)->office().key.verify_key().ToString());
     stations.push_back(*std::move(station));
   }
   EXPECT_EQ(tokens, 1);
   EXPECT_EQ(keys.size(), 1);
+}
+
+TEST_P(StationStartTest, AStartThatCannotListenTakesNoTokenAway) {
+  StationOptions options = options_;
+  options.store = scratch_ / "unlucky";
+  if (GetParam() == store::Engine::kPostgres) options.database = *store::Server().NewDatabase();
+  options.listen = "203.0.113.1:1";  // of nobody here
+  {
+    const auto station = Station::Open(options);
+    ASSERT_TRUE(station) << station.error().message;
+    EXPECT_FALSE((*station)->Start());
+    EXPECT_FALSE((*station)->first_token());
+  }
+  options.listen = "127.0.0.1:0";
+  const auto station = Station::Open(options);
+  ASSERT_TRUE(station) << station.error().message;
+  ASSERT_TRUE((*station)->Start());
+  EXPECT_TRUE((*station)->first_token());
+}
+
+TEST_P(StationStartTest, AFolderOfSomethingElseIsRefused) {
+  StationOptions options = options_;
+  options.store = scratch_ / "letters";
+  ASSERT_TRUE(MakeDirectories(options.store));
+  if (GetParam() == store::Engine::kPostgres) options.database = *store::Server().NewDatabase();
+  EXPECT_FALSE(IsCoordinatorStore(options.store));
+  ASSERT_TRUE(WriteFileAtomic(options.store + "/.hidden", AsBytes("x")));
+  EXPECT_TRUE(Station::Open(options));
+  options.store = scratch_ / "papers";
+  ASSERT_TRUE(MakeDirectories(options.store));
+  ASSERT_TRUE(WriteFileAtomic(options.store + "/letter.txt", AsBytes("x")));
+  const auto refused = Station::Open(options);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("is not a coordinator's folder"), std::string::npos);
+  EXPECT_FALSE(IsCoordinatorStore(options.store));
 }
 
 TEST_P(StationStartTest, ADatabaseBelongsToOneKey) {

@@ -70,18 +70,25 @@ Result<std::vector<std::int64_t>> Integers(const StoredTensor& array, std::strin
       default: break;
     }
   }
-  const bool floats = array.type == StoredType::kF16 || array.type == StoredType::kBF16 || array.type == StoredType::kF32 ||
-                      array.type == StoredType::kF64;
-  return Err("{}: labels are {}, expected u8, u16, u32, i32 or i64{}", what, TypeWord(array.type),
-             floats ? fmt::format("; save {}.astype(\"int64\")", array.name) : "");
+  return Err("{}: labels are {}, expected u8, u16, u32, i32 or i64; save {}.astype(\"int64\")", what, TypeWord(array.type),
+             array.name);
+}
+
+// Where there is no such array, `key` of the job can name another.
+Result<OutsideArray> ReadNamed(const std::string& path, std::string_view name, std::string_view key, Allowance& allowance) {
+  return ReadArray(path, name, allowance).map_error([&](Error error) {
+    if (error.message.find("has no array") != std::string::npos)
+      error.message += fmt::format("; {} names the one to take", key);
+    return error;
+  });
 }
 
 }  // namespace
 
 Result<std::shared_ptr<const LabelledArrays>> LabelledArrays::Open(const std::string& path, std::string_view inputs,
                                                                    std::string_view labels, Allowance& allowance) {
-  ASSAY_ASSIGN(OutsideArray x, ReadArray(path, inputs, allowance));
-  ASSAY_ASSIGN(const OutsideArray y, ReadArray(path, labels, allowance));
+  ASSAY_ASSIGN(OutsideArray x, ReadNamed(path, inputs, "data.inputs", allowance));
+  ASSAY_ASSIGN(const OutsideArray y, ReadNamed(path, labels, "data.labels", allowance));
   return Make(std::move(x), y, path, allowance);
 }
 
@@ -121,7 +128,9 @@ Status LabelledArrays::TakeInputs(OutsideArray inputs, std::string_view what, Al
       inputs_ = converted_.bytes();
       break;
     }
-    default: return Err("{}: is {}, expected u8, f16, bf16, f32 or f64", where, TypeWord(inputs.array.type));
+    default:
+      return Err("{}: is {}, expected u8, f16, bf16, f32 or f64; save {}.astype(\"float32\")", where,
+                 TypeWord(inputs.array.type), inputs.array.name);
   }
   owner_ = std::move(inputs.owner);
   return dtype_ == DType::kF32 ? CheckFinite(inputs_, where, allowance) : Status{};

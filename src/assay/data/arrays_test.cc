@@ -176,7 +176,8 @@ TEST(Arrays, RefusesWhatCannotBeTrainedOn) {
   ByteWriter large;
   for (int i = 0; i < 10; ++i) large.F64(i == 2 ? 1e300 : 0.0);
   EXPECT_EQ(ErrorOf(Config(files.Write(Npy("<f8", "(10, 1)", large.bytes())))), "x: element 2 is not a finite binary32 number");
-  EXPECT_EQ(ErrorOf(Config(files.Write(Npy("<i4", "(10, 2)", Bytes(80, 0))))), "x: is i32, expected u8, f16, bf16, f32 or f64");
+  EXPECT_EQ(ErrorOf(Config(files.Write(Npy("<i4", "(10, 2)", Bytes(80, 0))))),
+            "x: is i32, expected u8, f16, bf16, f32 or f64; save x.astype(\"float32\")");
   EXPECT_EQ(ErrorOf(Config(files.Write(good, Npy("<f4", "(10,)", Bytes(40, 0))))),
             "y: labels are f32, expected u8, u16, u32, i32 or i64; save y.astype(\"int64\")");
   EXPECT_EQ(ErrorOf(Config(files.Write(Npy("<f4", "(10,)", Bytes(40, 0)), Npy("|u1", "(10,)", Bytes(10, 0))))),

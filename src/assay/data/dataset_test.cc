@@ -100,7 +100,8 @@ TEST(Tokens, OddAndShortFilesAreRefused) {
   config.path = folder.Write("s.bin", std::string(16, 'x'));
   EXPECT_EQ(ErrorOf(config), config.path + ": 8 tokens for training, a sequence of 8 needs at least 9");
   config.path = folder.Write("v.bin", std::string(40, 'x'));
-  EXPECT_EQ(ErrorOf(config), config.path + ": 2 tokens for validation, a sequence of 8 needs at least 9");
+  EXPECT_EQ(ErrorOf(config),
+            config.path + ": 2 tokens for validation (data.validation = 0.1 of 20), a sequence of 8 needs at least 9");
   config.path = folder.path() + "/missing.bin";
   EXPECT_NE(ErrorOf(config).find("missing.bin"), std::string::npos);
 }

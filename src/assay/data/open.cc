@@ -55,10 +55,14 @@ Result<Data> SplitTokens(const DataConfig& config, std::int64_t sequence, std::s
                          std::string_view what, const std::string& description, Data data) {
   const std::int64_t total = stream->size(), kept = KeptBack(total, config.validation), train = total - kept;
   if (train <= sequence) {
-    return Err("{}: {} tokens for training, a sequence of {} needs at least {}", what, train, sequence, sequence + 1);
+    const std::string kept_back =
+        kept > 0 ? fmt::format(" ({} of {} are kept back by data.validation = {})", kept, total, config.validation) : "";
+    return Err("{}: {} tokens for training{}, a sequence of {} needs at least {}", what, train, kept_back, sequence,
+               sequence + 1);
   }
   if (config.validation > 0 && kept <= sequence) {
-    return Err("{}: {} tokens for validation, a sequence of {} needs at least {}", what, kept, sequence, sequence + 1);
+    return Err("{}: {} tokens for validation (data.validation = {} of {}), a sequence of {} needs at least {}", what, kept,
+               config.validation, total, sequence, sequence + 1);
   }
   const auto describe = [&](std::int64_t tokens) { return fmt::format("{}, {} tokens", description, tokens); };
   ASSAY_TRY(AddTraining(data, TokenPart(stream, 0, train), TrainingRule(config, sequence), describe(train)));

@@ -64,7 +64,7 @@ TEST_F(DataRoom, IsAskedForBeforeAnythingIsTaken) {
     const auto refused = OpenData(config, 8, nullptr, narrow);
     ASSERT_FALSE(refused) << config.path;
     EXPECT_TRUE(refused.error().message.starts_with("memory: the work takes ")) << refused.error().message;
-    EXPECT_TRUE(refused.error().message.ends_with(", and may take 1.0 MB")) << refused.error().message;
+    EXPECT_TRUE(refused.error().message.ends_with(", and may take 1.00 MiB")) << refused.error().message;
     EXPECT_TRUE(refused.error().system) << "the job is not at fault";
     EXPECT_LE(narrow.taken(), kMegabyte);
   }

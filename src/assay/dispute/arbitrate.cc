@@ -297,8 +297,15 @@ std::vector<FromPeer<std::string>> FetchReceipts(const std::vector<std::unique_p
 
 // The job that is disputed: the one asked for, or the one that everybody signed for. Who comes first in the list has no say.
 Result<Digest> JobOf(const Arbitration& result, const std::optional<Digest>& asked) {
-  if (asked) return *asked;
   const Digest& job = result.claims.front().receipt.job;
+  if (asked) {
+    const auto is_asked = [&](const Claim& claim) { return claim.receipt.job == *asked; };
+    if (std::ranges::any_of(result.claims, is_asked)) return *asked;
+    const bool one = std::ranges::all_of(result.claims, [&](const Claim& claim) { return claim.receipt.job == job; });
+    return Err("none of them has a run of the job that was asked for, {}: {} {}{}", asked->hex(),
+               one ? "they are runs of job" : result.names.front() + " has one of job", job.hex(),
+               one ? "" : ", others of others");
+  }
   for (std::size_t i = 1; i < result.claims.size(); ++i) {
     const Digest& other = result.claims[i].receipt.job;
     if (other == job) continue;

@@ -84,7 +84,8 @@ TEST(Job, ErrorsNameFileLineKeyAndExpectation) {
   EXPECT_EQ(ErrorOf("[model]\nkind = \"mlp\"\nhidden = [1, \"a\"]\n[data]\nkind = \"features\"\n"),
             "j.toml:3: model.hidden: expected a list of at most 256 integers in 1 .. 1048576, got 'a'");
   EXPECT_EQ(ErrorOf(Gpt2("heads = 5\nwidth = 64")), "j.toml:3: model.heads: 5 heads must divide the width 64");
-  EXPECT_EQ(ErrorOf(Gpt2("context = 32\nlayers = 1")), "j.toml: batch.sequence: expected an integer in 1 .. 32, got 64");
+  EXPECT_EQ(ErrorOf(Gpt2("context = 32\nlayers = 1")),
+            "j.toml: batch.sequence: expected an integer in 1 .. 32, because model.context is 32, got 64");
   EXPECT_EQ(ErrorOf(Gpt2("", "[schedule]\nkind = \"warmup_cosine\"\nwarmup = 100\n")),
             "j.toml:8: schedule.warmup: expected less than the schedule's length 100, got 100");
   EXPECT_EQ(ErrorOf(Gpt2("", "[optimizer]\nkind = \"sgd\"\nbeta1 = 0.5\n")),

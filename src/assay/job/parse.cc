@@ -366,6 +366,27 @@ Status CheckCombinations(const Job& job) {
   return {};
 }
 
+// What may be meant by a line that is no TOML; empty: nothing that is known.
+std::string HintFor(std::string_view text, std::size_t line) {
+  for (std::size_t i = 1; i < line && !text.empty(); ++i) text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  text = text.substr(0, text.find_first_of("\r\n"));
+  const auto trimmed = [](std::string_view part) {
+    part.remove_prefix(std::min(part.find_first_not_of(" \t"), part.size()));
+    return part.substr(0, part.find_last_not_of(" \t") + 1);
+  };
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos) return "";
+  const std::string_view key = trimmed(text.substr(0, equals)), rest = text.substr(equals + 1);
+  const std::string_view value = trimmed(rest.substr(0, rest.find('#')));
+  if (key.empty() || value.empty() || value.size() > 100) return "";
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  if (value.find_first_not_of("+-0123456789_") == std::string_view::npos)
+    return fmt::format(" ({})", OneLine(std::string(key)));
+  const bool word = kLetters.find(value[0]) != std::string_view::npos || value[0] == '/' || value[0] == '.';
+  if (!word || value.find_first_of("\"'\\") != std::string_view::npos) return "";
+  return fmt::format("; a text needs quotes: {} = \"{}\"", OneLine(std::string(key)), OneLine(std::string(value)));
+}
+
 void MakeRelativeTo(const std::filesystem::path& folder, std::string& path) {
   if (!path.empty() && std::filesystem::path(path).is_relative()) path = (folder / path).lexically_normal().string();
 }
@@ -378,7 +399,8 @@ Result<Job> ParseJob(std::string_view text, std::string_view name) {
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed) {
     const toml::parse_error& error = parsed.error();
-    return Err("{}:{}: not valid TOML: {}", name, error.source().begin.line, OneLine(error.description()));
+    const auto line = error.source().begin.line;
+    return Err("{}:{}: not valid TOML: {}{}", name, line, OneLine(error.description()), HintFor(text, line));
   }
   Job job = job::BlankJob();
   job.file = name;

@@ -21,4 +21,9 @@ Status CheckRange(std::string_view field, std::int64_t value, std::int64_t low, 
   return {};
 }
 
+Status CheckSequence(std::int64_t sequence, std::int64_t context) {
+  if (sequence >= 1 && sequence <= context) return {};
+  return Err("batch.sequence: expected an integer in 1 .. {}, because model.context is {}, got {}", context, context, sequence);
+}
+
 }  // namespace assay::model

@@ -67,5 +67,7 @@ Status CheckConfig(const MlpConfig& config, const BatchConfig& batch);
 
 // "model.width: expected lo .. hi, got 0".
 Status CheckRange(std::string_view field, std::int64_t value, std::int64_t low, std::int64_t high);
+// Of batch.sequence.
+Status CheckSequence(std::int64_t sequence, std::int64_t context);
 
 }  // namespace assay::model

@@ -88,7 +88,7 @@ Status CheckConfig(const Gpt2Config& config, const BatchConfig& batch) {
     return Err("model.heads: a head is at most 256 wide, got {} / {}", config.width, config.heads);
   }
   if (!(config.dropout >= 0 && config.dropout < 1)) return Err("model.dropout: expected 0 <= p < 1, got {}", config.dropout);
-  return CheckRange("batch.sequence", batch.sequence, 1, config.context);
+  return CheckSequence(batch.sequence, config.context);
 }
 
 }  // namespace assay::model

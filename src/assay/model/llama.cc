@@ -82,11 +82,11 @@ Status CheckConfig(const LlamaConfig& config, const BatchConfig& batch) {
   const std::int64_t head = config.width / config.heads;
   if (head % 2 != 0 || head > 256) return Err("model.heads: a head's width must be even and at most 256, got {}", head);
   if (config.heads % config.kv_heads != 0) {
-    return Err("model.kv_heads: {} key heads must divide {} query heads", config.kv_heads, config.heads);
+    return Err("model.kv_heads: expected a divisor of model.heads ({}), got {}", config.heads, config.kv_heads);
   }
   if (!(config.rope_base > 0)) return Err("model.rope_base: expected a number > 0, got {}", config.rope_base);
   if (!(config.norm_eps > 0)) return Err("model.norm_eps: expected a number > 0, got {}", config.norm_eps);
-  return CheckRange("batch.sequence", batch.sequence, 1, config.context);
+  return CheckSequence(batch.sequence, config.context);
 }
 
 }  // namespace assay::model

@@ -222,11 +222,12 @@ TEST(Check, NamesTheField) {
   gpt2 = kTinyGpt2;
   gpt2.dropout = 1;
   EXPECT_EQ(ErrorOf(gpt2), "model.dropout: expected 0 <= p < 1, got 1");
-  EXPECT_EQ(ErrorOf(kTinyGpt2, {.sequence = 17}), "batch.sequence: expected an integer in 1 .. 16, got 17");
+  EXPECT_EQ(ErrorOf(kTinyGpt2, {.sequence = 17}),
+            "batch.sequence: expected an integer in 1 .. 16, because model.context is 16, got 17");
   EXPECT_EQ(ErrorOf(kTinyGpt2, {.microbatch = 0}), "batch.microbatch: expected an integer in 1 .. 1048576, got 0");
   LlamaConfig llama = kTinyLlama;
   llama.kv_heads = 3;
-  EXPECT_EQ(ErrorOf(llama), "model.kv_heads: 3 key heads must divide 4 query heads");
+  EXPECT_EQ(ErrorOf(llama), "model.kv_heads: expected a divisor of model.heads (4), got 3");
   llama = kTinyLlama;
   llama.width = 12;
   EXPECT_EQ(ErrorOf(llama), "model.heads: a head's width must be even and at most 256, got 3");

@@ -52,7 +52,9 @@ RuleResult IterationRule(const Telemetry& telemetry, const RunFacts& facts) {
     return Named("iterations", "one_iteration", RuleState::kAccepted, "the job has one iteration", count, wanted);
   if (telemetry.sessions.size() > 1) {
     return Named("iterations", "resumed", RuleState::kAccepted,
-                 fmt::format("{}{}; taken up again {} times", all, in, telemetry.sessions.size() - 1), count, wanted);
+                 fmt::format("{}{}; taken up again {}", all, in,
+                             telemetry.sessions.size() == 2 ? "once" : fmt::format("{} times", telemetry.sessions.size() - 1)),
+                 count, wanted);
   }
   return Judged("iterations", true, count, wanted, all + in);
 }

@@ -27,5 +27,10 @@ inline RuleResult Named(std::string rule, std::string verdict, RuleState state, 
           .threshold = threshold,
           .reason = std::move(reason)};
 }
+// The same result, of a rule whose threshold is a bound.
+inline RuleResult Bounded(Bound bound, RuleResult result) {
+  result.bound = bound;
+  return result;
+}
 
 }  // namespace assay::monitor

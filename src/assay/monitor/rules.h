@@ -23,12 +23,16 @@ enum class RuleState : std::uint8_t {
   kDamaged,        // the copy is, and it speaks against nobody
 };
 
+// How a figure is meant beside its threshold: so many of so many, no less, no more.
+enum class Bound { kOf, kAtLeast, kAtMost };
+
 struct RuleResult {
   std::string rule;
   std::string verdict;  // "accepted", "refused", or a name for a special case
   RuleState state = RuleState::kUnchecked;
   std::optional<double> figure{}, threshold{};
   std::string reason{};
+  Bound bound = Bound::kOf;
 };
 
 // What the rules are held against: what the run committed to, and what its job takes.

@@ -69,7 +69,8 @@ RuleResult MemoryRule(const Telemetry& telemetry, const RunFacts& facts) {
 }  // namespace
 
 std::vector<RuleResult> SeedRules(const Telemetry& telemetry, const RunFacts& facts) {
-  return {IterationRule(telemetry, facts), UtilisationRule(telemetry, facts), MemoryRule(telemetry, facts)};
+  return {IterationRule(telemetry, facts), Bounded(Bound::kAtLeast, UtilisationRule(telemetry, facts)),
+          Bounded(Bound::kAtLeast, MemoryRule(telemetry, facts))};
 }
 
 }  // namespace assay::monitor

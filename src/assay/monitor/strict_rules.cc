@@ -93,7 +93,8 @@ RuleResult LossRule(const Telemetry& telemetry, const RunFacts& facts) {
   if (compared == 0)
     return Named("losses", "nothing_committed", RuleState::kUnchecked, "no step that is recorded is committed to yet", 0, 0);
   return Judged("losses", true, equal, compared,
-                fmt::format("{:.0f} losses are bit for bit those that the log commits to", compared));
+                compared == 1 ? "the one loss is bit for bit that which the log commits to"
+                              : fmt::format("{:.0f} losses are bit for bit those that the log commits to", compared));
 }
 
 RuleResult ProgressRule(const RunFacts& facts) {

@@ -188,8 +188,9 @@ RuleResult MemoryRule(const Telemetry& telemetry, const RunFacts& facts) {
 }  // namespace
 
 std::vector<RuleResult> WorkRules(const Telemetry& telemetry, const RunFacts& facts) {
-  return {ThroughputRule(telemetry, facts), UtilisationRule(telemetry, facts), EnergyRule(telemetry, facts),
-          MemoryRule(telemetry, facts)};
+  return {Bounded(Bound::kAtMost, ThroughputRule(telemetry, facts)),
+          Bounded(Bound::kAtLeast, UtilisationRule(telemetry, facts)), Bounded(Bound::kAtMost, EnergyRule(telemetry, facts)),
+          Bounded(Bound::kAtLeast, MemoryRule(telemetry, facts))};
 }
 
 }  // namespace assay::monitor

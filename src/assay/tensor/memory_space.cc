@@ -8,6 +8,8 @@
 #include <cstring>
 #include <new>
 
+#include "assay/base/allowance.h"
+
 namespace assay {
 namespace {
 
@@ -25,7 +27,7 @@ class Host final : public MemorySpace {
     void* data = std::aligned_alloc(alignment, size);
     // As containers do; whoever asked for so much reports it.
     if (data == nullptr)
-      throw OutOfMemory(fmt::format("out of memory: {:.2f} GB more are needed", 1e-9 * static_cast<double>(size)));
+      throw OutOfMemory(fmt::format("out of memory: {} more are needed", Amount(static_cast<std::int64_t>(size))));
 #ifdef MADV_HUGEPAGE
     if (alignment == kHugePage) madvise(data, size, MADV_HUGEPAGE);  // a hint: failure changes nothing but speed
 #endif

@@ -52,16 +52,28 @@ Result<Job> LoadRunJob(const RunDirectory& run, const std::string& data_path) {
   return job;
 }
 
-Status CheckFilesOf(const RunDirectory& run, const Job& job) {
+Status UseData(Job& job, const std::string& data_path) {
+  if (data_path.empty()) return {};
+  if (!Exists(data_path)) return Err("--data {}: No such file or directory", data_path);
+  job.data.path = data_path;
+  return {};
+}
+
+Status CheckFilesOf(const RunDirectory& run, const Job& job, const std::string& data_path) {
   const auto missing = [](const std::string& path) { return !path.empty() && !Exists(path); };
+  // A path of job.toml that leads to nothing from there or from here.
+  const auto places = [&](const std::string& path) {
+    const std::string from_run = (fs::path(run.path()) / path).lexically_normal().string();
+    return fs::path(path).is_absolute() || from_run == path ? fmt::format("is not at {}", path)
+                                                            : fmt::format("is neither at {} nor at {}", from_run, path);
+  };
   if (missing(job.data.path)) {
-    return Err("{}: its data, {}, is neither in the run directory nor in the current one; say where it is with --data PATH",
-               run.path(), job.data.path);
+    if (!data_path.empty()) return Err("--data {}: No such file or directory", data_path);
+    return Err("{}: its data {}; say where it is with --data PATH", run.path(), places(job.data.path));
   }
   for (const auto& [what, path] : {std::pair("the vocabulary of its data", job.data.vocabulary),
                                    std::pair("the file of weights that it starts from", job.init_weights)}) {
-    if (missing(path))
-      return Err("{}: {}, {}, is neither in the run directory nor in the current one; put it there", run.path(), what, path);
+    if (missing(path)) return Err("{}: {} {}; put it there", run.path(), what, places(path));
   }
   return {};
 }

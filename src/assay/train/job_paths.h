@@ -17,7 +17,10 @@ Job PortableJob(Job job, const std::string& run_path);
 // from the working directory.
 Result<Job> LoadRunJob(const RunDirectory& run, const std::string& data_path);
 
-// Whether the files that the job of a run needs are there. The error says which is not, where it was looked for, and how to name it.
-Status CheckFilesOf(const RunDirectory& run, const Job& job);
+// Whether the files that the job of a run needs are there. The error says which is not, where it was looked for, and how to name it. `data_path`: as above.
+Status CheckFilesOf(const RunDirectory& run, const Job& job, const std::string& data_path);
+
+// Data that was named on a command line (--data) instead of the job's, where `data_path` is not empty. An error: there is none.
+Status UseData(Job& job, const std::string& data_path);
 
 }  // namespace assay

@@ -1,11 +1,12 @@
 #include "assay/train/memory_fit.h"
 
+#include "assay/base/allowance.h"
 #include "assay/exec/step.h"
 
 namespace assay {
 namespace {
 
-double Gigabytes(std::size_t bytes) { return 1e-9 * static_cast<double>(bytes); }
+std::string AmountOf(std::size_t bytes) { return Amount(static_cast<std::int64_t>(bytes)); }
 
 std::size_t StateBytes(const Program& program) {
   std::size_t bytes = 0;
@@ -29,8 +30,9 @@ std::string WhatWouldFit(const Job& job, Backend& backend, std::size_t bytes) {
     const std::size_t needed = TrainingBytes(BuildProgram(job.model, job.optimizer, batch), backend);
     if (needed > bytes) continue;
     return fmt::format(
-        "with [batch] microbatch = {}, microbatches = {} it takes {:.2f} GB (another job: its bits are other ones)", microbatch,
-        batch.microbatches, Gigabytes(needed));
+        "with [batch] microbatch = {}, microbatches = {} it takes {} (another job, with other bits: train it into another "
+        "directory)",
+        microbatch, batch.microbatches, AmountOf(needed));
   }
   return "no smaller microbatch would fit either; --device cpu gives the same bytes";
 }
@@ -40,7 +42,7 @@ Status CheckFits(const PreparedJob& prepared, Backend& backend) {
   if (!free) return {};
   const std::size_t needed = TrainingBytes(prepared.program, backend);
   if (needed <= *free) return {};
-  return Err("GPU memory: this job takes {:.2f} GB, {:.2f} GB are free; {}", Gigabytes(needed), Gigabytes(*free),
+  return Err("GPU memory: this job takes {}, {} are free; {}", AmountOf(needed), AmountOf(*free),
              WhatWouldFit(prepared.job, backend, *free));
 }
 

@@ -48,6 +48,9 @@ Result<PreparedJob> PrepareUnlocated(Job job, ThreadPool* pool, Allowance& allow
   if (!job.data.path.empty() && !Exists(job.data.path)) {
     return Err("data.path: {}: No such file or directory; --data PATH names other data", job.data.path);
   }
+  if (!job.init_weights.empty() && !Exists(job.init_weights)) {
+    return Err("init.weights: {}: No such file or directory", job.init_weights);
+  }
   ASSAY_ASSIGN(prepared.data, OpenData(job.data, job.batch.sequence, pool, allowance));
   ASSAY_TRY(ResolveModel(job, prepared.data));
   prepared.inputs.data = prepared.data.root;

@@ -79,7 +79,7 @@ WorkEnd LeaseWork::Conclude(const LeaseFolder& folder, const Setback& setback) {
     const auto delivery = folder.ReadDelivery();
     const bool delivered = delivery && delivery->has_value();
     Say(name, reason == Halt::Reason::kCancelled ? "is cancelled"
-              : delivered                        ? "delivered; " + halt_.words()
+              : delivered                        ? "is delivered; " + halt_.words()
                                                  : "is over: " + halt_.words());
   } else {
     const bool limit = reason == Halt::Reason::kLimit;

@@ -16,6 +16,9 @@ namespace {
 
 constexpr std::int64_t kSoonMs = 200;  // the first pause before a coordinator that did not answer is asked again
 
+// Errors of a link begin with the coordinator's address.
+std::string Unreachable(const CallError& error) { return fmt::format("cannot reach {}; trying again", error.why); }
+
 Status RefusedBy(const CallError& error) { return Err("{}", error.why); }
 
 }  // namespace
@@ -127,7 +130,7 @@ class Worker::Session {
     if (steps.abandon_unfinished) {
       const auto leases = site_.place.Leases();
       for (const LeaseName& lease : leases ? *leases : std::vector<LeaseName>()) {
-        if (!steps.begin || steps.begin->name != lease) DropUnfinished(lease);
+        if (!steps.begin || steps.begin->name != lease) DropEnded(lease);
       }
     }
     for (const Question& question : steps.questions) witness_.Ask(question);
@@ -142,9 +145,24 @@ class Worker::Session {
     heard_ = false;
   }
 
-  void DropUnfinished(const LeaseName& lease) {
+  bool IsUnfinished(const LeaseName& lease) const {
     const auto folder = LeaseFolder::Find(site_.place, lease);
-    if (folder && (folder->done() || Exists(JoinPath(folder->path(), "result.json")))) return;
+    return !folder || !(folder->done() || Exists(JoinPath(folder->path(), "result.json")));
+  }
+
+  // Of a lease that this worker had when it was stopped, and that the coordinator does not give it again.
+  void DropEnded(const LeaseName& lease) {
+    if (IsUnfinished(lease)) {
+      Say(fmt::format(
+          "order {:.8}, lease {}: ran out while this worker was away (a lease lasts {:g} s without a sign of life); "
+          "what was done for it is dropped, and the order wants a worker with another key",
+          lease.order, lease.lease, 1e-3 * static_cast<double>(site_.terms.lease_ms)));
+    }
+    DropUnfinished(lease);
+  }
+
+  void DropUnfinished(const LeaseName& lease) {
+    if (!IsUnfinished(lease)) return;
     if (const Status gone = site_.place.Forget(lease); !gone) Say(gone.error().message);
   }
 
@@ -178,7 +196,7 @@ class Worker::Session {
   }
 
   void Pause(const CallError& error) {
-    if (!std::exchange(unreachable_, true)) Say(fmt::format("the coordinator does not answer: {}; still trying", error.why));
+    if (!std::exchange(unreachable_, true)) Say(Unreachable(error));
     constexpr std::int64_t kLongestMs = 5'000;
     leaving_.Wait(std::clamp(error.retry_ms, pause_ms_, kLongestMs));
     pause_ms_ = std::min(2 * pause_ms_, kLongestMs);
@@ -245,7 +263,13 @@ Status Worker::Announce(Link& link) {
     on_stop_ = {};
     return status;
   };
-  const auto info = Patiently<CoordinatorInfo>(halt, [&] { return link.Coordinator(); });
+  bool said = false;
+  const auto info = Patiently<CoordinatorInfo>(halt, [&] {
+    auto answer = link.Coordinator();
+    if (!answer && answer.error().kind == CallError::Kind::kLater && options_.say && !std::exchange(said, true))
+      options_.say(Unreachable(answer.error()));
+    return answer;
+  });
   if (!info) return done(halt.stopped() ? Status() : RefusedBy(info.error()));
   if (const Status pinned = place_.Pin(info->key); !pinned) return done(pinned);
   coordinator_ = VerifyKey::Parse(info->key).value();
@@ -260,6 +284,7 @@ Status Worker::Announce(Link& link) {
                                  key_);
   }
   const auto registered = Patiently<void>(halt, [&] { return link.Register(options_.hardware, recipient); });
+  if (registered && options_.registered) options_.registered();
   return done(registered || halt.stopped() ? Status() : RefusedBy(registered.error()));
 }
 

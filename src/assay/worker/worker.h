@@ -24,6 +24,7 @@ struct WorkerOptions {
   std::size_t answer_memory = std::size_t{2} << 30;  // for what is remembered between questions
   ReporterTerms terms{};                             // how long a lease lasts, the coordinator says
   std::function<void(const std::string&)> say{};     // a line for whoever looks after it
+  std::function<void()> registered{};                // the coordinator knows this worker
 };
 
 class Worker {

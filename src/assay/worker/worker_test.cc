@@ -316,7 +316,7 @@ TEST_F(WorkerTest, GivesBackDataThatDoesNotFitBeforeItIsLoaded) {
   worker.Stop();
   EXPECT_EQ(home_.given_back[0].why, life::Ending::kGivenBack);
   EXPECT_TRUE(home_.given_back[0].words.starts_with("memory: the work takes ")) << home_.given_back[0].words;
-  EXPECT_TRUE(home_.given_back[0].words.ends_with(", and may take 8.4 MB")) << home_.given_back[0].words;
+  EXPECT_TRUE(home_.given_back[0].words.ends_with(", and may take 8.00 MiB")) << home_.given_back[0].words;
 }
 
 TEST_F(WorkerTest, FailsWhatIsAnotherJobOrLeadsElsewhere) {

@@ -8,6 +8,7 @@
 #include "assay/backend/cuda/cuda.h"
 #include "assay/backend/cuda/kernels.h"
 #include "assay/backend/cuda/memory.h"
+#include "assay/base/allowance.h"
 
 namespace assay::cuda {
 namespace {
@@ -44,7 +45,7 @@ Ledger& TheLedger() {
   return ledger;
 }
 
-double Gigabytes(std::size_t bytes) { return static_cast<double>(bytes) * 1e-9; }
+std::string AmountOf(std::size_t bytes) { return Amount(static_cast<std::int64_t>(bytes)); }
 
 }  // namespace
 
@@ -55,8 +56,8 @@ void* Allocate(std::size_t bytes) {
     static_cast<void>(cudaGetLastError());  // it would be reported by the next launch
     std::size_t free = 0, total = 0;
     static_cast<void>(cudaMemGetInfo(&free, &total));
-    throw OutOfMemory(fmt::format("out of GPU memory: {:.2f} GB more are needed, {:.2f} of {:.2f} GB are free",
-                                  Gigabytes(bytes), Gigabytes(free), Gigabytes(total)));
+    throw OutOfMemory(fmt::format("out of GPU memory: {} more are needed, {} of {} are free", AmountOf(bytes), AmountOf(free),
+                                  AmountOf(total)));
   }
   Check(status, "allocating GPU memory");
   TheLedger().Add(data, bytes);
