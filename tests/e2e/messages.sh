@@ -196,6 +196,19 @@ for command in "provide $work/run" "trace $work/run --step 1"; do
 done
 [ ! -e "$work/nobody" ] || fail "a key was made that cannot help"
 
+# What this user may not read is nobody's damage, whoever is asked.
+cp -r "$work/run" "$work/closed"
+chmod -R a+rX "$work/closed"
+chmod a+rx "$scratch" "$work"
+chmod 000 "$work/closed/receipt.json"
+somebody=
+[ "$(id -u)" -ne 0 ] || somebody="setpriv --reuid=65534 --regid=65534 --clear-groups"
+if $somebody "$assay" --version >/dev/null 2>&1 && ! $somebody cat "$work/closed/receipt.json" >/dev/null 2>&1; then
+  for command in show audit fsck; do
+    refused_alike 'receipt.json: cannot open: Permission denied' $somebody "$assay" $command "$work/closed"
+  done
+fi
+
 # The platform's client.
 refused_alike 'is not a directory; .*--state DIR' env HOME="$work/file" "$assay" jobs --server http://127.0.0.1:1 --token x
 refused_alike '--memory: expected a whole number of bytes, or one with kB, MB' "$assay" submit $job --server http://127.0.0.1:1 --token x --memory 4gigs --patience 1

@@ -13,7 +13,7 @@ Status CheckReadable(const std::string& run) {
   if (!files) return {};  // a tree that cannot be walked is reported by whoever opens it
   for (const std::string& file : *files) {
     const std::string path = JoinPath(run, file);
-    if (::access(path.c_str(), R_OK) != 0 && errno == EACCES) return Err("{}: cannot read: Permission denied", path);
+    if (::access(path.c_str(), R_OK) != 0 && errno == EACCES) return Err("{}: cannot open: Permission denied", path);
   }
   return {};
 }
