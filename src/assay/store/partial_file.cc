@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::size_t kPieceBytes = 1 << 20;
 constexpr std::uint64_t kWriteBehindBytes = 8 << 20;
+// At a time: for a longer write the kernel takes larger pieces of memory, which it has not used of late, and spends several times as long on copying into them.
+constexpr std::size_t kWriteBytes = 64 << 10;
 
 tl::unexpected<Error> Failed(const std::string& path, std::string_view doing) {
   const int number = errno;
@@ -92,8 +94,7 @@ Status PartialFile::Compare(std::uint64_t offset, ByteSpan bytes) const {
 Status PartialFile::Append(ByteSpan bytes) {
   const std::uint64_t before = size_;
   while (!bytes.empty()) {
-    const ssize_t written = ::pwrite(file_.get(), bytes.data(), std::min<std::size_t>(bytes.size(), std::size_t{1} << 30),
-                                     static_cast<off_t>(size_));
+    const ssize_t written = ::pwrite(file_.get(), bytes.data(), std::min(bytes.size(), kWriteBytes), static_cast<off_t>(size_));
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) {
       Status failed = Failed(path_, "write");
