@@ -1,5 +1,7 @@
 #include "assay/monitor/recorder.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <bit>
 #include <chrono>
@@ -17,6 +19,14 @@ using std::chrono::milliseconds;
 constexpr std::uint32_t kLeastMs = 20, kLeastGpuMs = 200, kMostMs = 1'000;
 constexpr double kSamplesWanted = 200;  // of a short run
 constexpr std::size_t kMostNoted = 1 << 14;
+constexpr double kMostShare = 0.003;  // of the process's time, for taking samples
+
+// Processor time of the calling thread.
+double ThreadMicros() {
+  timespec time{};
+  if (::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) != 0) return 0;
+  return 1e6 * static_cast<double>(time.tv_sec) + 1e-3 * static_cast<double>(time.tv_nsec);
+}
 
 std::uint32_t IntervalFor(const SessionRecord& session) {
   if (session.flops_per_s <= 0) return kMostMs;
@@ -178,6 +188,20 @@ void Recorder::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
+// How long to wait for the next sample so that taking them stays within its share: where the machine has more to do than it can, much time passes and little work is
+// done, and samples by the clock alone would become a part of it that counts.
+milliseconds Recorder::Spared(milliseconds interval) {
+  if (options_.interval_ms > 0) return interval;  // as it was asked for
+  const double own_us = ThreadMicros();
+  const std::lock_guard lock(mutex_);
+  const auto all_us = static_cast<double>(cpu_before_us_ - first_.cpu_us);
+  const auto elapsed_us = static_cast<double>(std::max<std::int64_t>(1, sampled_before_us_));
+  const double lacking_us = own_us / kMostShare - all_us;  // of the process's time, for what was taken already
+  if (lacking_us <= 0) return interval;
+  const double wait_ms = all_us > 0 ? 1e-3 * lacking_us * elapsed_us / all_us : double{kMostMs};
+  return std::max(interval, milliseconds(static_cast<std::int64_t>(std::min(wait_ms, double{kMostMs}))));
+}
+
 void Recorder::Loop() {
   auto written = std::chrono::steady_clock::now();
   const milliseconds interval(session_.interval_ms);
@@ -190,6 +214,7 @@ void Recorder::Loop() {
     AddSample();
     const auto now = std::chrono::steady_clock::now();
     due = std::max(due + interval, now + interval / 2);  // one that came late does not bring others with it
+    if (const milliseconds spared = Spared(interval); spared > interval) due = std::max(due, now + spared);
     if (now - written + interval / 2 < milliseconds(options_.write_ms)) continue;
     written = now;
     if (!WriteOut()) return;

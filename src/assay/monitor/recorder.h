@@ -4,6 +4,7 @@
 // is once a second. Only seals are waited for. The first error of any kind is told by the next call, and nothing is written after it. Calls come from one thread.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -70,6 +71,7 @@ class Recorder {
 
  private:
   void Loop();
+  std::chrono::milliseconds Spared(std::chrono::milliseconds interval);
   void Stop();
   void AddSample();
   void Note(Record record);  // with the lock held
