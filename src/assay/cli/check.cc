@@ -7,6 +7,7 @@
 #include "assay/cli/command.h"
 #include "assay/cli/damaged_run.h"
 #include "assay/cli/json.h"
+#include "assay/cli/rules_view.h"
 #include "assay/cli/text.h"
 #include "assay/train/interrupt.h"
 
@@ -23,22 +24,9 @@ struct CheckOptions {
 using monitor::RuleResult;
 using monitor::RuleState;
 
-OrderedJson HoldsOf(RuleState state) {
-  if (state == RuleState::kAccepted) return true;
-  if (state == RuleState::kRefused || state == RuleState::kDamaged) return false;
-  return nullptr;
-}
-
 OrderedJson JsonOf(const CheckOptions& options, const TelemetryReport& report) {
   OrderedJson rules = OrderedJson::array();
-  for (const RuleResult& rule : report.rules) {
-    rules.push_back({{"rule", rule.rule},
-                     {"verdict", rule.verdict},
-                     {"holds", HoldsOf(rule.state)},
-                     {"figure", ToJson(rule.figure)},
-                     {"threshold", ToJson(rule.threshold)},
-                     {"reason", rule.reason}});
-  }
+  for (const RuleResult& rule : report.rules) rules.push_back(RuleJson(rule));
   return {{"run", options.run},
           {"set", options.rules},
           {"verdict", std::string(Name(report.state))},
@@ -50,14 +38,8 @@ OrderedJson JsonOf(const CheckOptions& options, const TelemetryReport& report) {
           {"rules", std::move(rules)}};
 }
 
-Tone ToneOf(RuleState state) { return state == RuleState::kRefused || state == RuleState::kDamaged ? Tone::kBad : Tone::kGood; }
-
 void PrintText(const CheckOptions& options, const TelemetryReport& report) {
-  for (const RuleResult& rule : report.rules) {
-    const std::string limit = rule.threshold ? fmt::format(" of {:.4g}", *rule.threshold) : "";
-    const std::string figure = rule.figure ? fmt::format("{:.4g}{}", *rule.figure, limit) : "";
-    fmt::print("{:<12} {:<14} {:<22} {}\n", rule.rule, rule.verdict, figure, rule.reason);
-  }
+  for (const RuleResult& rule : report.rules) fmt::print("{}\n", RuleText(rule));
   const std::string so_far = report.stage == RunStage::kFinished ? "" : " so far";
   fmt::print("{}: {}{}: {} of {} steps, {} samples, {}{}\n", options.run,
              Painted(Name(report.state), ToneOf(report.state), stdout), so_far, report.step, report.steps, report.samples,
@@ -69,17 +51,6 @@ Result<TelemetryReport> Look(const CheckOptions& options) {
   auto report = CheckTelemetry(options.run, options.rules == "seed" ? RuleSet::kSeed : RuleSet::kStrict);
   if (report || !IsDamagedRun(options.run, report.error())) return report;
   return TelemetryReport{.state = RuleState::kDamaged, .reason = report.error().message};
-}
-
-int StatusOf(RuleState state) {
-  switch (state) {
-    case RuleState::kAccepted:
-    case RuleState::kNotApplicable: return kExitOk;
-    case RuleState::kRefused: return kExitRefuted;
-    case RuleState::kUnchecked: return kExitUndecided;
-    case RuleState::kDamaged: return kExitDamaged;
-  }
-  return kExitDamaged;
 }
 
 Result<int> RunCheckCommand(const CheckOptions& options) {
