@@ -85,6 +85,7 @@ int Main(int argc, char** argv) {
   AddFsck(app, command);
   AddCheck(app, command);
   AddPev(app, command);
+  AddOwn(app, command);
   AddRoundings(app, command);
   AddCalibrate(app, command);
   AddServe(app, command);
