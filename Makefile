@@ -45,8 +45,9 @@ bench:
 docs:
 	@scripts/bootstrap.sh build
 	@cmake --preset release --log-level=WARNING >/dev/null
-	@$(call BUILD,release) --target write_docs
+	@$(call BUILD,release) --target write_docs --target checks_matrix
 	@build/release/tests/docs/write_docs write .
+	@build/release/tests/checks/checks_matrix --write docs/CHECKS.md
 
 format:
 	@git ls-files '*.cc' '*.h' '*.inc' '*.cu' | xargs clang-format-19 -i

@@ -33,6 +33,9 @@ class Collector : public job::FieldVisitor {
   void Bool(std::string_view key, bool&) override { Add(key, "3 boolean", "0, 1"); }
   void Text(std::string_view key, std::string&) override { Add(key, "4 string", "any"); }
   void Path(std::string_view, std::string&) override {}
+  void Hash(std::string_view key, std::optional<Digest>&) override {
+    Add(key, "4 string", "64 hex digits in lower case; left out where there is none");
+  }
   void Choice(std::string_view key, std::size_t&, std::span<const std::string_view> names, bool) override {
     std::string range;
     for (std::string_view name : names) range += fmt::format("{}`{}`", range.empty() ? "" : ", ", name);
@@ -114,7 +117,8 @@ std::string TopRows() {
   for (const Field& field : FieldsOf(job)) {
     if (field.key.find('.') != std::string::npos) continue;
     const bool rounded = field.key.starts_with("round_"), table = field.key == "round_tau";
-    text += Row(field, table ? "`round_rule` = `paper`" : rounded ? "`precision` = `fp64-rounded`" : "always");
+    const std::string_view otherwise = field.key == "seed" ? "there is no `seed_from`" : "always";
+    text += Row(field, table ? "`round_rule` = `paper`" : rounded ? "`precision` = `fp64-rounded`" : otherwise);
   }
   return text;
 }

@@ -119,7 +119,8 @@ augment = true
 [optimizer]
 kind = "sgd"
 )",
-    R"([model]
+    R"(seed_from = "00112233445566778899aabbccddeeff102132435465768798a9bacbdcedfe0f"
+[model]
 kind = "mlp"
 inputs = 6
 classes = 3

@@ -11,6 +11,7 @@ constexpr Target kTargets[] = {
     {"bundle", RunBundle, BundleSeeds},
     {"checkpoint", RunCheckpoint, CheckpointSeeds},
     {"cifar", RunCifar, CifarSeeds},
+    {"claim", RunClaim, ClaimSeeds},
     {"consistency", RunConsistency, ConsistencySeeds},
     {"dispute", RunDispute, DisputeSeeds},
     {"entry_proof", RunEntryProof, EntryProofSeeds},

@@ -56,6 +56,17 @@ class Auditor {
     return CheckSegment(segment);
   }
 
+  // From the state that it begins with, whatever led to that.
+  std::optional<Stop> CheckStretch(const Segment& stretch) {
+    if (const Status loaded = replay_.Load(stretch.begin); !loaded) return StopBy(loaded.error(), stretch.begin);
+    if (replay_.step() != stretch.begin) {
+      const std::string reason = fmt::format("{}: is missing or damaged, and the steps after it cannot be run again",
+                                             run_.SnapshotPath(stretch.begin));
+      return Stop{Refutation{.reason = reason, .damage = true, .step = stretch.begin}, {}};
+    }
+    return CheckSegment(stretch);
+  }
+
   // Replays the segments, which are in ascending order.
   std::optional<Stop> Check(const std::vector<Segment>& segments) {
     std::int64_t total = 0;
@@ -274,6 +285,26 @@ class Auditor {
   std::int64_t beyond_hole_ = 0;  // where the replay goes on after the last of them
 };
 
+// What `check` finds about steps that the run's log commits to.
+template <class Check>
+Result<std::optional<Refutation>> WithAuditor(const RunDirectory& run, const PreparedJob& prepared, std::int64_t first,
+                                              std::int64_t last, Backend& backend, ThreadPool& pool, const AuditHooks& hooks,
+                                              const Check& check) {
+  const Job& job = prepared.job;
+  if (job.precision == Precision::kFp32Vendor) return Err("{}", kVendorReason);
+  if (first < 0 || last < first || last > job.steps) {
+    return Err("steps {} to {}: the job has {}", first, last, job.steps);
+  }
+  ASSAY_ASSIGN(RunLog log, RunLog::Read(run.log_path(), run.signer(), run.identity().trajectory));
+  if (log.entries().empty() || log.entries().back().step < last)
+    return Err("{}: the log has no entry for step {}", run.log_path(), last);
+  const Claims claims{.log = std::move(log), .receipt = {}, .receipt_hash = {}};
+  Auditor auditor(run, prepared, claims, backend, pool, hooks);
+  std::optional<Stop> stop = check(auditor);
+  if (stop && !stop->refutation) return Err("{}", stop->reason);
+  return stop ? std::move(stop->refutation) : std::nullopt;
+}
+
 AuditReport Refuted(AuditReport report, Refutation refutation) {
   report.verdict = refutation.open ? Verdict::kUnchecked : refutation.damage ? Verdict::kDamaged : Verdict::kRefuted;
   if (refutation.open) report.reason = refutation.reason;
@@ -325,18 +356,14 @@ std::vector<std::string> AssumedBy(const AuditOptions& options, const RunDirecto
 
 Result<std::optional<Refutation>> AuditSteps(const RunDirectory& run, const PreparedJob& prepared, std::int64_t first,
                                              std::int64_t last, Backend& backend, ThreadPool& pool, const AuditHooks& hooks) {
-  const Job& job = prepared.job;
-  if (job.precision == Precision::kFp32Vendor) return Err("{}", kVendorReason);
-  if (first < 0 || last < first || last > job.steps) {
-    return Err("steps {} to {}: the job has {}", first, last, job.steps);
-  }
-  ASSAY_ASSIGN(RunLog log, RunLog::Read(run.log_path(), run.signer(), run.identity().trajectory));
-  if (log.entries().empty() || log.entries().back().step < last)
-    return Err("{}: the log has no entry for step {}", run.log_path(), last);
-  const Claims claims{.log = std::move(log), .receipt = {}, .receipt_hash = {}};
-  std::optional<Stop> stop = Auditor(run, prepared, claims, backend, pool, hooks).CheckEntriesOf(first, last);
-  if (stop && !stop->refutation) return Err("{}", stop->reason);
-  return stop ? std::move(stop->refutation) : std::nullopt;
+  return WithAuditor(run, prepared, first, last, backend, pool, hooks,
+                     [&](Auditor& auditor) { return auditor.CheckEntriesOf(first, last); });
+}
+
+Result<std::optional<Refutation>> AuditStretch(const RunDirectory& run, const PreparedJob& prepared, const Segment& stretch,
+                                               Backend& backend, ThreadPool& pool, const AuditHooks& hooks) {
+  return WithAuditor(run, prepared, stretch.begin, stretch.end, backend, pool, hooks,
+                     [&](Auditor& auditor) { return auditor.CheckStretch(stretch); });
 }
 
 AuditReport Audit(const RunDirectory& run, const PreparedJob& prepared, const AuditOptions& options, Backend& backend,

@@ -72,6 +72,11 @@ std::vector<std::string> AssumedBy(const AuditOptions& options, const RunDirecto
 Result<std::optional<Refutation>> AuditSteps(const RunDirectory& run, const PreparedJob& prepared, std::int64_t first,
                                              std::int64_t last, Backend& backend, ThreadPool& pool, const AuditHooks& hooks);
 
+// The same about the steps of a stretch that begins at a snapshot which the run has, or at the start, and nothing before it: what a part of a run can be held against. The
+// run need not be whole.
+Result<std::optional<Refutation>> AuditStretch(const RunDirectory& run, const PreparedJob& prepared, const Segment& stretch,
+                                               Backend& backend, ThreadPool& pool, const AuditHooks& hooks);
+
 AuditReport Audit(const RunDirectory& run, const PreparedJob& prepared, const AuditOptions& options, Backend& backend,
                   ThreadPool& pool, const AuditHooks& hooks);
 

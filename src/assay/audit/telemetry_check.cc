@@ -1,6 +1,5 @@
 #include "assay/audit/telemetry_check.h"
 
-#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -12,7 +11,6 @@
 #include "assay/ops/table.h"
 #include "assay/run/directory.h"
 #include "assay/run/log.h"
-#include "assay/run/receipt.h"
 
 namespace assay {
 namespace {
@@ -20,8 +18,6 @@ namespace {
 using monitor::RuleState;
 
 constexpr std::uint64_t kMaxFixedBytes = std::uint64_t{1} << 30;
-constexpr std::uint64_t kMaxReceiptBytes = 1 << 16;
-constexpr int kAttempts = 5;  // to read a log that is being written
 
 // Roots of the first so many entries, for the sizes that are asked for: one pass over the leaves.
 std::map<std::uint64_t, Digest> RootsOf(const RunLog& log, const std::set<std::uint64_t>& sizes) {
@@ -41,34 +37,6 @@ std::map<std::uint64_t, Digest> RootsOf(const RunLog& log, const std::set<std::u
     roots[size] = root;
   }
   return roots;
-}
-
-Result<RunLog> ReadLog(const RunDirectory& run, bool going_on) {
-  if (!RunLog::Exists(run.log_path())) return RunLog(run.identity().trajectory);
-  auto log = RunLog::Read(run.log_path(), run.signer(), run.identity().trajectory);
-  // Tiles that the old checkpoint needs may go while it is read.
-  for (int attempt = 1; going_on && !log && attempt < kAttempts; ++attempt) {
-    log = RunLog::Read(run.log_path(), run.signer(), run.identity().trajectory);
-  }
-  return log;
-}
-
-Result<RunStage> StageOf(const RunDirectory& run) {
-  if (const std::string lock = JoinPath(run.path(), "lock"); Exists(lock)) {
-    ASSAY_ASSIGN(const std::optional<FileLock> shared, FileLock::TryShare(lock));
-    if (!shared) return RunStage::kGoingOn;
-  }
-  return Exists(run.receipt_path()) ? RunStage::kFinished : RunStage::kUnfinished;
-}
-
-// The receipt of a finished run is for the log that is there.
-Status CheckReceipt(const RunDirectory& run, const RunLog& log) {
-  ASSAY_ASSIGN(const Bytes file, ReadFile(run.receipt_path(), kMaxReceiptBytes));
-  ASSAY_ASSIGN(const Receipt receipt,
-               OpenReceipt({reinterpret_cast<const char*>(file.data()), file.size()}, run.signer(), run.receipt_path()));
-  if (receipt.job != run.identity().job || receipt.log != log.checkpoint())
-    return Err("{}: is for another job or another log than the run's", run.receipt_path());
-  return {};
 }
 
 Result<monitor::RunFacts> FactsOf(const RunDirectory& run, const RunLog& log, bool finished) {
@@ -102,13 +70,6 @@ std::set<std::uint64_t> SealedSizes(const monitor::Telemetry& telemetry) {
   return sizes;
 }
 
-RuleState Worst(const std::vector<monitor::RuleResult>& rules) {
-  for (const RuleState state : {RuleState::kDamaged, RuleState::kRefused, RuleState::kUnchecked}) {
-    if (std::ranges::any_of(rules, [&](const monitor::RuleResult& rule) { return rule.state == state; })) return state;
-  }
-  return RuleState::kAccepted;
-}
-
 TelemetryReport Without(TelemetryReport report, RuleState state, std::string reason) {
   report.state = state;
   report.reason = std::move(reason);
@@ -116,26 +77,6 @@ TelemetryReport Without(TelemetryReport report, RuleState state, std::string rea
 }
 
 }  // namespace
-
-std::string_view Name(RunStage stage) {
-  switch (stage) {
-    case RunStage::kFinished: return "finished";
-    case RunStage::kGoingOn: return "going on";
-    case RunStage::kUnfinished: return "unfinished";
-  }
-  return "";
-}
-
-std::string_view Name(RuleState state) {
-  switch (state) {
-    case RuleState::kAccepted: return "accepted";
-    case RuleState::kRefused: return "refused";
-    case RuleState::kUnchecked: return "unchecked";
-    case RuleState::kNotApplicable: return "not applicable";
-    case RuleState::kDamaged: return "damaged";
-  }
-  return "";
-}
 
 Result<TelemetryReport> CheckTelemetry(const std::string& path, RuleSet rules) {
   ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(path));
@@ -146,10 +87,10 @@ Result<TelemetryReport> CheckTelemetry(const std::string& path, RuleSet rules) {
     if (error.system) return tl::unexpected(error);
     return Without(report, RuleState::kDamaged, error.message);
   };
-  const auto log = ReadLog(run, report.stage == RunStage::kGoingOn);
+  const auto log = ReadRunLog(run, report.stage == RunStage::kGoingOn);
   if (!log) return damaged(log.error());
   if (finished) {
-    if (const Status good = CheckReceipt(run, *log); !good) return damaged(good.error());
+    if (const Status good = CheckReceiptFits(run, *log); !good) return damaged(good.error());
   }
   auto facts = FactsOf(run, *log, finished);
   if (!facts) return damaged(facts.error());

@@ -6,22 +6,13 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "assay/audit/checked_run.h"
 #include "assay/base/result.h"
 #include "assay/monitor/rules.h"
 
 namespace assay {
-
-enum class RuleSet : std::uint8_t { kSeed, kStrict };
-
-enum class RunStage : std::uint8_t {
-  kFinished,
-  kGoingOn,     // a process trains in it
-  kUnfinished,  // and none does
-};
-std::string_view Name(RunStage stage);  // "going on"
 
 struct TelemetryReport {
   RunStage stage = RunStage::kUnfinished;
@@ -32,7 +23,6 @@ struct TelemetryReport {
   std::int64_t step = 0, steps = 0;  // recorded, and of the job
   std::uint64_t samples = 0;
 };
-std::string_view Name(monitor::RuleState state);  // "accepted"
 
 // An error: not a run, or it cannot be read here.
 Result<TelemetryReport> CheckTelemetry(const std::string& path, RuleSet rules);

@@ -84,6 +84,8 @@ int Main(int argc, char** argv) {
   AddLog(app, command);
   AddFsck(app, command);
   AddCheck(app, command);
+  AddPev(app, command);
+  AddOwn(app, command);
   AddRoundings(app, command);
   AddCalibrate(app, command);
   AddServe(app, command);

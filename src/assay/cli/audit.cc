@@ -1,5 +1,3 @@
-#include <sys/random.h>
-
 #include <algorithm>
 #include <cctype>
 #include <chrono>
@@ -11,6 +9,7 @@
 #include "assay/cli/colour.h"
 #include "assay/cli/command.h"
 #include "assay/cli/damaged_run.h"
+#include "assay/cli/draw_options.h"
 #include "assay/cli/json.h"
 #include "assay/cli/progress.h"
 #include "assay/cli/readable_run.h"
@@ -21,9 +20,6 @@
 
 namespace assay::cli {
 namespace {
-
-constexpr std::size_t kNonceBytes = 16;
-constexpr std::size_t kMaxNonceDigits = 2048;
 
 struct AuditCommand {
   std::string run;
@@ -40,43 +36,13 @@ struct AuditCommand {
 
 double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// "10%" or "10". Without its sign 0.1 may be meant as a share or as a percentage.
-Result<double> ParsePercent(const std::string& given) {
-  std::string text = given;
-  const bool has_sign = text.ends_with('%');
-  if (has_sign) text.pop_back();
-  char* end = nullptr;
-  const double percent = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end != '\0' || !(percent > 0 && percent <= 100)) {
-    return Err("--sample: expected a share above 0% and up to 100%, got {}", Quote(given));
-  }
-  if (!has_sign && percent < 1) {
-    return Err("--sample: {} can mean two things; write {:g}% or {:g}%", Quote(given), 100 * percent, percent);
-  }
-  return percent;
-}
-
-Result<Bytes> ParseNonce(const std::string& text) {
-  if (text.empty()) {
-    Bytes nonce(kNonceBytes);
-    if (::getrandom(nonce.data(), nonce.size(), 0) != static_cast<ssize_t>(nonce.size())) {
-      return Err("--nonce: the system gives no randomness; name one");
-    }
-    return nonce;
-  }
-  auto nonce = FromHex(text);
-  if (!nonce || text.size() > kMaxNonceDigits)
-    return Err("--nonce: expected an even number of hex digits, at most {}, got {}", kMaxNonceDigits, Quote(text));
-  return nonce;
-}
-
 Result<AuditOptions> OptionsOf(const AuditCommand& command) {
   AuditOptions options;
   if (!command.signer.empty()) {
     ASSAY_ASSIGN(options.expected.signer, ParseSigner(command.signer));
   }
   if (!command.sample.empty()) {
-    ASSAY_ASSIGN(options.sample_percent, ParsePercent(command.sample));
+    ASSAY_ASSIGN(options.sample_percent, ParsePercent("--sample", command.sample));
     ASSAY_ASSIGN(options.nonce, ParseNonce(command.nonce));
   } else if (!command.nonce.empty()) {
     return Err("--nonce: belongs to --sample");

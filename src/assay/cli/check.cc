@@ -1,5 +1,4 @@
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <thread>
 
@@ -8,6 +7,7 @@
 #include "assay/cli/command.h"
 #include "assay/cli/damaged_run.h"
 #include "assay/cli/json.h"
+#include "assay/cli/rules_view.h"
 #include "assay/cli/text.h"
 #include "assay/train/interrupt.h"
 
@@ -21,39 +21,12 @@ struct CheckOptions {
   bool json = false;
 };
 
-using monitor::Bound;
 using monitor::RuleResult;
 using monitor::RuleState;
 
-OrderedJson HoldsOf(RuleState state) {
-  if (state == RuleState::kAccepted) return true;
-  if (state == RuleState::kRefused || state == RuleState::kDamaged) return false;
-  return nullptr;
-}
-
-// Counts are integers.
-OrderedJson NumberOf(const std::optional<double>& value) {
-  return value && *value == std::floor(*value) ? Whole(*value) : ToJson(value);
-}
-
-OrderedJson TextOf(const std::string& text) { return text.empty() ? OrderedJson(nullptr) : OrderedJson(text); }
-
-OrderedJson BoundOf(const RuleResult& rule) {
-  if (!rule.threshold || rule.bound == Bound::kOf) return nullptr;
-  return rule.bound == Bound::kAtMost ? "at most" : "at least";
-}
-
 OrderedJson JsonOf(const CheckOptions& options, const TelemetryReport& report) {
   OrderedJson rules = OrderedJson::array();
-  for (const RuleResult& rule : report.rules) {
-    rules.push_back({{"rule", rule.rule},
-                     {"verdict", rule.verdict},
-                     {"holds", HoldsOf(rule.state)},
-                     {"figure", NumberOf(rule.figure)},
-                     {"threshold", NumberOf(rule.threshold)},
-                     {"bound", BoundOf(rule)},
-                     {"reason", TextOf(rule.reason)}});
-  }
+  for (const RuleResult& rule : report.rules) rules.push_back(RuleJson(rule));
   return {{"run", options.run},
           {"set", options.rules},
           {"verdict", std::string(Name(report.state))},
@@ -65,22 +38,9 @@ OrderedJson JsonOf(const CheckOptions& options, const TelemetryReport& report) {
           {"rules", std::move(rules)}};
 }
 
-Tone ToneOf(RuleState state) { return state == RuleState::kRefused || state == RuleState::kDamaged ? Tone::kBad : Tone::kGood; }
-
-// "≤ 4", "≥ 0.25", "of 50".
-std::string LimitText(const RuleResult& rule) {
-  if (!rule.threshold) return "";
-  const std::string_view sign = rule.bound == Bound::kOf ? "of" : rule.bound == Bound::kAtMost ? "\u2264" : "\u2265";
-  return fmt::format("{} {:.4g}", sign, *rule.threshold);
-}
-
 void PrintText(const CheckOptions& options, const TelemetryReport& report) {
-  static constexpr char kRow[] = "{:<12} {:<14} {:<11} {:<13} {}\n";
-  if (!report.rules.empty()) fmt::print(kRow, "rule", "verdict", "figure", "limit", "reason");
-  for (const RuleResult& rule : report.rules) {
-    const std::string figure = rule.figure ? fmt::format("{:.4g}", *rule.figure) : "";
-    fmt::print(kRow, rule.rule, rule.verdict, figure, LimitText(rule), rule.reason);
-  }
+  if (!report.rules.empty()) fmt::print("{}\n", RuleHeading());
+  for (const RuleResult& rule : report.rules) fmt::print("{}\n", RuleText(rule));
   const std::string so_far = report.stage == RunStage::kFinished ? "" : " so far";
   fmt::print("{}: {}{}: {} of {} steps, {}, {}{}\n", options.run, Painted(Name(report.state), ToneOf(report.state), stdout),
              so_far, report.step, report.steps, Plural(static_cast<std::int64_t>(report.samples), "sample"), Name(report.stage),
@@ -92,17 +52,6 @@ Result<TelemetryReport> Look(const CheckOptions& options) {
   auto report = CheckTelemetry(options.run, options.rules == "seed" ? RuleSet::kSeed : RuleSet::kStrict);
   if (report || !IsDamagedRun(options.run, report.error())) return report;
   return TelemetryReport{.state = RuleState::kDamaged, .reason = report.error().message};
-}
-
-int StatusOf(RuleState state) {
-  switch (state) {
-    case RuleState::kAccepted:
-    case RuleState::kNotApplicable: return kExitOk;
-    case RuleState::kRefused: return kExitRefuted;
-    case RuleState::kUnchecked: return kExitUndecided;
-    case RuleState::kDamaged: return kExitDamaged;
-  }
-  return kExitDamaged;
 }
 
 Result<int> RunCheckCommand(const CheckOptions& options) {

@@ -37,6 +37,8 @@ void AddBench(Arguments& app, Command& command);
 void AddLog(Arguments& app, Command& command);
 void AddFsck(Arguments& app, Command& command);
 void AddCheck(Arguments& app, Command& command);
+void AddPev(Arguments& app, Command& command);
+void AddOwn(Arguments& app, Command& command);
 void AddRoundings(Arguments& app, Command& command);
 void AddCalibrate(Arguments& app, Command& command);
 void AddServe(Arguments& app, Command& command);

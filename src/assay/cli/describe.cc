@@ -50,6 +50,11 @@ std::string DescribeBatch(const Job& job) {
   return text;
 }
 
+// Of a job whose data may not be here: what its root says.
+std::uint64_t SeedOf(const JobView& view) {
+  return view.job.seed_from ? SeedFrom(view.identity.data, *view.job.seed_from) : view.job.seed;
+}
+
 }  // namespace
 
 std::string DescribeModel(const ModelConfig& model) {
@@ -115,7 +120,8 @@ std::string JobText(const JobView& view) {
   line("batch", DescribeBatch(job));
   line("optimizer", DescribeOptimizer(job.optimizer));
   line("schedule", DescribeSchedule(job.schedule));
-  line("steps", fmt::format("{}, seed {}", job.steps, job.seed));
+  const std::string from = job.seed_from ? fmt::format(", which follows from {}", job.seed_from->hex()) : "";
+  line("steps", fmt::format("{}, seed {}{}", job.steps, SeedOf(view), from));
   line("precision", DescribePrecision(job));
   line("program", fmt::format("{} nodes per microbatch, {} in the update, {}FLOP per step", program.micro_nodes,
                               program.update_nodes, Count(program.flops)));
@@ -145,7 +151,8 @@ OrderedJson JobJson(const JobView& view) {
       {"optimizer", DescribeOptimizer(job.optimizer)},
       {"schedule", DescribeSchedule(job.schedule)},
       {"steps", job.steps},
-      {"seed", job.seed},
+      {"seed", SeedOf(view)},
+      {"seed_from", job.seed_from ? OrderedJson(job.seed_from->hex()) : OrderedJson(nullptr)},
       {"precision", NameOf(job.precision)},
       {"round_bits", rounds ? OrderedJson(job.round_bits) : OrderedJson(nullptr)},
       {"round_rule", rounds ? OrderedJson(job::kRoundRules[static_cast<std::size_t>(job.round_rule)]) : OrderedJson(nullptr)},

@@ -22,18 +22,6 @@ std::string Environment(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
-// A key, or a file with one.
-Result<client::WitnessKey> ParseWitness(const std::string& text) {
-  if (!Exists(text)) return client::WitnessKey::Parse(text);
-  constexpr std::uint64_t kMaxKeyFile = 4096;
-  ASSAY_ASSIGN(const Bytes bytes, ReadFile(text, kMaxKeyFile));
-  std::string line(bytes.begin(), bytes.end());
-  while (line.ends_with('\n') || line.ends_with('\r')) line.pop_back();
-  auto key = client::WitnessKey::Parse(line);
-  if (!key) return Err("{}: {}", text, key.error().message);
-  return key;
-}
-
 // The starting weights of a job that takes them from a file, from the job file that the order was made from, where a judge asks for them.
 dispute::StartingBytes StartOf(const client::MadeOrder& made) {
   auto start = std::make_shared<std::optional<dispute::StartingBytes>>();
@@ -120,7 +108,7 @@ client::Checked<Session> OpenSession(const PlatformOptions& options) {
 client::Checked<client::LifeTerms> TermsOf(const Session& session, const PlatformOptions& options, const std::string& id) {
   client::LifeTerms terms{.id = id, .coordinator = session.coordinator};
   for (const std::string& text : options.witnesses) {
-    ASSAY_ASSIGN(client::WitnessKey witness, ParseWitness(text));
+    ASSAY_ASSIGN(WitnessKey witness, ParseWitness(text));
     terms.witnesses.push_back(std::move(witness));
   }
   ASSAY_ASSIGN(const auto made, session.state.Recall(id));

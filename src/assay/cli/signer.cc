@@ -80,4 +80,15 @@ Result<VerifyKey> ParsePublicKey(std::string_view option, const std::string& tex
   return key;
 }
 
+Result<WitnessKey> ParseWitness(const std::string& text) {
+  if (!Exists(text)) return WitnessKey::Parse(text);
+  constexpr std::uint64_t kMaxKeyFile = 4096;
+  ASSAY_ASSIGN(const Bytes bytes, ReadFile(text, kMaxKeyFile));
+  std::string line(bytes.begin(), bytes.end());
+  while (line.ends_with('\n') || line.ends_with('\r')) line.pop_back();
+  auto key = WitnessKey::Parse(line);
+  if (!key) return Err("{}: {}", text, key.error().message);
+  return key;
+}
+
 }  // namespace assay::cli

@@ -7,6 +7,7 @@
 
 #include "assay/base/result.h"
 #include "assay/sign/key.h"
+#include "assay/sign/witness.h"
 
 namespace assay::cli {
 
@@ -23,5 +24,7 @@ std::string ExistingSignerPath();
 Result<VerifyKey> ParsePublicKey(std::string_view option, const std::string& text);
 // The same of --signer.
 Result<VerifyKey> ParseSigner(const std::string& text);
+// A witness's key, or a file with one.
+Result<WitnessKey> ParseWitness(const std::string& text);
 
 }  // namespace assay::cli

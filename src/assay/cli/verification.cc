@@ -3,6 +3,7 @@
 #include "assay/base/file.h"
 #include "assay/cli/colour.h"
 #include "assay/cli/exit_status.h"
+#include "assay/own/claim.h"
 #include "assay/run/snapshot.h"
 
 namespace assay::cli {
@@ -68,6 +69,7 @@ Result<Verification> VerifyFile(const std::string& path, const Against& against,
     case Kind::kEvidence: return VerifyEvidence(file.bytes(), path, against);
     case Kind::kUnknown: break;
   }
+  if (own::LooksLikeClaim(file.bytes())) return Err("{}: is a claim of ownership; assay own verify checks it", path);
   const auto tensors = Safetensors::Parse(file.bytes(), path);
   if (!tensors && path.ends_with(".safetensors")) return tl::unexpected(tensors.error());
   const auto format = tensors ? FormatOf(*tensors) : TensorsFormat::kOther;

@@ -12,10 +12,10 @@
 
 #include "assay/base/bytes.h"
 #include "assay/client/trouble.h"
-#include "assay/client/witness.h"
 #include "assay/dispute/evidence.h"
 #include "assay/life/life.h"
 #include "assay/sign/key.h"
+#include "assay/sign/witness.h"
 
 namespace assay::client {
 

@@ -24,6 +24,7 @@ class Collector : public FieldVisitor {
   void Bool(std::string_view key, bool&) override { Add(key); }
   void Text(std::string_view key, std::string&) override { Add(key); }
   void Path(std::string_view key, std::string&) override { Add(key); }
+  void Hash(std::string_view key, std::optional<Digest>&) override { Add(key); }
   void Choice(std::string_view key, std::size_t&, std::span<const std::string_view>, bool) override { Add(key); }
   void Ints(std::string_view key, std::vector<std::int64_t>&, std::int64_t, std::int64_t, std::size_t) override { Add(key); }
   void OpNumbers(std::string_view key, std::map<std::string, float>&, FloatRange) override { Add(key); }

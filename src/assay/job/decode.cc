@@ -47,6 +47,13 @@ class Decoder : public job::FieldVisitor {
     v = std::move(*value);
   }
   void Path(std::string_view, std::string&) override {}
+  void Hash(std::string_view key, std::optional<Digest>& v) override {
+    if (!Next(key) || !Begin(key, 4)) return;
+    const auto text = in_.String();
+    const auto digest = text ? Digest::FromHex(*text) : tl::unexpected(text.error());
+    if (!digest) return Fail(key);
+    v = *digest;
+  }
   void Choice(std::string_view key, std::size_t& v, std::span<const std::string_view> names, bool) override {
     if (!Begin(key, 4)) return;
     const auto value = in_.String();
@@ -136,6 +143,7 @@ Result<DecodedJob> DecodeAs(ByteSpan bytes, DataKind kind) {
   job::Visit(decoder, decoded.job);
   ASSAY_TRY(decoder.status());
   ASSAY_TRY(in.End());
+  if (decoded.job.seed_from) decoded.job.seed = SeedFrom(decoded.inputs.data, *decoded.job.seed_from);
   const Bytes again = Encode(decoded.job, decoded.inputs);
   if (!std::ranges::equal(again, bytes)) return Err("job encoding: is not the one encoding of its job");
   return decoded;

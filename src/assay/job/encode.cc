@@ -27,6 +27,9 @@ class Encoder : public job::FieldVisitor {
     if (Begin(key, 4)) out_.String(v);
   }
   void Path(std::string_view, std::string&) override {}
+  void Hash(std::string_view key, std::optional<Digest>& v) override {
+    if (v && Begin(key, 4)) out_.String(v->hex());
+  }
   void Choice(std::string_view key, std::size_t& v, std::span<const std::string_view> names, bool) override {
     if (Begin(key, 4)) out_.String(names[v]);
   }
@@ -77,6 +80,18 @@ Bytes Encode(const Job& job, const JobInputs& inputs) {
   Job copy = job;
   job::Visit(encoder, copy);
   return out.Take();
+}
+
+// The seed is a number of 63 bits, as in a job file.
+std::uint64_t SeedFrom(const Digest& data, const Digest& commitment) {
+  ByteWriter out;
+  out.Raw(AsBytes("assay/seed/1"));
+  out.Raw(data.bytes);
+  out.Raw(commitment.bytes);
+  const Digest digest = HashBytes(out.bytes());
+  std::uint64_t seed = 0;
+  for (std::size_t i = 8; i-- > 0;) seed = seed << 8 | digest.bytes[i];
+  return seed & ~(std::uint64_t{1} << 63);
 }
 
 Digest JobId(const Job& job, const JobInputs& inputs, const Program& program) {

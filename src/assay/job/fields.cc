@@ -175,9 +175,12 @@ void Visit(FieldVisitor& v, Job& job) {
   v.Section("");
   v.Text("name", job.name);
   v.Int("steps", job.steps, 1, kMaxStep);
-  auto seed = static_cast<std::int64_t>(job.seed);
-  v.Int("seed", seed, 0, std::numeric_limits<std::int64_t>::max());
-  job.seed = static_cast<std::uint64_t>(seed);
+  v.Hash("seed_from", job.seed_from);
+  if (!job.seed_from) {
+    auto seed = static_cast<std::int64_t>(job.seed);
+    v.Int("seed", seed, 0, std::numeric_limits<std::int64_t>::max());
+    job.seed = static_cast<std::uint64_t>(seed);
+  }
   Kind(v, "precision", job.precision, kPrecisions, false);
   if (job.precision == Precision::kFp64Rounded) {
     v.Int("round_bits", job.round_bits, 24, 32);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,6 +38,8 @@ class FieldVisitor {
   virtual void Bool(std::string_view key, bool& value) = 0;
   virtual void Text(std::string_view key, std::string& value) = 0;
   virtual void Path(std::string_view key, std::string& value) = 0;
+  // 64 hex digits that few jobs have: none is as if the key did not exist.
+  virtual void Hash(std::string_view key, std::optional<Digest>& value) = 0;
   virtual void Choice(std::string_view key, std::size_t& value, std::span<const std::string_view> names, bool required) = 0;
   virtual void Ints(std::string_view key, std::vector<std::int64_t>& value, std::int64_t low, std::int64_t high,
                     std::size_t most) = 0;

@@ -44,6 +44,7 @@ struct Job {
   std::string name;  // a label; not part of the id
   std::int64_t steps = 100;
   std::uint64_t seed = 1;
+  std::optional<Digest> seed_from;  // a public commitment that the seed follows from; ResolveModel then sets `seed`
   Precision precision = Precision::kFp32;
   std::int64_t round_bits = 32;              // of fp64-rounded
   RoundRule round_rule = RoundRule::kBound;  // which roundings are written down
@@ -78,6 +79,9 @@ struct JobSetting {
   bool identifies = false;  // whether another value makes another job
 };
 std::vector<JobSetting> JobSettings(const Job& job);
+
+// The seed of a job on the data with this root that has this `seed_from`: nobody who must take a commitment as it is can choose it (docs/formats/job.md).
+std::uint64_t SeedFrom(const Digest& data, const Digest& commitment);
 
 // Takes what the file left open from the data, and checks that model, batch and data fit together.
 Status ResolveModel(Job& job, const Data& data);

@@ -58,7 +58,7 @@ TEST(Job, ErrorsNameFileLineKeyAndExpectation) {
   EXPECT_EQ(ErrorOf(Gpt2("", "[modle]\nx = 1")), "j.toml:6: 'modle': unknown table; did you mean [model]?");
   EXPECT_EQ(ErrorOf(Gpt2("", "[clothes]\nx = 1")),
             "j.toml:6: 'clothes': unknown table, expected one of batch, commit, data, eval, init, model, name, "
-            "optimizer, precision, schedule, seed, snapshot, steps");
+            "optimizer, precision, schedule, seed, seed_from, snapshot, steps");
   EXPECT_EQ(ErrorOf("steps = -1\n" + Gpt2("")), "j.toml:1: steps: expected an integer in 1 .. 4294967295, got -1");
   EXPECT_EQ(ErrorOf("precision = \"fp16\"\n" + Gpt2("")),
             "j.toml:1: precision: expected one of fp32, fp64-rounded, fp32-vendor, got 'fp16'");
@@ -407,6 +407,31 @@ TEST(Identity, ThresholdsArePartOfItWhereThereAreSome) {
   EXPECT_EQ(decoded->job.round_tau, (std::map<std::string, float>{{"add", 0.5f}, {"matmul", 0.375f}}));
   EXPECT_EQ(ParseJob(ToToml(some), "a").value().round_tau, some.round_tau);
   for (std::size_t i = 0; i < encoded.size(); ++i) EXPECT_FALSE(DecodeJob(ByteSpan(encoded).first(i))) << i;
+}
+
+TEST(Identity, ASeedMayFollowFromACommitment) {
+  const std::string hex(64, 'a'), key = "seed_from = \"" + hex + "\"\n";
+  Job plain = ParseJob(kSmall, "a").value();
+  Job bound = ParseJob(key + kSmall, "a").value();
+  Data data;
+  data.root = HashBytes(AsBytes("data"));
+  data.shape = {.classes = 3, .classes_exact = true, .features = 5};
+  ASSERT_TRUE(ResolveModel(bound, data));
+  ASSERT_TRUE(ResolveModel(plain, data));
+  EXPECT_EQ(bound.seed, SeedFrom(data.root, *Digest::FromHex(hex)));
+  EXPECT_EQ(bound.seed >> 63, 0u);
+  EXPECT_NE(SeedFrom(Digest{}, *Digest::FromHex(hex)), bound.seed);
+  const JobInputs inputs{.data = data.root, .weights = {}};
+  const auto decoded = DecodeJob(Encode(bound, inputs));
+  ASSERT_TRUE(decoded) << decoded.error().message;
+  EXPECT_EQ(decoded->job.seed, bound.seed);
+  EXPECT_EQ(decoded->job.seed_from, bound.seed_from);
+  EXPECT_EQ(ParseJob(ToToml(bound), "a").value().seed_from, bound.seed_from);
+  // Where it is left out, nothing shows of it.
+  EXPECT_FALSE(DecodeJob(Encode(plain, inputs))->job.seed_from);
+  EXPECT_EQ(ErrorOf(key + "seed = 3\n" + kSmall), "j.toml:2: seed: follows from seed_from; leave one of the two out");
+  EXPECT_EQ(ErrorOf("seed_from = \"abc\"\n" + std::string(kSmall)),
+            "j.toml:1: seed_from: expected 64 hex digits in lower case, in quotation marks, got 'abc'");
 }
 
 TEST(Identity, ReadsBackOnlyWhatWasWritten) {

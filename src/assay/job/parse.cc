@@ -148,6 +148,16 @@ class Parser : public job::FieldVisitor {
 
   void Path(std::string_view key, std::string& value) override { Text(key, value); }
 
+  void Hash(std::string_view key, std::optional<Digest>& value) override {
+    const toml::node* node = Get(key);
+    if (node == nullptr) return;
+    const auto* v = node->as_string();
+    const auto digest = Digest::FromHex(v == nullptr ? std::string_view() : std::string_view(v->get()));
+    if (!digest) return Complain(node, key, "64 hex digits in lower case, in quotation marks", Describe(*node));
+    value = *digest;
+    seen_[section_].insert("seed");  // the file has one of the two; which is for ParseJob to say
+  }
+
   void Choice(std::string_view key, std::size_t& value, std::span<const std::string_view> names, bool required) override {
     const toml::node* node = Get(key);
     choices_[FullKey(section_, key)] = names[value];
@@ -407,6 +417,9 @@ Result<Job> ParseJob(std::string_view text, std::string_view name) {
   Parser parser(parsed.table(), name);
   job::Visit(parser, job);
   ASSAY_TRY(parser.Finish());
+  if (job.seed_from && parsed.table().contains("seed")) {
+    return tl::unexpected(parser.Locate("seed: follows from seed_from; leave one of the two out"));
+  }
   if (job.schedule.length == 0) job.schedule.length = job.steps;
   if (Status status = CheckCombinations(job); !status) return tl::unexpected(parser.Locate(status.error().message));
   return job;

@@ -51,6 +51,9 @@ class Printer : public job::FieldVisitor {
     if (!v.empty()) Line(key, TomlString(v));
   }
   void Path(std::string_view key, std::string& v) override { Text(key, v); }
+  void Hash(std::string_view key, std::optional<Digest>& v) override {
+    if (v) Line(key, TomlString(v->hex()));
+  }
   void Choice(std::string_view key, std::size_t& v, std::span<const std::string_view> names, bool) override {
     Line(key, TomlString(names[v]));
   }
@@ -111,6 +114,7 @@ class Lister : public job::FieldVisitor {
   void Bool(std::string_view key, bool& v) override { Add(key, "boolean", v ? "true" : "false", "true, false"); }
   void Text(std::string_view key, std::string& v) override { Add(key, "string", TomlString(v), ""); }
   void Path(std::string_view key, std::string& v) override { Add(key, "path", TomlString(v), ""); }
+  void Hash(std::string_view key, std::optional<Digest>&) override { Add(key, "string", "none", "64 hex digits"); }
   void Choice(std::string_view key, std::size_t& v, std::span<const std::string_view> names, bool required) override {
     Add(key, "string", required ? "" : TomlString(names[v]), fmt::format("{}", fmt::join(names.begin(), names.end(), ", ")));
   }

@@ -58,6 +58,7 @@ Status FitModel(MlpConfig& c, const DataShape& shape) {
 }  // namespace
 
 Status ResolveModel(Job& job, const Data& data) {
+  if (job.seed_from) job.seed = SeedFrom(data.root, *job.seed_from);
   ASSAY_TRY(std::visit([&](auto& config) { return FitModel(config, data.shape); }, job.model));
   ASSAY_TRY(Check(job.model, job.batch));
   return CheckSizes(job.model, job.batch);

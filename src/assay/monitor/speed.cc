@@ -39,15 +39,6 @@ Best BestOf(double long_enough, const Work& work) {
   return best;
 }
 
-double FlopsOf(const Graph& graph) {
-  double flops = 0;
-  for (const Node& node : graph.nodes()) {
-    const OpDef& def = graph.def(node);
-    if (def.cost != nullptr) flops += def.cost(graph.Instance(node)).flops;
-  }
-  return flops;
-}
-
 }  // namespace
 
 Speed MatmulSpeed(Backend& backend, std::int64_t width, double seconds) {
@@ -106,8 +97,17 @@ std::string ProcessorName() {
   return "unknown";
 }
 
+double GraphFlops(const Graph& graph) {
+  double flops = 0;
+  for (const Node& node : graph.nodes()) {
+    const OpDef& def = graph.def(node);
+    if (def.cost != nullptr) flops += def.cost(graph.Instance(node)).flops;
+  }
+  return flops;
+}
+
 double StepFlops(const Program& program) {
-  return FlopsOf(program.micro) * static_cast<double>(program.microbatches) + FlopsOf(program.update);
+  return GraphFlops(program.micro) * static_cast<double>(program.microbatches) + GraphFlops(program.update);
 }
 
 std::int64_t StateBytes(const Program& program) {

@@ -22,7 +22,9 @@ Speed QuickSpeed(Backend& backend, int threads);
 double HashBytesPerSecond(Backend& backend);
 std::string ProcessorName();
 
-// Operations of one step as the op table counts them (an FMA is two), and bytes of the state.
+// Operations of a graph as the op table counts them (an FMA is two).
+double GraphFlops(const Graph& graph);
+// Operations of one step, and bytes of the state.
 double StepFlops(const Program& program);
 std::int64_t StateBytes(const Program& program);
 

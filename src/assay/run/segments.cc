@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
+#include <unordered_map>
 
 #include "assay/base/check.h"
 
@@ -51,22 +51,32 @@ std::int64_t SampleSize(std::int64_t n, double percent) {
   return std::clamp<std::int64_t>(share, std::min<std::int64_t>(n, 1), n);
 }
 
-std::vector<std::int64_t> DrawSegments(const Digest& receipt_hash, ByteSpan nonce, std::int64_t n, std::int64_t count) {
+// A list of 0 .. n-1 of which the first `count` elements are swapped with later ones; only elements that have moved are kept.
+std::vector<std::int64_t> DrawNumbers(const Digest& seed, std::int64_t n, std::int64_t count) {
   ASSAY_CHECK(count >= 0 && count <= n);
+  Draws draws(seed);
+  std::unordered_map<std::int64_t, std::int64_t> moved;
+  const auto at = [&](std::int64_t i) {
+    const auto found = moved.find(i);
+    return found == moved.end() ? i : found->second;
+  };
+  std::vector<std::int64_t> drawn;
+  drawn.reserve(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto j = i + static_cast<std::int64_t>(draws.Below(static_cast<std::uint64_t>(n - i)));
+    drawn.push_back(at(j));
+    moved[j] = at(i);
+  }
+  std::ranges::sort(drawn);
+  return drawn;
+}
+
+std::vector<std::int64_t> DrawSegments(const Digest& receipt_hash, ByteSpan nonce, std::int64_t n, std::int64_t count) {
   ByteWriter out;
   out.String("assay/sample/1");
   out.Raw(receipt_hash.bytes);
   out.Blob(nonce);
-  Draws draws(HashBytes(out.bytes()));
-  std::vector<std::int64_t> all(static_cast<std::size_t>(n));
-  std::iota(all.begin(), all.end(), std::int64_t{0});
-  for (std::int64_t i = 0; i < count; ++i) {
-    const auto j = i + static_cast<std::int64_t>(draws.Below(static_cast<std::uint64_t>(n - i)));
-    std::swap(all[static_cast<std::size_t>(i)], all[static_cast<std::size_t>(j)]);
-  }
-  all.resize(static_cast<std::size_t>(count));
-  std::sort(all.begin(), all.end());
-  return all;
+  return DrawNumbers(HashBytes(out.bytes()), n, count);
 }
 
 double ChanceOfCatching(std::int64_t n, std::int64_t count, std::int64_t bad) {

@@ -22,6 +22,9 @@ std::vector<Segment> SegmentsOf(std::int64_t steps, std::int64_t every);
 // How many of n segments a share of `percent` comes to: rounded up, at least one, at most all.
 std::int64_t SampleSize(std::int64_t n, double percent);
 
+// `count` different numbers below `n`, ascending, that follow from the seed alone; every set is equally likely over the seeds. Takes memory for `count` of them.
+std::vector<std::int64_t> DrawNumbers(const Digest& seed, std::int64_t n, std::int64_t count);
+
 // `count` different numbers below `n`, ascending: every set is equally likely over the nonces (docs/formats/receipt.md, "Sampled audits").
 std::vector<std::int64_t> DrawSegments(const Digest& receipt_hash, ByteSpan nonce, std::int64_t n, std::int64_t count);
 

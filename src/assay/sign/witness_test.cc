@@ -1,17 +1,17 @@
-#include "assay/client/witness.h"
+#include "assay/sign/witness.h"
 
 #include <gtest/gtest.h>
 
 #include "assay/base/base64.h"
 #include "assay/merkle/sha256.h"
 #include "assay/sign/note.h"
-#include "support/life_parties.h"
 
-namespace assay::client {
+namespace assay {
 namespace {
 
-using testkit::DigestOf;
-using testkit::KeyOf;
+Digest DigestOf(std::string_view text) { return HashBytes(AsBytes(text)); }
+
+SigningKey KeyOf(const std::string& name) { return {name, DigestOf(name).bytes}; }
 
 constexpr std::string_view kDash = "\xe2\x80\x94 ";
 
@@ -52,6 +52,9 @@ TEST(Witness, AcceptsCosignaturesOfItsOwn) {
   EXPECT_FALSE(witness->Verify(note, "life"));
   const std::string seen = Cosign(note, key, 1'700'000'000);
   EXPECT_TRUE(witness->Verify(seen, "life"));
+  EXPECT_EQ(witness->SeenAt(seen), 1'700'000'000u);
+  EXPECT_EQ(witness->SeenAt(Cosign(seen, key, 1'600'000'000)), 1'600'000'000u) << "the earlier of two";
+  EXPECT_EQ(witness->SeenAt(note), std::nullopt);
   EXPECT_TRUE(OpenCheckpoint(seen, KeyOf("coordinator").verify_key(), "life")) << "the coordinator's is beside it";
   EXPECT_FALSE(witness->Verify(Cosign(note, KeyOf("stranger"), 1), "life"));
   std::string edited = seen;
@@ -63,11 +66,11 @@ TEST(Witness, ReadsKeysOfBothTypesAndNothingElse) {
   const VerifyKey key = KeyOf("witness").verify_key();
   EXPECT_TRUE(WitnessKey::Parse(key.ToString()));
   std::string text = CosignatureKey(key);
-  EXPECT_EQ(WitnessKey::Parse(text)->id(), text.substr(0, text.rfind('+')));
+  EXPECT_EQ(WitnessKey::Parse(text)->id(), text.substr(0, text.find('+', text.find('+') + 1)));
   text[text.find('+') + 1] ^= 1;
   EXPECT_FALSE(WitnessKey::Parse(text)) << "another hash";
   for (const char* bad : {"", "a", "a+b", "a+00000000+AAAA", "+00000000+"}) EXPECT_FALSE(WitnessKey::Parse(bad)) << bad;
 }
 
 }  // namespace
-}  // namespace assay::client
+}  // namespace assay

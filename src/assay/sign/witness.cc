@@ -1,4 +1,4 @@
-#include "assay/client/witness.h"
+#include "assay/sign/witness.h"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 #include "assay/merkle/sha256.h"
 #include "assay/sign/note.h"
 
-namespace assay::client {
+namespace assay {
 namespace {
 
 constexpr std::uint8_t kCosignatureType = 4;
@@ -31,14 +31,15 @@ std::uint64_t BigEndian(ByteSpan bytes) {
   return number;
 }
 
-// Whether the bytes of a signature line (hash, time, signature) are a good cosignature of the text.
-bool IsCosignature(ByteSpan bytes, std::string_view text, const VerifyKey& key) {
+// The time in the bytes of a signature line (hash, time, signature), where they are a good cosignature of the text.
+std::optional<std::uint64_t> CosignedAt(ByteSpan bytes, std::string_view text, const VerifyKey& key) {
   Signature signature{};
-  if (bytes.size() != 4 + 8 + signature.size()) return false;
-  if (BigEndian(bytes.first(4)) != HashOf(key.name(), kCosignatureType, key.point())) return false;
+  if (bytes.size() != 4 + 8 + signature.size()) return std::nullopt;
+  if (BigEndian(bytes.first(4)) != HashOf(key.name(), kCosignatureType, key.point())) return std::nullopt;
   std::ranges::copy(bytes.subspan(12), signature.begin());
-  const std::string message = fmt::format("cosignature/v1\ntime {}\n{}", BigEndian(bytes.subspan(4, 8)), text);
-  return key.Verify(AsBytes(message), signature);
+  const std::uint64_t time = BigEndian(bytes.subspan(4, 8));
+  const std::string message = fmt::format("cosignature/v1\ntime {}\n{}", time, text);
+  return key.Verify(AsBytes(message), signature) ? std::optional(time) : std::nullopt;
 }
 
 }  // namespace
@@ -69,9 +70,15 @@ Status WitnessKey::Verify(std::string_view note, std::string_view what) const {
     if (!OpenCheckpoint(note, key_, what)) return missing();
     return {};
   }
+  if (!SeenAt(note)) return missing();
+  return {};
+}
+
+std::optional<std::uint64_t> WitnessKey::SeenAt(std::string_view note) const {
   const std::size_t end = note.find("\n\n");
-  if (end == std::string_view::npos) return missing();
+  if (!timed_ || end == std::string_view::npos) return std::nullopt;
   const std::string_view text = note.substr(0, end + 1);
+  std::optional<std::uint64_t> earliest;
   for (std::string_view rest = note.substr(end + 2); !rest.empty();) {
     const std::size_t stop = rest.find('\n');
     std::string_view line = rest.substr(0, stop);
@@ -81,9 +88,10 @@ Status WitnessKey::Verify(std::string_view note, std::string_view what) const {
     const std::size_t space = line.find(' ');
     if (space == std::string_view::npos || line.substr(0, space) != key_.name()) continue;
     const auto bytes = FromBase64(line.substr(space + 1));
-    if (bytes && IsCosignature(*bytes, text, key_)) return {};
+    const auto time = bytes ? CosignedAt(*bytes, text, key_) : std::nullopt;
+    if (time && (!earliest || *time < *earliest)) earliest = time;
   }
-  return missing();
+  return earliest;
 }
 
-}  // namespace assay::client
+}  // namespace assay

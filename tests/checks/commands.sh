@@ -1,0 +1,119 @@
+# assay pev and assay own, as their users meet them: honest runs are accepted, a false one is not; draws, claims, lineage, seeds that follow from a commitment, two
+# claimants. Arguments: assay, cheat.
+. "$(dirname "$0")/../e2e/lib.sh"
+cheat=$2
+export TMPDIR=$work/tmp
+mkdir "$TMPDIR"
+"$assay" keygen --out "$work/other.key" --name other >/dev/null || fail keygen
+
+# says STATUS PATTERN COMMAND...: the command of assay ends with the status and prints a line that matches.
+says() {
+  local wanted=$1 pattern=$2 status
+  shift 2
+  "$assay" "$@" >"$work/out" 2>"$work/err" </dev/null
+  status=$?
+  [ $status -eq "$wanted" ] || fail "$* exited with $status, expected $wanted; it said: $(cat "$work/out" "$work/err")"
+  grep -Eq -- "$pattern" "$work/out" || fail "$* said: $(cat "$work/out"); expected /$pattern/"
+}
+
+# Epochs: honest examples of four kinds, at no more than 4 % of the training's operations.
+for job in mlp gpt2-tiny llama-tiny resnet18-tiny; do
+  train "$work/$job" examples/$job.toml >/dev/null || fail "$(cat "$work/stderr")"
+  says 0 ': accepted: ' pev "$work/$job" --nonce 0badcafe
+  says 0 '"set":"strict","verdict":"accepted".*"epoch":null,"rule":"start","verdict":"accepted".*"epoch":0,"rule":"losses","verdict":"accepted"' pev "$work/$job" --json --nonce 0badcafe
+  share=$(grep -o '"flops_share":[0-9.]*' "$work/out" | cut -d: -f2)
+  awk "BEGIN { exit !($share <= 0.04) }" || fail "$job: 10 % cost $share of the training"
+  says 0 '"set":"seed".*"rule":"epoch","verdict":"accepted"' pev "$work/$job" --rules seed --json
+done
+"$assay" pev "$work/mlp" --nonce 0badcafe --json | sed 's/"cost":{[^}]*}//' >"$work/one"
+"$assay" pev "$work/mlp" --nonce 0badcafe --threads 1 --json | sed 's/"cost":{[^}]*}//' >"$work/two"
+cmp "$work/one" "$work/two" || fail "the same nonce gives another report"
+says 0 'of its time here' pev "$work/mlp" --measure
+refuses '--percent: expected a share' "$assay" pev "$work/mlp" --percent 0
+refuses 'no such run directory' "$assay" pev "$work/nothing"
+"$cheat" stopped-early examples/gpt2-tiny.toml --out "$work/false" --at 3 --key "$ASSAY_KEY" >/dev/null || fail cheat
+says 1 'losses +refused' pev "$work/false" --percent 100
+# A run that goes on, and one whose snapshot is damaged.
+cp -r "$work/gpt2-tiny" "$work/edited" && rm "$work/edited/receipt.json"
+says 0 'accepted so far' pev "$work/edited"
+printf x | dd of="$work/edited/snapshots/step-0000000020.safetensors" bs=1 seek=90000 conv=notrunc 2>/dev/null
+says 4 'epoch +damaged' pev "$work/edited"
+
+# Ownership: one file, verified elsewhere, without the run.
+says 0 'a claim of job' own claim "$work/gpt2-tiny" --out "$work/g.claim" --nonce 0badcafe
+says 0 'draw +accepted .*out of the run itself' own verify "$work/g.claim" --nonce 77 --run "$work/gpt2-tiny"
+says 4 'is not the run that the claim is about' own verify "$work/g.claim" --nonce 77 --run "$work/mlp"
+mv "$work/gpt2-tiny" "$work/gone"
+says 0 ': accepted$' own verify "$work/g.claim" --nonce 0badcafe
+says 3 'own_nonce' own verify "$work/g.claim"
+says 1 'draw +refused .*not by the one that was given' own verify "$work/g.claim" --nonce 0bad
+says 0 '"rule":"distance","verdict":"accepted"' own verify "$work/g.claim" --rules seed --json
+says 1 'is a run of job' own verify "$work/g.claim" --nonce 0badcafe --job "$(printf '%064d' 0)"
+says 1 'is signed by' own verify "$work/g.claim" --nonce 0badcafe --signer "$work/other.key.pub"
+mv "$work/gone" "$work/gpt2-tiny"
+[ -z "$(ls "$TMPDIR")" ] || fail "left behind what it unpacked: $(ls "$TMPDIR")"
+# Edited, cut off, or not a claim.
+cp "$work/g.claim" "$work/e.claim"
+printf x | dd of="$work/e.claim" bs=1 seek=600000 conv=notrunc 2>/dev/null
+says 4 'damaged' own verify "$work/e.claim" --nonce 0badcafe
+head -c 1000 "$work/g.claim" >"$work/e.claim"
+refuses 'e.claim' "$assay" own verify "$work/e.claim"
+refuses 'is a claim of ownership; assay own verify checks it' "$assay" verify "$work/g.claim"
+refuses 'is not a claim' "$assay" own verify examples/mlp.toml
+refuses '--out' "$assay" own claim "$work/gpt2-tiny"
+# A run that never trained: the published rule accepts it, ours does not.
+cat >"$work/slow.toml" <<'EOF'
+steps = 24
+[model]
+kind = "mlp"
+hidden = [16]
+[data]
+kind = "features"
+samples = 96
+[batch]
+microbatch = 8
+[optimizer]
+kind = "sgd"
+momentum = 0.0
+[schedule]
+lr = 0.1
+[commit]
+every = 1
+[snapshot]
+every = 2
+EOF
+"$cheat" stopped-early "$work/slow.toml" --out "$work/frozen" --at 2 --key "$ASSAY_KEY" >/dev/null || fail cheat
+says 0 'a claim' own claim "$work/frozen" --out "$work/frozen.claim"
+says 0 'distance +accepted' own verify "$work/frozen.claim" --rules seed
+says 1 'replay +refused .*it was skipped' own verify "$work/frozen.claim"
+
+# Two claimants, and a run that goes on from another's weights.
+cp "$work/slow.toml" "$work/base.toml"
+train "$work/parent" "$work/base.toml" >/dev/null || fail "$(cat "$work/stderr")"
+{ grep -v '^every = 2' "$work/base.toml"; printf 'every = 2\nstart = true\n[init]\nweights = "%s/parent/model.safetensors"\n' "$work"; } >"$work/tuned.toml"
+train "$work/tuned" "$work/tuned.toml" --key "$work/other.key" >/dev/null || fail "$(cat "$work/stderr")"
+says 0 claim own claim "$work/parent" --out "$work/parent.claim"
+says 0 claim own claim "$work/tuned" --out "$work/tuned.claim" --parent "$work/parent.claim"
+says 0 claim own claim "$work/tuned" --out "$work/orphan.claim"
+rm "$work/parent/model.safetensors"  # nobody needs it
+says 0 'parent +accepted +1 ' own verify "$work/tuned.claim"
+says 1 'parent +refused .*names no receipt' own verify "$work/orphan.claim"
+says 0 '"first":"other".*"this_starts_in":24' own verify "$work/tuned.claim" --against "$work/parent.claim" --json
+says 0 '"first":"this"' own verify "$work/parent.claim" --against "$work/tuned.claim" --json
+train "$work/copy" "$work/base.toml" --key "$work/other.key" >/dev/null || fail "$(cat "$work/stderr")"
+says 0 claim own claim "$work/copy" --out "$work/copy.claim"
+says 3 'order_unknown' own verify "$work/copy.claim" --against "$work/parent.claim"
+
+# A seed that follows from a commitment of somebody else's.
+cp "$work/parent/log/checkpoint" "$work/beacon"
+{ printf 'seed_from = "%s"\n' "$(sha256sum "$work/beacon" | cut -c1-64)"; cat "$work/base.toml"; } >"$work/bound.toml"
+train "$work/bound" "$work/bound.toml" >/dev/null || fail "$(cat "$work/stderr")"
+says 0 ': verified|VERIFIED' audit "$work/bound"
+says 0 ': whole' fsck "$work/bound"
+says 0 claim own claim "$work/bound" --out "$work/bound.claim"
+says 0 'seed +accepted .*follows from the bytes that were given' own verify "$work/bound.claim" --seed-from "$work/beacon"
+says 1 'seed +refused' own verify "$work/bound.claim" --seed-from examples/mlp.toml
+says 1 'seed +refused .*claimant' own verify "$work/parent.claim" --seed-from "$work/beacon"
+says 0 'seed +own_choice' own verify "$work/parent.claim"
+says 0 '"first":"other"' own verify "$work/bound.claim" --against "$work/parent.claim" --json
+says 0 'which follows from' show "$work/bound"
