@@ -34,7 +34,7 @@ OrderedJson JsonOf(const CheckOptions& options, const TelemetryReport& report) {
           {"step", report.step},
           {"steps", report.steps},
           {"samples", report.samples},
-          {"reason", TextOf(report.reason)},
+          {"reason", report.reason.empty() ? OrderedJson(nullptr) : OrderedJson(report.reason)},
           {"rules", std::move(rules)}};
 }
 

@@ -76,7 +76,7 @@ Result<PreparedJob> OpenedClaim::Prepare(const std::string& data_path, ThreadPoo
   ASSAY_ASSIGN(Job job, LoadRunJob(run_, data_path));
   const bool from_file = std::exchange(job.init_weights, {}) != "";
   if (from_file != job_.inputs.weights.has_value()) return Err("job.toml: starts from other weights than job.bin");
-  ASSAY_TRY(CheckFilesOf(run_, job));
+  ASSAY_TRY(CheckFilesOf(run_, job, data_path));
   job.file.clear();
   ASSAY_ASSIGN(PreparedJob prepared, assay::Prepare(std::move(job), &pool));
   if (prepared.data.root != job_.inputs.data) {
