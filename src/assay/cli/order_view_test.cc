@@ -57,7 +57,7 @@ TEST(OrderView, NamesTheConvictedLeaseOnce) {
   const life::Entry entry{.n = life.size(),
                           .at = 0,
                           .event = life::Judged{.among = {1, 2},
-                                                .evidence = "",
+                                                .evidence = {},
                                                 .convicted = {2},
                                                 .silent = {},
                                                 .decided = true,
