@@ -4,6 +4,7 @@
 // to the same token.
 #include <algorithm>
 #include <charconv>
+#include <numeric>
 #include <utility>
 
 #include "assay/coordinator/mlflow_runs.h"
@@ -324,10 +325,16 @@ class MlflowOffice {
       std::erase_if(runs, [&](const MlflowRun& run) { return !Fits(search.filter, SubjectOf(run)); });
       std::ranges::move(runs, std::back_inserter(all));
     }
-    std::ranges::stable_sort(
-        all, [&](const MlflowRun& a, const MlflowRun& b) { return Before(search.order, SubjectOf(a), SubjectOf(b)); });
+    // Runs that the order does not tell apart stay as they are.
+    std::vector<std::size_t> places(all.size());
+    std::iota(places.begin(), places.end(), std::size_t{0});
+    std::ranges::sort(places, [&](std::size_t a, std::size_t b) {
+      if (Before(search.order, SubjectOf(all[a]), SubjectOf(all[b]))) return true;
+      return !Before(search.order, SubjectOf(all[b]), SubjectOf(all[a])) && a < b;
+    });
     Page page;
-    for (std::size_t i = from; i < all.size() && page.runs.size() < search.most; ++i) page.runs.push_back(std::move(all[i]));
+    for (std::size_t i = from; i < all.size() && page.runs.size() < search.most; ++i)
+      page.runs.push_back(std::move(all[places[i]]));
     if (from + page.runs.size() < all.size()) page.next = std::to_string(from + page.runs.size());
     return page;
   }

@@ -115,7 +115,9 @@ class Retellings {
     ASSAY_TRY(CheckOwner(office_, call, order));
     ASSAY_ASSIGN(const auto written, OrFail(office_.book.Look(order)));
     const auto& disputes = written->life.disputes();
-    const auto named = [&](const life::Judged& judged) { return std::ranges::find(judged.evidence, call.Path("sha")) != judged.evidence.end(); };
+    const auto named = [&](const life::Judged& judged) {
+      return std::ranges::find(judged.evidence, call.Path("sha")) != judged.evidence.end();
+    };
     if (!hash || std::ranges::none_of(disputes, named)) return NotFound("no dispute of this order left evidence of this hash");
     std::shared_ptr<const Bytes> text = Kept(*hash);
     if (text == nullptr) {

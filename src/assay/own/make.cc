@@ -166,7 +166,9 @@ class Maker {
       last.emplace(segment.end, std::move(end));
     }
     for (auto& [epoch, changes] : epochs) {
-      std::ranges::stable_sort(changes, std::greater<>(), &std::pair<double, Segment>::first);
+      std::ranges::sort(changes, [](const auto& a, const auto& b) {
+        return a.first != b.first ? a.first > b.first : a.second.begin < b.second.begin;
+      });
       const std::size_t count = std::min<std::size_t>(changes.size(), options_.top);
       for (std::size_t i = 0; i < count; ++i) {
         chosen.emplace(changes[i].second.begin, Stretch{changes[i].second, Chosen::kChange});
