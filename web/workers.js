@@ -7,7 +7,7 @@ import {title} from '/web/app.js';
 const LATE_MS = 150_000;  // signs of life are up to a minute old
 
 function standing(one) {
-  if (one.evidence) return badge('bad', '✕', 'convicted');
+  if (one.evidence.length) return badge('bad', '✕', 'convicted');
   if (Date.now() - one.seen > LATE_MS) return badge('warn', '◌', 'not heard of');
   return badge('good', '✓', one.role === 'auditor' ? 'here, for audits' : 'here');
 }
@@ -25,7 +25,7 @@ export async function showWorkers(root) {
     role === 'client' || role === 'admin' ? null : h('p', {class: 'note'}, `A token of role ${role} sees the workers of its own account.`), list);
   const draw = async () => {
     const {workers} = await get('/v1/workers?all=1');
-    const here = workers.filter(one => !one.evidence && Date.now() - one.seen <= LATE_MS).length;
+    const here = workers.filter(one => !one.evidence.length && Date.now() - one.seen <= LATE_MS).length;
     say(count, `${plural(workers.length, 'key')}, ${here} here`);
     replace(list, workers.length ? table('Workers', ['Worker', 'Standing', 'Machine', {name: 'Measured', class: 'number'}, {name: 'Offers', class: 'number'}, {name: 'Record', class: 'number'}, 'Last seen'],
       workers.sort((a, b) => b.seen - a.seen).map(one => [worker(one.key), standing(one), machine(one.hardware),
@@ -50,11 +50,11 @@ export async function showWorker(root, point) {
   replace(root, h('p', {class: 'crumb'}, h('a', {href: '#/workers'}, 'Workers'), ' / ', keyHash(one.key)),
     h('div', {class: 'head'}, h('h1', {tabindex: '-1'}, keyName(one.key)), standing(one)),
     h('dl', {class: 'facts'}, facts.map(([name, value]) => [h('dt', {}, name), h('dd', {}, value)])),
-    h('section', {}, h('h2', {}, 'Convictions'), one.evidence ? [
+    h('section', {}, h('h2', {}, 'Convictions'), one.evidence.length ? [
       h('p', {}, 'Evidence shows that this key signed something false. It gets no more work here; that cannot be taken back.'),
       one.convictions.length ? table('Convictions', ['Order', 'What for', 'Evidence'], one.convictions.map(c => [orderOf(c.order), c.words || '–',
         c.evidence.map(hash => role === 'client' || role === 'admin' ? h('a', {href: `#/orders/${c.order}/dispute/${hash}`}, 'see the dispute') : h('code', {}, short(hash)))]))
-        : h('p', {class: 'dim'}, 'In an order of another account, whose evidence this token may not see. Its SHA-256: ', h('code', {class: 'wrap'}, one.evidence)),
+        : h('p', {class: 'dim'}, 'In an order of another account, whose evidence this token may not see. Its SHA-256: ', h('code', {class: 'wrap'}, one.evidence.join(' '))),
     ] : h('p', {class: 'dim'}, 'None.')),
     h('section', {}, h('h2', {}, 'Leases'), h('p', {class: 'dim'}, `The newest ${sees}.`), one.orders.length ? table('Leases', ['Order', {name: 'Lease', class: 'number'}, 'Lease is', 'Verdict of the order', 'Submitted'],
       one.orders.map(line => [orderOf(line.order), String(line.lease), line.open ? badge('open', '▷', 'open') : 'over', verdictBadge(line.verdict), when(line.made)]))

@@ -100,7 +100,7 @@ ASSAY_KEY=$work/early.key serve early "$cheat" stopped-early "$work/job.toml" --
 ends "who cannot answer" 0 0 --provider "$honest" --provider "$said"
 has '"absent":\[\{"label":"1".*"why":"refused to answer about'
 has_not 'in time'
-ends "who cannot answer, at two addresses" 0 0 --provider "$honest" --provider "$said" --provider "$said/"
+ends "who cannot answer, at two addresses" 0 0 --provider "$honest" --provider "$said" --provider "${said/127.0.0.1/localhost}"
 serve borrowed "$hostile" proxy "$liar" --instead "/v1/receipt=$work/honest/receipt.json"
 ends "the receipt of another" 3 undecided --provider "$second" --provider "$said"
 has '"reason":"1 was not heard .*our receipt takes no part'

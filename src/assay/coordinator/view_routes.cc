@@ -166,7 +166,7 @@ void AddSchemas(Routes& routes) {
       R"({"type":"object","required":["key","role","hardware","made","seen","record","evidence","convictions","orders"],
     "properties":{"key":{"type":"string"},"role":{"enum":["provider","auditor"]},"hardware":{"type":"object"},"made":{"type":"integer"},
     "seen":{"type":"integer"},"record":{"type":"integer","description":"jobs that were checked and held"},
-    "evidence":{"type":"string","description":"by which the key is convicted, or empty"},
+    "evidence":{"type":"array","items":{"$ref":"#/components/schemas/Hash"},"description":"by which the key is convicted"},
     "convictions":{"type":"array","items":{"type":"object","required":["order","lease","evidence","words"],"properties":{
       "order":{"type":"string"},"lease":{"type":"integer"},"evidence":{"type":"array","items":{"type":"string"}},"words":{"type":"string"}}}},
     "orders":{"type":"array","items":{"type":"object","required":["order","lease","open","job","made","verdict"],"properties":{

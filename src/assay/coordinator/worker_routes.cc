@@ -90,10 +90,10 @@ Answer WorkOffice::ListWorkers(const Call& call) {
   std::string text = R"({"workers":[)";
   for (const WorkerLine& line : lines) {
     fmt::format_to(std::back_inserter(text),
-                   R"({}{{"key":{},"recipient":{},"hardware":{},"role":{},"seen":{},"record":{},"evidence":"{}"}})",
+                   R"({}{{"key":{},"recipient":{},"hardware":{},"role":{},"seen":{},"record":{},"evidence":{}}})",
                    &line == lines.data() ? "" : ",", Compact(line.key), Compact(line.announcement),
                    line.hardware.starts_with('{') ? line.hardware : "{}", Compact(line.role), line.seen_ms, line.clean,
-                   line.evidence);
+                   Json(line.evidence).dump());
   }
   return JsonText(200, text + "]}");
 }
@@ -191,7 +191,7 @@ void WorkOffice::AddWorkerRoutes(Routes& routes) {
     "required":["key","recipient","hardware","role","seen","record","evidence"],"properties":{"key":{"type":"string"},"recipient":{"type":"string"},
     "hardware":{"type":"object"},"role":{"type":"string","enum":["provider","auditor"]},"seen":{"type":"integer"},
     "record":{"type":"integer","description":"jobs that were checked and held"},
-    "evidence":{"type":"string","description":"by which the key is convicted, or empty"}}}}}})");
+    "evidence":{"type":"array","items":{"$ref":"#/components/schemas/Hash"},"description":"by which the key is convicted"}}}}}})");
   routes.AddSchema("Poll", R"({"type":"object","properties":{"wait_ms":{"type":"integer","minimum":0},
     "holding":{"type":"array","maxItems":256,"items":{"type":"string"}},"new":{"type":"boolean"}}})");
   routes.AddSchema("Work", R"({"type":"object","required":["lease","questions","cancelled","decided"],"properties":{
