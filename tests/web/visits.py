@@ -52,8 +52,8 @@ def roles(stage):
 
 def live(stage):
     """A training is watched while it goes on: the charts grow, and the verdict comes by itself."""
-    steps = 600 if stage.pictures else 160
-    order = stage.submit(stage.job("gpt2-watched", steps, "gpt2-tiny"), "--replicas", "2")
+    steps = 600 if stage.pictures else 900  # some seconds on an idle machine
+    order = stage.submit(stage.job("watched", steps, "resnet18-tiny"), "--replicas", "2")
     page = stage.visit(f"orders/{order}")
     points = "[...document.querySelectorAll('.chart canvas')].map(c => Number(/(\\d+) points/.exec(c.getAttribute('aria-label'))?.[1] ?? 0))[0]"
     page.until(f"{points} > 0", "the first points of the loss")

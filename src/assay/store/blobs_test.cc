@@ -246,7 +246,7 @@ TEST_F(BlobsTest, PiecesOfAllSizesGiveTheHash) {
   const Bytes content = Content(700'000);
   const Digest hash = HashBytes(content);
   std::uint64_t at = 0;
-  for (const std::size_t size : {200'000, 10, 65'536, 65'535, 100'000, 1, 268'918}) {
+  for (const std::size_t size : {200'000u, 10u, 65'536u, 65'535u, 100'000u, 1u, 268'918u}) {
     const auto there = blobs_->Append(hash, "me", at, ByteSpan(content).subspan(at, size));
     ASSERT_TRUE(there) << there.error().message;
     at += size;
