@@ -72,6 +72,7 @@ class FakeCoordinator {
     return changed_.wait_for(lock, std::chrono::seconds(seconds), condition);
   }
   bool IsDecided(const std::string& order) { return lives_[order].life.decision().has_value(); }
+  bool HasLease(const std::string& order) { return !lives_[order].life.leases().empty(); }
   bool HasRun(const std::string& order) { return !lives_[order].life.Runs(life::Lease::State::kHeld).empty(); }
 
   void TakeAway(const std::string& order, life::LeaseNumber lease) {
@@ -108,9 +109,12 @@ class FakeCoordinator {
   }
   void Restore() {
     const std::lock_guard lock(mutex_);
-    lives_ = saved_lives_;
-    blobs_ = saved_blobs_;
-    changed_.notify_all();
+    RestoreLocked();
+  }
+  // Once, when the next result is handed over: all of its files and commitments have arrived then.
+  void RestoreAtDelivery() {
+    const std::lock_guard lock(mutex_);
+    restores_at_delivery_ = true;
   }
   void SetReachable(bool reachable) {
     const std::lock_guard lock(mutex_);
@@ -137,6 +141,11 @@ class FakeCoordinator {
     std::vector<life::Event> events;
   };
 
+  void RestoreLocked() {
+    lives_ = saved_lives_;
+    blobs_ = saved_blobs_;
+    changed_.notify_all();
+  }
   Status Apply(const std::string& order, life::Event event) {
     Written& written = lives_[order];
     ASSAY_TRY(written.life.Apply({.n = written.life.size(), .at = 1, .event = event}));
@@ -154,9 +163,9 @@ class FakeCoordinator {
           [&]() -> Call<CoordinatorInfo> { return CoordinatorInfo{home_.key_.verify_key().ToString(), home_.lease_ms}; });
     }
     void Address(const VerifyKey&) override {}
-    Call<void> Register(const Hardware&, const std::string& recipient) override {
+    Call<void> Register(const Hardware&, const std::string& announced) override {
       return Reached<void>([&]() -> Call<void> {
-        home_.recipient = recipient;
+        home_.recipient = announced;
         return {};
       });
     }
@@ -210,6 +219,7 @@ class FakeCoordinator {
     Call<void> Deliver(const LeaseName& name, const Delivery& delivery) override {
       return Reached<void>([&]() -> Call<void> {
         const life::Event event = life::Received{name.lease, delivery.receipt, delivery.proof, delivery.model};
+        if (std::exchange(home_.restores_at_delivery_, false)) home_.RestoreLocked();
         if (Said(name.order, event)) return {};
         if (auto open = Open(name); !open) return open;
         for (const life::OrderFile& file : delivery.files) {
@@ -348,6 +358,7 @@ class FakeCoordinator {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool reachable_ = true;
+  bool restores_at_delivery_ = false;
   std::map<std::string, Written> lives_, saved_lives_;
   std::map<Digest, Bytes> blobs_, saved_blobs_;
   std::map<std::string, Posted> posted_;

@@ -180,20 +180,25 @@ Outcome<TrainOutcome> LeaseWork::Train(const PreparedJob& prepared, const LeaseF
   return *outcome;
 }
 
-// What is on its way arrives before the result, whose proof begins there.
+// What is on its way arrives before the result, whose proof begins there. A coordinator that was restored from a backup knows less
+// than it did, and may have been restored since it was asked: it is asked twice.
 Outcome<void> LeaseWork::SettleCommitments(const LeaseFolder& folder, Reporter& reporter, Commitments& commitments) {
   reporter.EndCommitments();
-  // A coordinator that was restored from a backup knows less than it did.
-  const auto papers = TakePapers(folder);
-  if (!papers) return tl::unexpected(papers.error());
-  if (const auto back = commitments.GoBackTo(papers->committed); !back) return Here(back.error());
-  const auto pending = folder.Pending();
-  if (!pending) return Here(pending.error());
-  if (!*pending) return {};
-  const auto sent = Patiently<void>(halt_, [&] { return link_.Commit(folder.lease().name, **pending); });
-  if (!sent) return tl::unexpected(SetbackOf(sent.error(), halt_));
-  if (const Status kept = commitments.Sent(**pending); !kept) return Here(kept.error());
-  return {};
+  for (bool again = false;; again = true) {
+    const auto papers = TakePapers(folder);
+    if (!papers) return tl::unexpected(papers.error());
+    if (const auto back = commitments.GoBackTo(papers->committed); !back) return Here(back.error());
+    const auto pending = folder.Pending();
+    if (!pending) return Here(pending.error());
+    if (!*pending) return {};
+    const auto sent = Patiently<void>(halt_, [&] { return link_.Commit(folder.lease().name, **pending); });
+    if (sent) {
+      const Status kept = commitments.Sent(**pending);
+      return kept ? Outcome<void>() : Here(kept.error());
+    }
+    const Setback setback = SetbackOf(sent.error(), halt_);
+    if (again || setback.halted || setback.why != life::Ending::kFailed) return tl::unexpected(setback);
+  }
 }
 
 // The run, trained to its end, and all of its files at the coordinator.
@@ -216,23 +221,26 @@ Outcome<Delivery> LeaseWork::MakeRun(const life::Order& order, LeaseFolder& fold
   return MakeDelivery(porter(), order, folder, site_.key, **commitments);
 }
 
+// A coordinator that was restored from a backup may lack files, or commitments, that were there when the result was made: a result
+// that is refused is made ready once more from the run, which is trained already.
 Outcome<WorkEnd> LeaseWork::TrainOrder(const life::Order& order, LeaseFolder& folder, Reporter& reporter) {
   const LeaseName& name = folder.lease().name;
   const auto kept = folder.ReadDelivery();
   if (!kept) return Here(kept.error());
-  if (*kept) {
+  std::optional<Delivery> delivery = *kept;
+  for (bool again = false;; again = true) {
+    if (!delivery) {
+      auto made = MakeRun(order, folder, reporter);
+      if (!made) return tl::unexpected(made.error());
+      delivery = std::move(*made);
+    }
     doing_ = Doing::kDelivery;
-    const auto handed = HandOver(porter(), folder, **kept);
+    const auto handed = HandOver(porter(), folder, *delivery);
     if (handed) return Delivered(name);
-    if (handed.error().halted || handed.error().why != life::Ending::kFailed) return tl::unexpected(handed.error());
-    // A coordinator that was restored from a backup may lack files, or commitments, that were there when the result was made.
-    Say(name, fmt::format("the coordinator refuses the result that is kept here ({}); it is made ready once more",
-                          Short(handed.error().words)));
+    if (again || handed.error().halted || handed.error().why != life::Ending::kFailed) return tl::unexpected(handed.error());
+    Say(name, fmt::format("the coordinator refuses the result ({}); it is made ready once more", Short(handed.error().words)));
+    delivery.reset();
   }
-  const auto made = MakeRun(order, folder, reporter);
-  if (!made) return tl::unexpected(made.error());
-  if (auto handed = HandOver(porter(), folder, *made); !handed) return tl::unexpected(handed.error());
-  return Delivered(name);
 }
 
 WorkEnd LeaseWork::Delivered(const LeaseName& name) const {

@@ -277,6 +277,20 @@ TEST_F(WorkerTest, GoesOnWithACoordinatorThatWasRestoredFromABackup) {
   EXPECT_TRUE(home_.given_back.empty());
 }
 
+TEST_F(WorkerTest, HandsOverAResultAgainWhenTheCoordinatorIsRestoredInBetween) {
+  home_.lease_ms = 60'000;
+  const life::Order order = MakeOrder("a", {.replicas = 2});
+  home_.Submit(order);
+  SlowCraft slow(20);
+  Running worker(home_, scratch_ / "one", slow);
+  ASSERT_TRUE(home_.WaitFor([&] { return home_.HasLease(order.id); }));
+  home_.BackUp();
+  home_.RestoreAtDelivery();
+  ASSERT_TRUE(home_.WaitFor([&] { return home_.HasRun(order.id) || !home_.given_back.empty(); }));
+  EXPECT_TRUE(home_.given_back.empty()) << home_.given_back[0].words;
+  EXPECT_GE(home_.commits, 2) << "nothing was lost with the coordinator";
+}
+
 TEST_F(WorkerTest, GivesBackWhatDoesNotFit) {
   const auto words_for = [&](const std::string& digit, const life::LeaseLimits& limits, Craft& craft) {
     life::Order order = MakeOrder(digit, {.replicas = 1, .audit = 100});
