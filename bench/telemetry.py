@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """What keeping telemetry costs: trainings of one job with and without it, in turn, on the same machine.
 
-Usage: bench/telemetry.py [--assay build/release/assay] [--job examples/gpt2-tiny.toml] [--steps N] [--rounds N] [--threads N]
+Usage: bench/telemetry.py [--assay build/release/assay] [--job examples/gpt2-tiny.toml] [--steps N] [--rounds N] [--threads N] [--snapshots N]
 
 Compares processor time, which other work on the machine changes less, and wall time, each as the ratio of medians, as the median of the ratios of neighbours with
 the quarter and three quarters of them, and as best against best. The measuring of the machine's speed at the beginning, a few milliseconds, is part of it: a training
-has to take seconds for the ratio to mean anything.
+has to take seconds for the ratio to mean anything. Each snapshot has a seal, which is signed and synced: --snapshots N takes one every N steps, instead of the
+job's own; by default there is the last one alone, so that what is measured is the recording, not the disk.
 """
 
 import argparse
 import os
 import pathlib
+import re
 import shutil
 import statistics
 import subprocess
@@ -36,9 +38,13 @@ def main():
     parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--snapshots", type=int, default=0)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["HOME"] = folder
+        text = pathlib.Path(args.job).read_text()
+        args.job = str(pathlib.Path(folder) / "job.toml")
+        pathlib.Path(args.job).write_text(re.sub(r"(?ms)^\[snapshot\].*?(?=^\[|\Z)", "", text) + f"\n[snapshot]\nevery = {args.snapshots}\n")
         run = str(pathlib.Path(folder) / "run")
         train(args, run)  # makes a key, and warms up
         kept, bare = [], []
