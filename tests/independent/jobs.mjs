@@ -58,6 +58,8 @@ export class JobPages {
     for (const { key, type, when, rare } of this.fields) {
       const [, about, kinds] = /^(\S+) = (.*)$/.exec(when) ?? [];
       if (about && !kinds.split(", ").includes(values[about])) continue;
+      const [, instead] = /^there is no (\S+)$/.exec(when) ?? [];
+      if (instead && values[instead] !== undefined) continue;
       values[key] ??= this.missing(values, key);
       if (rare && Object.keys(values[key] ?? {}).length === 0 && typeof values[key] !== "bigint") continue;
       parts.push(string(key), Buffer.of(type), encoders[type](values[key]));
