@@ -138,10 +138,14 @@ std::string Entry(const char* text) {
   const Program program = BuildProgram(job->model, job->optimizer, job->batch);
   const Bytes bytes = Encode(program);
   const bool small = bytes.size() <= 12000;
+  const Bytes encoding = Encode(*job, inputs);
+  const auto decoded = DecodeJob(encoding);
+  if (!decoded) CheckFailed(decoded.error().message.c_str(), __FILE__, __LINE__);
   return Object({{"job", Quoted(text)},
                  {"data_root", Quoted(inputs.data.hex())},
                  {"weights", inputs.weights ? Quoted(inputs.weights->hex()) : "null"},
-                 {"encoding", Quoted(Hex(Encode(*job, inputs)))},
+                 {"encoding", Quoted(Hex(encoding))},
+                 {"seed", Quoted(fmt::format("{:016x}", decoded->job.seed))},
                  {"program", small ? Quoted(Hex(bytes)) : "null"},
                  {"program_sha256", Quoted(HashBytes(bytes).hex())},
                  {"program_bytes", fmt::format("{}", bytes.size())},

@@ -123,6 +123,14 @@ export function openJob(bytes) {
   return { data, given, fields, stepsAt };
 }
 
+// The seed of a job: its own, or 63 bits of a hash of the data root and a commitment.
+export function seedOf(data, { seed, seed_from: commitment }) {
+  if (seed !== undefined) return seed;
+  need(/^[0-9a-f]{64}$/.test(commitment ?? ""), "job: neither seed nor seed_from");
+  const digest = sha256(Buffer.from("assay/seed/1"), Buffer.from(data, "hex"), Buffer.from(commitment, "hex"));
+  return digest.readBigUInt64LE() & ~(1n << 63n);
+}
+
 // Ops: wire id, attributes (i integer, f float, l list), outputs.
 export const ops = Object.fromEntries(
   Object.entries({

@@ -18,6 +18,7 @@ import {
   openProgram,
   range,
   Reader,
+  seedOf,
   sha256,
   string,
   u32,
@@ -207,20 +208,13 @@ function openReceipt(text, job, what) {
   return { ...claim, follows: p.follows, key: key.subarray(1), signer: p.signer, promise: JSON.stringify(claim) };
 }
 
-// A seed that follows from a commitment: 63 bits of a hash.
-function seedFrom(data, commitment) {
-  need(/^[0-9a-f]{64}$/.test(commitment ?? ""), "job: neither seed nor seed_from");
-  const digest = sha256(Buffer.from("assay/seed/1"), Buffer.from(data, "hex"), Buffer.from(commitment, "hex"));
-  return digest.readBigUInt64LE() & ~(1n << 63n);
-}
-
 function jobOf({ job: bytes, program }) {
   const { data, given, fields, stepsAt } = openJob(bytes),
     without = Buffer.from(bytes);
   u64(0).copy(without, stepsAt);
   const idOf = (encoding) => hex(sha256(u64(encoding.length), encoding, u64(program.length), program));
   const { steps, precision, "commit.every": every } = fields,
-    seed = fields.seed ?? seedFrom(data, fields.seed_from);
+    seed = seedOf(data, fields);
   need(
     Object.entries(fields).every(([name, value]) => name === "seed" || typeof value !== "bigint"),
     "job: a number is too large",

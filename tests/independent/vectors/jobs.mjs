@@ -2,7 +2,7 @@
 import crypto from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { JobPages, jobId } from "../jobs.mjs";
-import { openProgram, ops } from "../judge/formats.mjs";
+import { openJob, openProgram, ops, seedOf } from "../judge/formats.mjs";
 import { infer } from "../types.mjs";
 
 const DTYPES = [undefined, "f32", "i32", "u32", "i64", "f64", "u8", "u16"];
@@ -31,6 +31,8 @@ export function checkJobs(vectors, differs) {
       weights = entry.weights && Buffer.from(entry.weights, "hex"),
       encoding = pages.encode(entry.job, Buffer.from(entry.data_root, "hex"), weights);
     check(`encoding of ${title}`, encoding.toString("hex"), entry.encoding);
+    const { data, fields } = openJob(encoding);
+    check(`seed of ${title}`, BigInt(seedOf(data, fields)).toString(16).padStart(16, "0"), entry.seed);
     if (!entry.program) continue;
     const bytes = Buffer.from(entry.program, "hex");
     check(`id of ${title}`, jobId(encoding, bytes), entry.id);
