@@ -30,7 +30,7 @@ build:
 	@$(call BUILD,release)
 
 test:
-	@scripts/bootstrap.sh build tests clang cross
+	@scripts/bootstrap.sh build tests clang cross wasm
 	@JOBS=$(JOBS) scripts/test.sh
 
 test-exhaustive: build

@@ -55,7 +55,6 @@ Result<Verification> VerifyFile(const std::string& path, const Against& against,
 bool IsSignedFile(const std::string& path);
 // What a file looks like, whether or not it is well made: "receipt", "checkpoint", "proof", "model or snapshot"; empty: an unknown kind of file.
 std::string_view KindWord(ByteSpan bytes);
-bool LooksLikeEvidence(ByteSpan bytes);
 
 void AddVerification(OrderedJson& json, const Verification& verification);  // kind, valid, damaged, reason, shows, assumed
 std::string VerificationText(const Verification& verification);

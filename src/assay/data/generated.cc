@@ -50,7 +50,7 @@ void AppendPattern(const GeneratedDescriptor& data, std::int64_t k, std::vector<
 
 GeneratedDecoder::GeneratedDecoder(const GeneratedDescriptor& descriptor) : data_(descriptor) {
   ASSAY_CHECK(Check(DataDescriptor(descriptor)));
-  patterns_.reserve(PatternBytes(data_) / sizeof(float));
+  patterns_.reserve(static_cast<std::size_t>(PatternBytes(data_) / sizeof(float)));
   if (PatternBytes(data_) == 0) return;
   for (std::int64_t k = 0; k < data_.classes; ++k) AppendPattern(data_, k, patterns_);
 }

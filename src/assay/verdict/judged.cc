@@ -1,0 +1,66 @@
+#include "assay/verdict/judged.h"
+
+#include <string_view>
+
+#include "assay/verdict/exit_status.h"
+
+namespace assay::verdict {
+namespace {
+
+constexpr std::string_view kEvidenceTag = "assay/evidence/";
+
+std::string Mismatch(const Expected& expected, const dispute::Judgement& judgement) {
+  if (expected.job && *expected.job != judgement.job) {
+    return fmt::format("the evidence is about job {}, not about {}", judgement.job.hex(), expected.job->hex());
+  }
+  for (const VerifyKey& signer : expected.signers) {
+    if (!Convicts(judgement, signer)) return fmt::format("it does not convict {}", signer.ToString());
+  }
+  return {};
+}
+
+void Assume(const Expected& expected, VerdictView& view) {
+  if (!expected.job) view.assumed.push_back("that the job is the one that was asked for: --job JOB insists on it");
+  if (expected.signers.empty())
+    view.assumed.push_back("that the keys belong to those you think they do: --signer KEY.pub insists on who is convicted");
+}
+
+}  // namespace
+
+bool LooksLikeEvidence(ByteSpan bytes) {
+  const std::string_view text{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  return text.size() > 4 && text.substr(4).starts_with(kEvidenceTag);
+}
+
+Result<dispute::Evidence> ReadEvidence(ByteSpan bytes, const std::string& name) {
+  auto evidence = dispute::DecodeEvidence(bytes);
+  if (!evidence) return Err("{}: {}", name, evidence.error().message);
+  return evidence;
+}
+
+Result<Judged> Judge(const dispute::Evidence& evidence, const Expected& expected) {
+  // Another job's file says nothing about this one's start.
+  const bool same_job = expected.job && *expected.job == JobId(evidence.job, evidence.program);
+  const auto judgement = dispute::Judge(evidence, same_job ? expected.start : dispute::StartingBytes{});
+  if (!judgement) return Err("{}: {}", expected.name, judgement.error().message);
+  Judged judged{.view = ViewOf(evidence, *judgement), .mismatch = Mismatch(expected, *judgement)};
+  Assume(expected, judged.view);
+  judged.convicts = judgement->convicts && judged.mismatch.empty();
+  judged.view.proven = judged.convicts;
+  return judged;
+}
+
+OrderedJson ToJson(const Judged& judged, const std::string& name, bool explain) {
+  OrderedJson json = {{"evidence", name}, {"convicts", judged.convicts}};
+  AddVerdict(json, judged.view);
+  if (!judged.mismatch.empty()) json["reason"] = json["worth"] = judged.mismatch;
+  if (explain) json["explanation"] = Explanation(judged.view);
+  return json;
+}
+
+int ExitStatusOf(const Judged& judged) {
+  if (judged.convicts) return kExitOk;
+  return judged.mismatch.empty() && judged.view.verdict == "undecided" ? kExitUndecided : kExitRefuted;
+}
+
+}  // namespace assay::verdict
