@@ -30,7 +30,7 @@ build:
 	@$(call BUILD,release)
 
 test:
-	@scripts/bootstrap.sh build tests browser clang cross
+	@scripts/bootstrap.sh build tests browser clang cross wasm
 	@JOBS=$(JOBS) scripts/test.sh
 
 test-exhaustive: build

@@ -1,11 +1,17 @@
 # Compiler settings and the helpers that declare layers and tests.
 
-find_package(Threads REQUIRED)
-find_package(tl-expected REQUIRED)
+if(ASSAY_WASM)
+  include(${CMAKE_CURRENT_LIST_DIR}/wasm.cmake)
+else()
+  find_package(Threads REQUIRED)
+  find_package(tl-expected REQUIRED)
+endif()
 
 # Cross builds and binaries for machines without our packages take fmt's header-only form and link nothing of the build machine.
 option(ASSAY_BUNDLED "Link third-party libraries into the binary" OFF)
-if(CMAKE_CROSSCOMPILING OR ASSAY_BUNDLED)
+if(TARGET fmt::fmt)
+  # as it is
+elseif(CMAKE_CROSSCOMPILING OR ASSAY_BUNDLED)
   add_library(assay_fmt INTERFACE)
   target_compile_definitions(assay_fmt INTERFACE FMT_HEADER_ONLY=1)
   add_library(fmt::fmt ALIAS assay_fmt)
@@ -36,8 +42,10 @@ endif()
 
 # Layers in which no time is spent, and tests, are compiled with less effort, which shortens builds by about a fifth there.
 add_library(assay_light INTERFACE)
-target_compile_options(assay_light INTERFACE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
-set(ASSAY_LIGHT_LAYERS store graph ops model job net monitor run train tracking audit dispute life platform coordinator service worker client cli)
+if(NOT ASSAY_WASM)
+  target_compile_options(assay_light INTERFACE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+endif()
+set(ASSAY_LIGHT_LAYERS store graph ops model job net monitor run train tracking audit dispute verdict browser life platform coordinator service worker client cli)
 
 # A good part of what a file costs to compile is the same few headers. Without a compiler cache, which does not go well with it, they are compiled
 # once; targets that are compiled in the same way share them.
@@ -51,6 +59,10 @@ set(ASSAY_COMMON_HEADERS <algorithm> <array> <atomic> <bit> <chrono> <cmath> <cs
 # Of light layers and of tests.
 set(ASSAY_LIGHT_HEADERS ${ASSAY_COMMON_HEADERS} <nlohmann/json.hpp> ${PROJECT_SOURCE_DIR}/src/assay/run/directory.h
   ${PROJECT_SOURCE_DIR}/src/assay/run/receipt.h ${PROJECT_SOURCE_DIR}/src/assay/train/stepper.h)
+if(ASSAY_WASM)
+  list(REMOVE_ITEM ASSAY_COMMON_HEADERS <filesystem> <mutex> <thread>)
+  set(ASSAY_LIGHT_HEADERS ${ASSAY_COMMON_HEADERS} <nlohmann/json.hpp>)
+endif()
 
 # assay_headers(NAME HEADERS header... LIBRARIES library...): headers that assay_share_headers(TARGET NAME) gives to a target.
 function(assay_headers name)
@@ -108,10 +120,17 @@ function(assay_layer name)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS *.cc *.cu)
   list(FILTER sources EXCLUDE REGEX "_(test|bench|fuzz)\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "/browser/(instance|module)\\.cc$")  # of another build (wasm.cmake)
+  if(ASSAY_WASM AND DEFINED ASSAY_WASM_FILES_${name})
+    list(JOIN ASSAY_WASM_FILES_${name} "|" files)
+    list(FILTER sources INCLUDE REGEX "/(${files})\\.cc$")
+  endif()
   set(visibility PUBLIC)
   if(sources)
     add_library(assay_${name} STATIC ${sources})
-    if(name IN_LIST ASSAY_LIGHT_LAYERS)
+    if(ASSAY_WASM AND name IN_LIST ASSAY_WASM_FAST)
+      target_compile_options(assay_${name} PRIVATE -O2)  # in another way than the common headers
+    elseif(name IN_LIST ASSAY_LIGHT_LAYERS)
       target_link_libraries(assay_${name} PRIVATE assay_light)  # not for those that use it: backends use the graph's headers
       assay_share_headers(assay_${name} assay_light_headers)
     else()
@@ -126,6 +145,9 @@ function(assay_layer name)
   endif()
   target_link_libraries(assay_${name} ${visibility} assay_options)
   foreach(dependency IN LISTS ARG_DEPENDS)
+    if(ASSAY_WASM AND NOT TARGET assay_${dependency})
+      continue()
+    endif()
     target_link_libraries(assay_${name} ${visibility} assay_${dependency})
   endforeach()
   if(ASSAY_TESTS)

@@ -36,14 +36,14 @@ foreach(file IN LISTS FILES)
   math(EXPR number "${number} + 1")
 endforeach()
 file(WRITE ${OUT}.new "// Written by cmake/embed_page.cmake from web/.
-#include \"assay/coordinator/page_files.h\"
+#include \"assay/browser/page_files.h\"
 
-namespace assay::coordinator {
+namespace assay::browser {
 namespace {
 ${arrays}constexpr PageFile kFiles[] = {
 ${rows}};
 }  // namespace
 std::span<const PageFile> PageFiles() { return kFiles; }
-}  // namespace assay::coordinator
+}  // namespace assay::browser
 ")
 file(RENAME ${OUT}.new ${OUT})

@@ -1,14 +1,9 @@
 # The page of web/, as a library that holds its files: what is served is what stands there, without a bundler.
 
-set(ASSAY_JUDGE_WASM "" CACHE FILEPATH "The judge as a WebAssembly module, judge.wasm, to be served with the page; empty: none")
-
-# assay_page(TARGET FOLDER): every .html, .css, .js and .svg of the folder, and the judge where there is one, as they are and compressed
-# (coordinator/page_files.h).
+# assay_page(TARGET FOLDER file...): every .html, .css, .js and .svg of the folder, and the other files, as they are and compressed (browser/page_files.h).
 function(assay_page target folder)
   file(GLOB files CONFIGURE_DEPENDS ${folder}/*.html ${folder}/*.css ${folder}/*.js ${folder}/*.svg)
-  if(ASSAY_JUDGE_WASM)
-    list(APPEND files ${ASSAY_JUDGE_WASM})
-  endif()
+  list(APPEND files ${ARGN})
   set(out ${CMAKE_CURRENT_BINARY_DIR}/${target}.cc)
   add_custom_command(OUTPUT ${out}
     COMMAND ${CMAKE_COMMAND} "-DFILES=${files}" -DOUT=${out} -P ${PROJECT_SOURCE_DIR}/cmake/embed_page.cmake

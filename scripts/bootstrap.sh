@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the Debian packages of the named sets (build, tests, browser, clang, cross, bench) unless they are there already.
+# Installs the Debian packages of the named sets (build, tests, browser, clang, cross, wasm, bench) unless they are there already.
 # One clear line and exit status 2 when that is impossible.
 set -eu
 
@@ -15,8 +15,10 @@ for set in "$@"; do
     browser) packages="$packages chromium"; command -v npm >/dev/null || packages="$packages npm" ;;
     clang) packages="$packages clang-19 clang-format-19 libclang-rt-19-dev" ;;
     cross) packages="$packages g++-aarch64-linux-gnu g++-riscv64-linux-gnu qemu-user" ;;
+    # The judge for browsers, and a browser that opens its pages.
+    wasm) packages="$packages clang-19 lld-19 wasi-libc libc++-19-dev-wasm32 libc++abi-19-dev-wasm32 libclang-rt-19-dev-wasm32 chromium" ;;
     bench) packages="$packages libopenblas-dev libdnnl-dev python3-torch python3-numpy" ;;
-    *) echo "bootstrap: unknown package set '$set' (expected build, tests, browser, clang, cross or bench)" >&2; exit 2 ;;
+    *) echo "bootstrap: unknown package set '$set' (expected build, tests, browser, clang, cross, wasm or bench)" >&2; exit 2 ;;
   esac
 done
 

@@ -6,7 +6,7 @@ import {badge, keyLabel, short, worker} from '/web/words.js';
 import {drawRounds} from '/web/rounds.js';
 import {drawGraph} from '/web/graph.js';
 import {drawBlock} from '/web/block.js';
-import {NoJudge, judge} from '/web/judge.js';
+import {NoJudge, judge} from '/web/server_judge.js';
 import {command} from '/web/delivery.js';
 import {title, problem} from '/web/app.js';
 
@@ -57,12 +57,12 @@ function drawTold(root, told) {
 }
 
 // The evidence judged by the visitor's own browser, where the server has the judge for it.
-function judgeHere(evidence) {
+function judgeHere(evidence, file) {
   const words = h('p', {role: 'status', class: 'dim'});
   const button = h('button', {type: 'button', onclick: async () => {
     button.disabled = true;
     try {
-      const said = await judge(await evidence());
+      const said = await judge(await evidence(), file);
       replace(words, said.convicts ? badge('good', '✓', 'judged here') : badge('warn', '?', 'judged here'), ` ${said.worth ?? said.error ?? ''} ${said.reason ?? ''}`);
     } catch (error) {
       replace(words, error instanceof NoJudge ? `Not here: ${error.message}.` : error.message);
@@ -89,7 +89,7 @@ export async function showDispute(root, order, hash) {
     h('div', {class: 'head'}, h('h1', {tabindex: '-1'}, headline(told)), told.convicts ? badge('bad', '✕', 'convicted') : badge('warn', '?', 'no conviction')),
     pictures,
     h('section', {}, h('h2', {}, 'Check it yourself'), h('p', {}, 'This page shows what the coordinator makes of the evidence. The file alone, without the coordinator, the data or a GPU, gives everybody the same verdict.'),
-      h('div', {class: 'actions'}, download, judgeHere(() => getBytes(`/v1/blobs/${hash}`))),
+      h('div', {class: 'actions'}, download, judgeHere(() => getBytes(`/v1/blobs/${hash}`), file)),
       command(`assay judge ${file} --explain --job ${told.job}${key ? ` --signer '${key}'` : ''}`, 'the command'),
       h('p', {class: 'dim'}, 'SHA-256 of the evidence: ', h('code', {class: 'wrap'}, hash), ' ', copyButton(hash, 'the hash'))));
   drawTold(pictures, told);
@@ -103,7 +103,7 @@ export async function showJudge(root) {
     if (!file) return;
     replace(result, h('p', {class: 'dim'}, 'Judging …'));
     try {
-      const said = await judge(new Uint8Array(await file.arrayBuffer()));
+      const said = await judge(new Uint8Array(await file.arrayBuffer()), file.name);
       const verdict = h('section', {class: 'card'}, h('h2', {}, said.convicts ? 'The evidence convicts' : 'The evidence convicts nobody'), h('p', {}, said.worth ?? said.error ?? ''),
         said.explanation ? h('pre', {}, said.explanation) : null);
       replace(result, verdict);

@@ -19,6 +19,7 @@
 #include "assay/semantics/rounded/formula.h"
 #include "counted_memory.h"
 #include "jobs_for_test.h"
+#include "kept_evidence.h"
 #include "large_jobs.h"
 #include "one_step.h"
 
@@ -83,6 +84,7 @@ class Court {
     for (const OneStepAccount& account : accounts_) outcome.bytes += account.receipt().size();
     outcome.referee = CostOf([&] { evidence = Play(outcome); });
     outcome.evidence = evidence.size();
+    if (const auto whole = DecodeEvidence(evidence)) KeepEvidence(*whole);
     outcome.judge = CostOf([&] {
       const auto read = DecodeEvidence(evidence);
       const auto judged = read ? Judge(*read) : Result<Judgement>(tl::unexpected(read.error()));

@@ -15,6 +15,7 @@ std::string DataVectors();
 std::string JobVectors();
 std::string DerivationVectors();
 std::string RoundedVectors();
+std::string RoundedOpVectors();  // of these, what no log is needed for
 
 // All of them by file name.
 std::map<std::string, std::string> Vectors();

@@ -12,7 +12,7 @@ import sys
 
 # The layers in their order: a folder uses itself and what stands before it (docs/ARCHITECTURE.md).
 LAYERS = ["base", "tensor", "numerics", "merkle", "sign", "seal", "net", "store", "rounding", "graph", "ops", "semantics", "backend", "exec", "model", "data", "job",
-          "monitor", "run", "train", "tracking", "audit", "dispute", "own", "life", "platform", "coordinator", "service", "worker", "client", "cli"]
+          "monitor", "run", "train", "tracking", "audit", "dispute", "own", "verdict", "browser", "life", "platform", "coordinator", "service", "worker", "client", "cli"]
 
 # Backends that are made of others. Meanings (semantics/) are made of nothing but themselves.
 MADE_OF = {"cublas": ("openblas", "cuda")}

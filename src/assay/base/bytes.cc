@@ -1,6 +1,8 @@
 #include "assay/base/bytes.h"
 
+#include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "assay/base/quote.h"
 
@@ -66,7 +68,9 @@ Result<std::string> ByteReader::String() {
 
 Result<Bytes> ByteReader::Blob() {
   ASSAY_ASSIGN(std::uint64_t size, U64());
-  ASSAY_ASSIGN(ByteSpan piece, Raw(size));
+  // Where addresses have 32 bits, a length beyond them is still one beyond the input.
+  constexpr std::uint64_t kMost = std::numeric_limits<std::size_t>::max();
+  ASSAY_ASSIGN(ByteSpan piece, Raw(static_cast<std::size_t>(std::min(size, kMost))));
   return Bytes(piece.begin(), piece.end());
 }
 

@@ -1,13 +1,14 @@
-// How every command ends: one table for all of them (docs/EXIT_STATUS.md).
+// How every command ends (docs/EXIT_STATUS.md).
 #pragma once
+
+#include "assay/verdict/exit_status.h"
 
 namespace assay::cli {
 
-inline constexpr int kExitOk = 0;       // verified, decided, agreed, whole, valid, done; the evidence convicts whom it names
-inline constexpr int kExitRefuted = 1;  // refuted, not valid, nobody stands; the evidence convicts nobody
-inline constexpr int kExitBadInput =
-    2;  // usage, a file that is not what was asked for, a file given as evidence that is not evidence
-inline constexpr int kExitUndecided = 3;  // undecided or unchecked: neither for nor against anybody
-inline constexpr int kExitDamaged = 4;    // a copy that is torn or altered, which says nothing against who signed it
+using assay::kExitBadInput;
+using assay::kExitDamaged;
+using assay::kExitOk;
+using assay::kExitRefuted;
+using assay::kExitUndecided;
 
 }  // namespace assay::cli

@@ -1,13 +1,12 @@
 #include "assay/base/file.h"
+#include "assay/browser/page.h"
 #include "assay/cli/asked_job.h"
 #include "assay/cli/command.h"
-#include "assay/cli/exit_status.h"
 #include "assay/cli/json.h"
 #include "assay/cli/signer.h"
 #include "assay/cli/verdict.h"
 #include "assay/cli/verification.h"
-#include "assay/dispute/evidence.h"
-#include "assay/dispute/retelling.h"
+#include "assay/verdict/judged.h"
 
 namespace assay::cli {
 namespace {
@@ -17,70 +16,55 @@ struct JudgeOptions {
   std::vector<std::string> signers;
   std::string job;
   std::string data;
+  std::string html;
   bool explain = false;
   bool json = false;
 };
 
-// What the evidence was expected to be about and is not; empty: nothing.
-Result<std::string> Mismatch(const JudgeOptions& options, const dispute::Judgement& judgement,
-                             const std::optional<AskedJob>& asked) {
-  if (asked && asked->id != judgement.job) {
-    return fmt::format("the evidence is about job {}, not about {}", judgement.job.hex(), asked->id.hex());
-  }
-  for (const std::string& text : options.signers) {
-    ASSAY_ASSIGN(const VerifyKey signer, ParseSigner(text));
-    if (!Convicts(judgement, signer)) return fmt::format("it does not convict {}", signer.ToString());
-  }
-  return std::string();
-}
-
-void Assume(const JudgeOptions& options, VerdictView& view) {
-  if (options.job.empty()) view.assumed.push_back("that the job is the one that was asked for: --job JOB insists on it");
-  if (options.signers.empty())
-    view.assumed.push_back("that the keys belong to those you think they do: --signer KEY.pub insists on who is convicted");
+// The page that carries the evidence and the judge, with what was insisted on here.
+Status WritePage(const JudgeOptions& options, ByteSpan evidence, const verdict::Expected& expected) {
+  ASSAY_ASSIGN(const ByteSpan judge, browser::EmbeddedJudge());
+  browser::PageOptions page{.name = options.evidence.substr(options.evidence.find_last_of('/') + 1)};
+  if (expected.job) page.job = expected.job->hex();
+  for (const VerifyKey& signer : expected.signers) page.signers.push_back(signer.ToString());
+  const std::string text = browser::JudgePage(judge, evidence, page);
+  return WriteFileAtomic(options.html, {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
 }
 
 Result<int> RunJudge(const JudgeOptions& options) {
   if (!options.data.empty() && options.job.empty()) return Err("--data: belongs to --job FILE");
   if (IsDirectory(options.evidence)) return Err("{}: is a directory, expected a file of evidence", options.evidence);
   ASSAY_ASSIGN(const MappedFile file, MappedFile::Open(options.evidence));
-  if (!LooksLikeEvidence(file.bytes())) {
+  if (!verdict::LooksLikeEvidence(file.bytes())) {
     const std::string_view kind = KindWord(file.bytes());
     return Err("{}: is not evidence{}{}{}", options.evidence, kind.empty() ? "" : " but a ", kind,
                kind.empty() ? ", which assay dispute --evidence writes" : "; assay verify checks it");
   }
-  const auto refused = [&](const Error& error) { return tl::unexpected(NotEvidence(options.evidence, error)); };
-  const auto evidence = dispute::DecodeEvidence(file.bytes());
-  if (!evidence) return refused(evidence.error());
-  std::optional<AskedJob> asked;
+  ASSAY_ASSIGN(const dispute::Evidence evidence, verdict::ReadEvidence(file.bytes(), options.evidence));
+  verdict::Expected expected{.name = options.evidence};
   if (!options.job.empty()) {
-    ASSAY_ASSIGN(asked, OpenAskedJob(options.job, options.data));
+    ASSAY_ASSIGN(const AskedJob asked, OpenAskedJob(options.job, options.data));
+    expected.job = asked.id;
+    expected.start = asked.start;
   }
-  // Another job's file says nothing about this one's start.
-  const bool same_job = asked && asked->id == JobId(evidence->job, evidence->program);
-  const auto judgement = dispute::Judge(*evidence, same_job ? asked->start : dispute::StartingBytes{});
-  if (!judgement) return refused(judgement.error());
-  ASSAY_ASSIGN(const std::string mismatch, Mismatch(options, *judgement, asked));
-  VerdictView view = ViewOf(*evidence, *judgement);
-  Assume(options, view);
-  const bool convicts = judgement->convicts && mismatch.empty();
-  view.proven = convicts;
+  for (const std::string& text : options.signers) {
+    ASSAY_ASSIGN(VerifyKey signer, ParseSigner(text));
+    expected.signers.push_back(std::move(signer));
+  }
+  ASSAY_ASSIGN(const verdict::Judged judged, verdict::Judge(evidence, expected));
+  if (!options.html.empty()) ASSAY_TRY(WritePage(options, file.bytes(), expected));
   if (options.json) {
-    OrderedJson json = {{"evidence", options.evidence}, {"convicts", convicts}};
-    AddVerdict(json, view);
-    if (!mismatch.empty()) json["reason"] = json["worth"] = mismatch;
-    if (options.explain) {
-      json["explanation"] = Explanation(view);
-      json["retelling"] = OrderedJson::parse(dispute::RetellingJson(*evidence, *judgement));
-    }
+    OrderedJson json = verdict::ToJson(judged, options.evidence);
+    if (options.explain) verdict::AddExplanation(json, evidence, judged);
+    if (!options.html.empty()) json["page"] = options.html;
     fmt::print("{}\n", Dump(json));
   } else {
-    fmt::print("{}", VerdictText(view));
-    fmt::print("{}\n", mismatch.empty() ? WorthOf(view) : "Not what was asked about: " + mismatch);
-    if (options.explain) fmt::print("\n{}", Explanation(view));
+    fmt::print("{}", VerdictText(judged.view));
+    fmt::print("{}\n", judged.mismatch.empty() ? WorthOf(judged.view) : "Not what was asked about: " + judged.mismatch);
+    if (options.explain) fmt::print("\n{}", Explanation(judged.view));
+    if (!options.html.empty()) fmt::print("page        {}\n", options.html);
   }
-  if (convicts) return kExitOk;
-  return mismatch.empty() && view.verdict == "undecided" ? kExitUndecided : kExitRefuted;
+  return verdict::ExitStatusOf(judged);
 }
 
 }  // namespace
@@ -104,6 +88,9 @@ void AddJudge(Arguments& app, Command& command) {
   sub.Option("--job", options->job, "The job that was asked for: a job file, or the 64 hex digits of its id").Type("JOB");
   sub.Option("--data", options->data, "With --job FILE: data file or folder instead of the job's").Type("PATH");
   sub.Flag("--explain", options->explain, "Also say in plain words what happened, with the numbers that differ");
+  sub.Option("--html", options->html,
+             "Also write one HTML file with the evidence and the judge, which decides again in any browser, offline")
+      .Type("OUT.html");
   sub.Flag("--json", options->json, "Print one JSON object");
   SetCommand(sub, std::move(options), command, RunJudge);
 }

@@ -5,12 +5,12 @@
 #include "assay/cli/exit_status.h"
 #include "assay/own/claim.h"
 #include "assay/run/snapshot.h"
+#include "assay/verdict/judged.h"
 
 namespace assay::cli {
 namespace {
 
 constexpr std::uint64_t kMaxTextBytes = 1 << 20;  // more than any receipt, checkpoint or proof has
-constexpr std::string_view kEvidenceTag = "assay/evidence/";
 
 std::string_view AsText(ByteSpan bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
@@ -19,7 +19,7 @@ enum class Kind { kUnknown, kReceipt, kCheckpoint, kProof, kEvidence };
 // By what it looks like, so that an altered file is named for what it was meant to be.
 Kind KindOf(ByteSpan bytes) {
   const std::string_view text = AsText(bytes);
-  if (bytes.size() > 4 && text.substr(4).starts_with(kEvidenceTag)) return Kind::kEvidence;
+  if (verdict::LooksLikeEvidence(bytes)) return Kind::kEvidence;
   if (bytes.size() > kMaxTextBytes) return Kind::kUnknown;
   if (text.starts_with("{\"payload\"")) return Kind::kReceipt;
   const auto has = [&](std::string_view word) { return text.find(word) != std::string_view::npos; };
@@ -94,8 +94,6 @@ std::string_view KindWord(ByteSpan bytes) {
   }
   return Safetensors::Parse(bytes, "") ? "model or snapshot" : "";
 }
-
-bool LooksLikeEvidence(ByteSpan bytes) { return KindOf(bytes) == Kind::kEvidence; }
 
 void AddVerification(OrderedJson& json, const Verification& verification) {
   json["kind"] = verification.kind;

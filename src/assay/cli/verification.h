@@ -42,8 +42,6 @@ Verification VerifyModel(const Safetensors& file, const Against& against, Thread
 // Alone it is left open: no signature can be checked. A receipt binds the first and the last state. Of any other, a well signed snapshot is left open where only a receipt is there to tell: what its log says, a proof
 // shows.
 Verification VerifySnapshot(const Safetensors& file, const Against& against, ThreadPool& pool);
-// What is said of a file that is no valid evidence.
-Error NotEvidence(const std::string& path, const Error& error);
 // An error: it is no valid evidence.
 Result<Verification> VerifyEvidence(ByteSpan bytes, const std::string& path, const Against& against);
 
@@ -57,7 +55,6 @@ Result<Verification> VerifyFile(const std::string& path, const Against& against,
 bool IsSignedFile(const std::string& path);
 // What a file looks like, whether or not it is well made: "receipt", "checkpoint", "proof", "model or snapshot"; empty: an unknown kind of file.
 std::string_view KindWord(ByteSpan bytes);
-bool LooksLikeEvidence(ByteSpan bytes);
 
 void AddVerification(OrderedJson& json, const Verification& verification);  // kind, valid, damaged, reason, shows, assumed
 std::string VerificationText(const Verification& verification);

@@ -1,20 +1,14 @@
 // Evidence: judged as `assay judge` does.
 #include "assay/cli/verdict.h"
 #include "assay/cli/verification.h"
+#include "assay/verdict/judged.h"
 
 namespace assay::cli {
-
-Error NotEvidence(const std::string& path, const Error& error) {
-  std::string_view why = error.message;
-  constexpr std::string_view kOfIt = "evidence: ";
-  if (why.starts_with(kOfIt)) why.remove_prefix(kOfIt.size());
-  return {fmt::format("{}: not valid evidence: {}", path, why)};
-}
 
 Result<Verification> VerifyEvidence(ByteSpan bytes, const std::string& path, const Against& against) {
   const auto evidence = dispute::DecodeEvidence(bytes);
   const auto judgement = evidence ? dispute::Judge(*evidence) : Result<dispute::Judgement>(tl::unexpected(evidence.error()));
-  if (!judgement) return tl::unexpected(NotEvidence(path, judgement.error()));
+  if (!judgement) return tl::unexpected(verdict::NotEvidence(path, judgement.error()));
   Verification out{.kind = "evidence", .valid = true};
   const VerdictView view = ViewOf(*evidence, *judgement);
   out.shows.push_back(fmt::format("it is about job {}", view.job_id));

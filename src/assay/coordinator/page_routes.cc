@@ -1,11 +1,14 @@
 // The page where people look: files that are part of the program, open to all. What it shows it asks the API for, with its visitor's token.
 #include <algorithm>
 
+#include "assay/browser/page_files.h"
 #include "assay/coordinator/office.h"
-#include "assay/coordinator/page_files.h"
 
 namespace assay::coordinator {
 namespace {
+
+using browser::PageFile;
+using browser::PageFiles;
 
 // Nothing from elsewhere, nothing inline, no frames; WebAssembly for the judge that runs in the browser.
 constexpr char kPolicy[] =

@@ -1,9 +1,12 @@
 // The page's files over HTTP, and the routes that are there for people who look.
-#include "assay/coordinator/page_files.h"
+#include "assay/browser/page_files.h"
 #include "support/test_station.h"
 
 namespace assay::coordinator {
 namespace {
+
+using browser::PageFile;
+using browser::PageFiles;
 
 class PageRoutesTest : public StationTest {};
 INSTANTIATE_TEST_SUITE_P(Engines, PageRoutesTest, ::testing::ValuesIn(store::Engines(true)), store::EngineName);

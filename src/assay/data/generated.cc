@@ -4,6 +4,7 @@
 
 #include "assay/base/check.h"
 #include "assay/base/philox.h"
+#include "assay/numerics/fma.h"
 
 namespace assay {
 namespace {
@@ -49,7 +50,7 @@ void AppendPattern(const GeneratedDescriptor& data, std::int64_t k, std::vector<
 
 GeneratedDecoder::GeneratedDecoder(const GeneratedDescriptor& descriptor) : data_(descriptor) {
   ASSAY_CHECK(Check(DataDescriptor(descriptor)));
-  patterns_.reserve(PatternBytes(data_) / sizeof(float));
+  patterns_.reserve(static_cast<std::size_t>(PatternBytes(data_) / sizeof(float)));
   if (PatternBytes(data_) == 0) return;
   for (std::int64_t k = 0; k < data_.classes; ++k) AppendPattern(data_, k, patterns_);
 }
@@ -80,7 +81,7 @@ Status GeneratedDecoder::Decode(std::int64_t index, const DrawContext&, std::spa
   }
   float* out = batch[0].Span<float>().data() + row * data_.features;
   Draws noise(data_.seed, kNoiseStream, static_cast<std::uint64_t>(sample));
-  for (std::int64_t i = 0; i < data_.features; ++i) out[i] = std::fma(data_.noise, noise.Uniform(), pattern[i]);
+  for (std::int64_t i = 0; i < data_.features; ++i) out[i] = numerics::Fma(data_.noise, noise.Uniform(), pattern[i]);
   return {};
 }
 
@@ -94,7 +95,7 @@ void GeneratedDecoder::DrawImage(std::uint64_t sample, const float* pattern, flo
     for (std::int64_t w = 0; w < side; ++w) {
       const std::int64_t patch = ((h + dy) % side * kGrid / side) * kGrid + (w + dx) % side * kGrid / side;
       for (std::int64_t c = 0; c < data_.channels; ++c) {
-        *out++ = std::fma(data_.noise, noise.Uniform(), pattern[patch * data_.channels + c]);
+        *out++ = numerics::Fma(data_.noise, noise.Uniform(), pattern[patch * data_.channels + c]);
       }
     }
   }

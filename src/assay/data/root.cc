@@ -16,7 +16,7 @@ constexpr std::int64_t kGrain = 256;  // leaves, 1 MiB
 std::vector<Digest> LeafHashes(const DataArray& array, ThreadPool* pool) { return LeafHashes(array, pool, Allowance()); }
 
 std::vector<Digest> LeafHashes(const DataArray& array, ThreadPool* pool, const Allowance& allowance) {
-  std::vector<Digest> leaves(CountLeaves(array.size()));
+  std::vector<Digest> leaves(CountLeaves(static_cast<std::size_t>(array.size())));
   const auto hash = [&](std::int64_t begin, std::int64_t end, int) {
     Bytes scratch;
     for (std::int64_t i = begin; i < end && !allowance.stopped(); i += kGrain) {
@@ -54,7 +54,7 @@ Digest DataRoot(const DataPart& part, ThreadPool* pool) {
 Result<Digest> DataRoot(const DataPart& part, ThreadPool* pool, Allowance& allowance) {
   std::vector<Digest> roots;
   for (const DataArray& array : part.arrays) {
-    ASSAY_ASSIGN(const auto hashes, allowance.Borrow(CountLeaves(array.size()) * sizeof(Digest)));
+    ASSAY_ASSIGN(const auto hashes, allowance.Borrow(CountLeaves(static_cast<std::size_t>(array.size())) * sizeof(Digest)));
     roots.push_back(TreeRoot(LeafHashes(array, pool, allowance)));
   }
   ASSAY_TRY(allowance.Check());

@@ -81,8 +81,11 @@ Step<std::vector<SparseTensor>> Proceedings::FetchInputs(const DisputedStep& ste
                                    op.def->name, ref::kMaxNeededLeaves)}));
   }
   std::vector<SparseTensor> inputs;
-  for (const TensorType& type : op.in) {
-    auto tensor = SparseTensor::Make(type);
+  for (std::size_t input = 0; input < op.in.size(); ++input) {
+    const auto wanted = leaves.find(input);
+    const bool none = wanted == leaves.end() || wanted->second.empty();
+    auto tensor = none ? SparseTensor::Make(op.in[input], 1, 0)
+                       : SparseTensor::Make(op.in[input], *wanted->second.begin(), *wanted->second.rbegin());
     if (!tensor) return tl::unexpected(Halt(Undecided{tensor.error().message}));
     inputs.push_back(std::move(*tensor));
   }
@@ -195,7 +198,7 @@ Step<void> Proceedings::ExamineOutput(const DisputedStep& step, const NodeRecord
     return tl::unexpected(Convict(values, right, std::move(finding)));
   }
   ASSAY_ASSIGN(const std::vector<SparseTensor> inputs, FetchInputs(step, record, op, needs));
-  auto computed = SparseTensor::Make(type);
+  auto computed = SparseTensor::Make(type, at.leaf, at.leaf);
   if (!computed) return tl::unexpected(Halt(Undecided{computed.error().message}));
   std::vector<const void*> in;
   for (const SparseTensor& input : inputs) in.push_back(input.data());

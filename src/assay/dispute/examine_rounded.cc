@@ -98,7 +98,8 @@ class Proceedings::ShownLog : public rounding::PartialLog {
   Result<Bytes> Read(std::uint64_t begin, std::uint64_t end) override {
     const LeafSpan blocks{begin / kLeafBytes, (end + kLeafBytes - 1) / kLeafBytes};
     const LeavesQuestion question{{.kind = TreeKind::kRoundingLog, .at = step_}, {blocks}};
-    auto opened = proceedings_.OpenOwn(party_, question, CountLeaves(leaf_.bytes), leaf_.root);
+    const std::uint64_t leaves = leaf_.bytes / kLeafBytes + (leaf_.bytes % kLeafBytes != 0);
+    auto opened = proceedings_.OpenOwn(party_, question, leaves, leaf_.root);
     if (!opened) {
       halt_ = std::move(opened).error();
       return Err("not shown yet");

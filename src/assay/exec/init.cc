@@ -47,7 +47,7 @@ void FillRange(const Init& init, const numerics::DrawKey& key, std::span<float> 
         break;
       }
     }
-    std::copy_n(four.begin(), std::min<std::int64_t>(4, end - i), values.begin() + (i - begin));
+    std::copy_n(four.begin(), std::min<std::int64_t>(4, end - i), values.begin() + static_cast<std::ptrdiff_t>(i - begin));
   }
 }
 

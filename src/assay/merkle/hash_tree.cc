@@ -40,7 +40,7 @@ void HashTree::Collect(std::size_t level, std::uint64_t index, std::uint64_t beg
   if (index >= levels_[level].size()) return;  // the missing neighbour of an odd last node
   const std::uint64_t first = index << level, last = std::min((index + 1) << level, size());
   if (last <= begin || end <= first) {
-    out.push_back(levels_[level][index]);
+    out.push_back(levels_[level][static_cast<std::size_t>(index)]);
   } else if (first < begin || end < last) {
     Collect(level - 1, 2 * index, begin, end, out);
     Collect(level - 1, 2 * index + 1, begin, end, out);

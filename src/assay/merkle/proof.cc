@@ -51,7 +51,7 @@ class Climb {
 void CollectOutside(std::span<const Digest> leaves, std::uint64_t lo, std::uint64_t hi, std::uint64_t begin, std::uint64_t end,
                     Hashes& proof) {
   if (hi <= begin || end <= lo) {
-    proof.push_back(RootOf(leaves.subspan(lo, hi - lo)));
+    proof.push_back(RootOf(leaves.subspan(static_cast<std::size_t>(lo), static_cast<std::size_t>(hi - lo))));
   } else if (lo < begin || end < hi) {
     const std::uint64_t middle = lo + Split(hi - lo);
     CollectOutside(leaves, lo, middle, begin, end, proof);
@@ -72,7 +72,8 @@ struct RangeCursor {
       proof = proof.subspan(1);
       return hash;
     }
-    if (begin <= lo && hi <= end) return RootOf(range.subspan(lo - begin, hi - lo));
+    if (begin <= lo && hi <= end)
+      return RootOf(range.subspan(static_cast<std::size_t>(lo - begin), static_cast<std::size_t>(hi - lo)));
     const std::uint64_t middle = lo + Split(hi - lo);
     const Digest left = Root(lo, middle);
     return NodeHash(left, Root(middle, hi));
@@ -85,7 +86,7 @@ Hashes ProveInclusion(std::span<const Digest> leaves, std::uint64_t index) {
   ASSAY_CHECK(index < leaves.size());
   Hashes proof;  // from the root down, turned round at the end
   while (leaves.size() > 1) {
-    const std::uint64_t k = Split(leaves.size());
+    const auto k = static_cast<std::size_t>(Split(leaves.size()));
     const bool left = index < k;
     proof.push_back(RootOf(left ? leaves.subspan(k) : leaves.first(k)));
     leaves = left ? leaves.first(k) : leaves.subspan(k);
@@ -114,7 +115,7 @@ Hashes ProveConsistency(std::span<const Digest> leaves, std::uint64_t old_size) 
   Hashes proof;             // from the root down, turned round at the end
   bool is_old_root = true;  // whether the subtree begins where the tree does: then its old part needs no hash
   while (old_size != leaves.size()) {
-    const std::uint64_t k = Split(leaves.size());
+    const auto k = static_cast<std::size_t>(Split(leaves.size()));
     const bool left = old_size <= k;
     proof.push_back(RootOf(left ? leaves.subspan(k) : leaves.first(k)));
     leaves = left ? leaves.first(k) : leaves.subspan(k);

@@ -1,6 +1,6 @@
 // DoubleDouble: numbers of about 106 bits, the unevaluated sum of two doubles. To a referee they are the truth (docs/ROUNDING.md, section 4).
 //
-// Only IEEE operations and std::fma are used, so that the same bits come out on every machine. Sums, products, quotients and roots are
+// Only IEEE operations and Fma are used, so that the same bits come out on every machine. Sums, products, quotients and roots are
 // within 2^-100 of the true value, the functions within 2^-95 (sine and cosine beside their zeros too), relative, as long as hi and lo
 // stay normal; Pow and Exp within 2^-90 where the result comes near the ends of the range. Where hi is not finite, lo is zero: infinities and NaN behave as in IEEE.
 // Value type; pure functions.
@@ -8,6 +8,8 @@
 
 #include <cmath>
 #include <limits>
+
+#include "assay/numerics/fma.h"
 
 namespace assay::numerics {
 
@@ -28,7 +30,7 @@ class DoubleDouble {
   static DoubleDouble Product(double a, double b) {
     const double p = a * b;
     if (!Finite(p)) return p;
-    return {p, std::fma(a, b, -p)};
+    return {p, Fma(a, b, -p)};
   }
 
   constexpr double hi() const { return hi_; }

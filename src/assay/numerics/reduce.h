@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "assay/numerics/fma.h"
+
 namespace assay::numerics {
 
 inline constexpr std::int64_t kRowLanes = 32;
@@ -81,14 +83,14 @@ float RowSum(std::int64_t n, const X& x) {
 
 template <class X, class Y>
 float RowDot(std::int64_t n, const X& x, const Y& y) {
-  return RowReduce(n, [&](float acc, std::int64_t i) { return std::fma(x(i), y(i), acc); });
+  return RowReduce(n, [&](float acc, std::int64_t i) { return Fma(x(i), y(i), acc); });
 }
 
 template <class X>
 float RowSumSquares(std::int64_t n, const X& x) {
   return RowReduce(n, [&](float acc, std::int64_t i) {
     const float v = x(i);
-    return std::fma(v, v, acc);
+    return Fma(v, v, acc);
   });
 }
 
@@ -99,7 +101,7 @@ float ColSum(std::int64_t n, const X& x) {
 
 template <class X, class Y>
 float ColDot(std::int64_t n, const X& x, const Y& y) {
-  return ColumnReduce(n, [&](float acc, std::int64_t i) { return std::fma(x(i), y(i), acc); });
+  return ColumnReduce(n, [&](float acc, std::int64_t i) { return Fma(x(i), y(i), acc); });
 }
 
 }  // namespace assay::numerics

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "assay/numerics/fma.h"
+
 namespace assay::numerics {
 
 inline constexpr std::uint32_t kCanonicalNan = 0x7fc00000u;
@@ -29,9 +31,9 @@ struct Scalar {
   static F Div(F a, F b) { return a / b; }
   static F Neg(F a) { return -a; }
   static F Abs(F a) { return std::bit_cast<F>(std::bit_cast<std::uint32_t>(a) & 0x7fffffffu); }
-  static F Sqrt(F a) { return std::sqrt(a); }                    // correctly rounded
-  static F Fma(F a, F b, F c) { return std::fma(a, b, c); }      // a * b + c, one rounding
-  static F NegFma(F a, F b, F c) { return std::fma(-a, b, c); }  // c - a * b, one rounding
+  static F Sqrt(F a) { return std::sqrt(a); }                         // correctly rounded
+  static F Fma(F a, F b, F c) { return numerics::Fma(a, b, c); }      // a * b + c, one rounding
+  static F NegFma(F a, F b, F c) { return numerics::Fma(-a, b, c); }  // c - a * b, one rounding
   static M Lt(F a, F b) { return a < b; }
   static M Le(F a, F b) { return a <= b; }
   static M Gt(F a, F b) { return a > b; }

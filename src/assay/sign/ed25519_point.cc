@@ -36,7 +36,7 @@ Point LookUp(const Multiples& table, std::uint64_t index) {
   Point found = table[0];
   for (std::uint64_t i = 1; i < 16; ++i) {
     const std::uint64_t differs = i ^ index;  // below 16: minus one has its top bit set only for zero
-    found = Select(found, table[i], 0 - ((differs - 1) >> 63));
+    found = Select(found, table[static_cast<std::size_t>(i)], 0 - ((differs - 1) >> 63));
   }
   return found;
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <span>
@@ -127,12 +128,16 @@ SigningKey::~SigningKey() { Wipe(seed_); }
 
 SigningKey SigningKey::Generate(std::string name) {
   ed25519::Seed seed{};
+#ifdef __wasm__
+  ASSAY_CHECK(::getentropy(seed.data(), seed.size()) == 0);
+#else
   std::size_t filled = 0;
   while (filled < seed.size()) {
     const ssize_t got = ::getrandom(seed.data() + filled, seed.size() - filled, 0);
     ASSAY_CHECK(got > 0 || errno == EINTR);  // a kernel without randomness cannot make keys
     if (got > 0) filled += static_cast<std::size_t>(got);
   }
+#endif
   SigningKey key(std::move(name), seed);
   Wipe(seed);
   return key;

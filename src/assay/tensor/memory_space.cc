@@ -1,7 +1,9 @@
 #include "assay/tensor/memory_space.h"
 
 #include <fmt/format.h>
+#ifndef __wasm__
 #include <sys/mman.h>
+#endif
 
 #include <algorithm>
 #include <cstdlib>
@@ -26,8 +28,12 @@ class Host final : public MemorySpace {
     const std::size_t size = std::max<std::size_t>(1, (bytes + alignment - 1) / alignment) * alignment;
     void* data = std::aligned_alloc(alignment, size);
     // As containers do; whoever asked for so much reports it.
+#ifdef __cpp_exceptions
     if (data == nullptr)
       throw OutOfMemory(fmt::format("out of memory: {} more are needed", Amount(static_cast<std::int64_t>(size))));
+#else
+    if (data == nullptr) std::abort();
+#endif
 #ifdef MADV_HUGEPAGE
     if (alignment == kHugePage) madvise(data, size, MADV_HUGEPAGE);  // a hint: failure changes nothing but speed
 #endif

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "assay/numerics/fma.h"
 #include "assay/semantics/ref/attention_pairs.h"
 #include "assay/semantics/ref/ref.h"
 
@@ -30,7 +31,7 @@ void OutputRow(const Attention& a, std::int64_t b, std::int64_t i, std::int64_t 
       sum = sum * alpha;
       for (std::size_t k = 0; k < p.size(); ++k) {
         const std::int64_t j = first + static_cast<std::int64_t>(k);
-        sum = std::fma(a.Dropped(p[k], b, h, i, j), a.Value(b, h, j)[d], sum);
+        sum = numerics::Fma(a.Dropped(p[k], b, h, i, j), a.Value(b, h, j)[d], sum);
       }
     }
   });
@@ -43,7 +44,7 @@ void QueryGradientRow(const Pairs& pairs, std::int64_t b, std::int64_t i, std::i
   std::fill(out + columns.begin, out + columns.end, 0.0f);
   for (std::int64_t j = 0; j < a.g.Visible(i); ++j) {
     const float ds = pairs.ScoreGradient(b, h, i, j, delta);
-    for (std::int64_t d = columns.begin; d < columns.end; ++d) out[d] = std::fma(ds, a.Key(b, h, j)[d], out[d]);
+    for (std::int64_t d = columns.begin; d < columns.end; ++d) out[d] = numerics::Fma(ds, a.Key(b, h, j)[d], out[d]);
   }
 }
 
@@ -56,7 +57,7 @@ void KeyGradientRow(const Pairs& pairs, bool of_value, std::int64_t b, std::int6
       const float weight = of_value ? a.Dropped(pairs.Probability(b, h, i, j), b, h, i, j)
                                     : pairs.ScoreGradient(b, h, i, j, pairs.Delta(b, h, i));
       const float* row = of_value ? pairs.OutputGradient(b, h, i) : a.Query(b, h, i);
-      for (std::int64_t d = columns.begin; d < columns.end; ++d) out[d] = std::fma(weight, row[d], out[d]);
+      for (std::int64_t d = columns.begin; d < columns.end; ++d) out[d] = numerics::Fma(weight, row[d], out[d]);
     }
   }
 }

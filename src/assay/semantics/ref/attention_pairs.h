@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "assay/numerics/fma.h"
 #include "assay/numerics/functions.h"
 #include "assay/numerics/random.h"
 #include "assay/numerics/reduce.h"
@@ -19,7 +20,7 @@ inline constexpr std::int64_t kKeyBlock = 64;
 
 inline float DotChain(const float* a, const float* b, std::int64_t n) {
   float sum = 0.0f;
-  for (std::int64_t k = 0; k < n; ++k) sum = std::fma(a[k], b[k], sum);
+  for (std::int64_t k = 0; k < n; ++k) sum = numerics::Fma(a[k], b[k], sum);
   return sum;
 }
 
@@ -63,7 +64,7 @@ class Attention {
       for (float& s : p) s = numerics::Exp<numerics::Scalar>(s - n);
       const float sum =
           numerics::RowSum(static_cast<std::int64_t>(p.size()), [&](std::int64_t j) { return p[static_cast<std::size_t>(j)]; });
-      l = std::fma(l, alpha, sum);
+      l = numerics::Fma(l, alpha, sum);
       block(first, p, alpha);
       m = n;
     }

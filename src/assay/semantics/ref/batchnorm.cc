@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "assay/numerics/fma.h"
 #include "assay/numerics/functions.h"
 #include "assay/numerics/reduce.h"
 #include "assay/ops/rules.h"
@@ -70,7 +71,7 @@ void Ref_batchnorm_train(const KernelArgs& args, int output, Range range) {
     for (std::int64_t c = begin; c < end; ++c) {
       const ColumnStats& stats = columns.Get(c, [&] { return StatsOf(x, view, c, eps); });
       const std::int64_t i = row * view.cols + c;
-      out[i] = std::fma(x[i] - stats.mean, gamma[c] * stats.rstd, beta[c]);
+      out[i] = numerics::Fma(x[i] - stats.mean, gamma[c] * stats.rstd, beta[c]);
     }
   });
 }
@@ -83,7 +84,7 @@ void Ref_batchnorm_infer(const KernelArgs& args, int, Range range) {
     for (std::int64_t c = begin; c < end; ++c) {
       const float rstd = numerics::Rsqrt<Scalar>(args.In<float>(4)[c] + eps);
       const std::int64_t i = row * cols + c;
-      args.Out<float>(0)[i] = std::fma(x[i] - args.In<float>(3)[c], args.In<float>(1)[c] * rstd, args.In<float>(2)[c]);
+      args.Out<float>(0)[i] = numerics::Fma(x[i] - args.In<float>(3)[c], args.In<float>(1)[c] * rstd, args.In<float>(2)[c]);
     }
   });
 }
@@ -115,7 +116,7 @@ void Ref_batchnorm_grad(const KernelArgs& args, int output, Range range) {
       const ColumnGradients& grads = columns.Get(c, [&] { return ColumnGradients{dgamma(c), dbeta(c)}; });
       const std::int64_t i = row * view.cols + c;
       const float h = (x[i] - mean[c]) * rstd[c];
-      out[i] = (gamma[c] * rstd[c]) * (std::fma(-h, grads.dgamma / count, dy[i]) - grads.dbeta / count);
+      out[i] = (gamma[c] * rstd[c]) * (numerics::Fma(-h, grads.dgamma / count, dy[i]) - grads.dbeta / count);
     }
   });
 }

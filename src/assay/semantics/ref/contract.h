@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "assay/numerics/fma.h"
+
 namespace assay::ref {
 
 class Contraction {
@@ -11,7 +13,7 @@ class Contraction {
 
   void Add(float a, float b) {
     if (count_ == kBlock) Close();
-    sum_ = std::fma(a, b, sum_);
+    sum_ = numerics::Fma(a, b, sum_);
     ++count_;
   }
   float Total() {

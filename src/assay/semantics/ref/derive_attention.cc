@@ -1,6 +1,7 @@
 // attention: the running maximum, sum and output after each block of keys (docs/NUMERICS.md).
 #include <limits>
 
+#include "assay/numerics/fma.h"
 #include "assay/semantics/ref/attention_pairs.h"
 #include "assay/semantics/ref/derive_attention.h"
 #include "assay/semantics/ref/derive_ops.h"
@@ -70,7 +71,7 @@ struct WeightedValues {
     float sum = Float(start);
     for (std::int64_t j = keys.begin; j < keys.end; ++j) {
       const float p = asker.Probability(a, j, max);
-      sum = std::fma(a.Dropped(p, asker.b, asker.h, asker.i, j), a.Value(asker.b, asker.h, j)[d], sum);
+      sum = numerics::Fma(a.Dropped(p, asker.b, asker.h, asker.i, j), a.Value(asker.b, asker.h, j)[d], sum);
     }
     return Bits(sum);
   }
@@ -108,7 +109,7 @@ class KeyBlocks final : public Recurrence {
     spec.rule = [=](Values parts, Inputs) {
       std::array<float, numerics::kRowLanes> lanes{};
       for (std::size_t l = 0; l < parts.size(); ++l) lanes[l] = Float(parts[l]);
-      return Bits(std::fma(before, alpha, numerics::CombineLanes(lanes)));
+      return Bits(numerics::Fma(before, alpha, numerics::CombineLanes(lanes)));
     };
     return MakeFormula(std::move(spec));
   }

@@ -1,4 +1,5 @@
 // attention_grad: chains over the keys that a query sees, or over the queries that see a key.
+#include "assay/numerics/fma.h"
 #include "assay/semantics/ref/attention_pairs.h"
 #include "assay/semantics/ref/derive_attention.h"
 #include "assay/semantics/ref/derive_fold.h"
@@ -46,7 +47,7 @@ struct QueryGradient {
     const float delta = pairs.Delta(b, h, i);
     float acc = Float(start);
     for (std::int64_t j = keys.begin; j < keys.end; ++j) {
-      acc = std::fma(pairs.ScoreGradient(b, h, i, j, delta), pairs.a.Key(b, h, j)[d], acc);
+      acc = numerics::Fma(pairs.ScoreGradient(b, h, i, j, delta), pairs.a.Key(b, h, j)[d], acc);
     }
     return Bits(acc);
   }
@@ -81,9 +82,9 @@ struct KeyGradient {
       const std::int64_t h = Head(t), i = Query(t);
       if (of_value) {
         const float p = pairs.a.Dropped(pairs.Probability(b, h, i, j), b, h, i, j);
-        acc = std::fma(p, pairs.OutputGradient(b, h, i)[d], acc);
+        acc = numerics::Fma(p, pairs.OutputGradient(b, h, i)[d], acc);
       } else {
-        acc = std::fma(pairs.ScoreGradient(b, h, i, j, pairs.Delta(b, h, i)), pairs.a.Query(b, h, i)[d], acc);
+        acc = numerics::Fma(pairs.ScoreGradient(b, h, i, j, pairs.Delta(b, h, i)), pairs.a.Query(b, h, i)[d], acc);
       }
     }
     return Bits(acc);

@@ -1,6 +1,7 @@
 // batchnorm_train batchnorm_grad. Parts are the sums down the column.
 #include <cmath>
 
+#include "assay/numerics/fma.h"
 #include "assay/numerics/functions.h"
 #include "assay/ops/rules.h"
 #include "assay/semantics/ref/derive_ops.h"
@@ -21,7 +22,7 @@ struct NormalisedDot {
   }
   float Step(float acc, std::int64_t r, Inputs in) const {
     const std::int64_t i = r * cols + column;
-    return std::fma(in.Floats(4)[i], H(i, in), acc);
+    return numerics::Fma(in.Floats(4)[i], H(i, in), acc);
   }
 };
 
@@ -45,7 +46,7 @@ NodePtr Derive_batchnorm_train(const OpInstance& op, int output, std::int64_t el
     if (output == 2) return Bits(var);
     const float rstd = numerics::Rsqrt<numerics::Scalar>(var + eps);
     if (output == 3) return Bits(rstd);
-    return Bits(std::fma(in.Floats(0)[element] - mean, in.Floats(1)[c] * rstd, in.Floats(2)[c]));
+    return Bits(numerics::Fma(in.Floats(0)[element] - mean, in.Floats(1)[c] * rstd, in.Floats(2)[c]));
   };
   return MakeFormula(std::move(spec));
 }
@@ -63,7 +64,7 @@ NodePtr Derive_batchnorm_grad(const OpInstance& op, int output, std::int64_t ele
                       .needs = {One(0, element), One(1, c), One(2, c), One(3, c), One(4, element)},
                       .rule = [=](Values parts, Inputs in) {
                         const float scale = in.Floats(1)[c] * in.Floats(3)[c];
-                        const float x = std::fma(-dot.H(element, in), Float(parts[0]) / count, in.Floats(4)[element]);
+                        const float x = numerics::Fma(-dot.H(element, in), Float(parts[0]) / count, in.Floats(4)[element]);
                         return Bits(scale * (x - Float(parts[1]) / count));
                       }});
 }

@@ -1,4 +1,5 @@
 // layernorm, rmsnorm and their gradients. Parts are the sums themselves; what is divided by the count, or has its root taken, follows from them.
+#include "assay/numerics/fma.h"
 #include "assay/numerics/functions.h"
 #include "assay/ops/rules.h"
 #include "assay/semantics/ref/derive_ops.h"
@@ -76,7 +77,7 @@ struct ScaledDot {
     g.Need(steps, needs);
     h.Need({g.first + steps.begin, g.first + steps.end}, needs);
   }
-  float Step(float acc, std::int64_t i, Inputs in) const { return std::fma(g.Get(i, in), h.Get(g.first + i, in), acc); }
+  float Step(float acc, std::int64_t i, Inputs in) const { return numerics::Fma(g.Get(i, in), h.Get(g.first + i, in), acc); }
 };
 
 // dy · h down a column.
@@ -91,7 +92,7 @@ struct ColumnDot {
     }
   }
   float Step(float acc, std::int64_t r, Inputs in) const {
-    return std::fma(dy.Get(r, in), h.Get(dy.first + r * dy.stride, in), acc);
+    return numerics::Fma(dy.Get(r, in), h.Get(dy.first + r * dy.stride, in), acc);
   }
 };
 
@@ -111,7 +112,7 @@ NodePtr Derive_layernorm(const OpInstance& op, int output, std::int64_t element)
     spec.needs = {One(0, p.i), One(1, p.column), One(2, p.column)};
     spec.rule = [=](Values parts, Inputs in) {
       const float h = (in.Floats(0)[p.i] - Float(parts[0]) / p.count()) * Rstd(parts[1], p.count(), eps);
-      return Bits(std::fma(h, in.Floats(1)[p.column], in.Floats(2)[p.column]));
+      return Bits(numerics::Fma(h, in.Floats(1)[p.column], in.Floats(2)[p.column]));
     };
   }
   return MakeFormula(std::move(spec));
@@ -126,7 +127,7 @@ NodePtr Derive_layernorm_grad_x(const OpInstance& op, int, std::int64_t element)
                       .needs = {One(0, p.i), One(1, p.column), One(2, p.row), One(3, p.row), One(4, p.i)},
                       .rule = [=](Values parts, Inputs in) {
                         const float a = Float(parts[0]) / p.count(), b = Float(parts[1]) / p.count();
-                        return Bits(in.Floats(3)[p.row] * (std::fma(-h.Get(p.i, in), b, g.Get(p.column, in)) - a));
+                        return Bits(in.Floats(3)[p.row] * (numerics::Fma(-h.Get(p.i, in), b, g.Get(p.column, in)) - a));
                       }});
 }
 
@@ -158,7 +159,7 @@ NodePtr Derive_rmsnorm_grad_x(const OpInstance& op, int, std::int64_t element) {
                                   std::vector{One(0, p.i), One(1, p.column), One(2, p.row), One(3, p.i)},
                                   [=](Value dot, Inputs in) {
                                     const float b = Float(dot) / p.count();
-                                    return Bits(in.Floats(2)[p.row] * std::fma(-h.Get(p.i, in), b, g.Get(p.column, in)));
+                                    return Bits(in.Floats(2)[p.row] * numerics::Fma(-h.Get(p.i, in), b, g.Get(p.column, in)));
                                   });
 }
 

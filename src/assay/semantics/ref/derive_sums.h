@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "assay/numerics/fma.h"
 #include "assay/numerics/reduce.h"
 #include "assay/semantics/ref/contract.h"
 #include "assay/semantics/ref/derive_fold.h"
@@ -161,7 +162,7 @@ struct Products {
   }
   float Step(float acc, std::int64_t k, Inputs in) const {
     const Factors at = where(k);
-    return std::fma(at.a < 0 ? 0.0f : in.Floats(0)[at.a], at.b < 0 ? 0.0f : in.Floats(1)[at.b], acc);
+    return numerics::Fma(at.a < 0 ? 0.0f : in.Floats(0)[at.a], at.b < 0 ? 0.0f : in.Floats(1)[at.b], acc);
   }
 };
 

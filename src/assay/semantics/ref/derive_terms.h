@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "assay/numerics/fma.h"
 #include "assay/semantics/ref/derive_node.h"
 
 namespace assay::ref::derive {
@@ -47,7 +48,7 @@ struct SquaresSum {
   void Need(Range steps, NeedList& needs) const { x.Need(steps, needs); }
   float Step(float acc, std::int64_t i, Inputs in) const {
     const float d = x.Get(i, in) - shift;
-    return std::fma(d, d, acc);
+    return numerics::Fma(d, d, acc);
   }
 };
 
@@ -57,7 +58,7 @@ struct DotSum {
     x.Need(steps, needs);
     y.Need(steps, needs);
   }
-  float Step(float acc, std::int64_t i, Inputs in) const { return std::fma(x.Get(i, in), y.Get(i, in), acc); }
+  float Step(float acc, std::int64_t i, Inputs in) const { return numerics::Fma(x.Get(i, in), y.Get(i, in), acc); }
 };
 
 }  // namespace assay::ref::derive

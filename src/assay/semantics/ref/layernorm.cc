@@ -1,6 +1,7 @@
 // layernorm layernorm_grad_x layernorm_grad_params by definition (docs/NUMERICS.md, section 5).
 #include <cmath>
 
+#include "assay/numerics/fma.h"
 #include "assay/numerics/functions.h"
 #include "assay/numerics/reduce.h"
 #include "assay/ops/rules.h"
@@ -42,7 +43,8 @@ void Ref_layernorm(const KernelArgs& args, int output, Range range) {
   ForEachRow(range, n, [&](std::int64_t row, std::int64_t begin, std::int64_t end) {
     const float* x = args.In<float>(0) + row * n;
     const RowStats stats = StatsOf(x, n, eps);
-    for (std::int64_t i = begin; i < end; ++i) out[row * n + i] = std::fma((x[i] - stats.mean) * stats.rstd, gamma[i], beta[i]);
+    for (std::int64_t i = begin; i < end; ++i)
+      out[row * n + i] = numerics::Fma((x[i] - stats.mean) * stats.rstd, gamma[i], beta[i]);
   });
 }
 
@@ -60,7 +62,7 @@ void Ref_layernorm_grad_x(const KernelArgs& args, int, Range range) {
     const float a = numerics::RowSum(n, g) / count;
     const float b = numerics::RowDot(n, g, h) / count;
     float* dx = args.Out<float>(0) + row * n;
-    for (std::int64_t i = begin; i < end; ++i) dx[i] = rstd * (std::fma(-h(i), b, g(i)) - a);
+    for (std::int64_t i = begin; i < end; ++i) dx[i] = rstd * (numerics::Fma(-h(i), b, g(i)) - a);
   });
 }
 

@@ -1,6 +1,7 @@
 // rmsnorm rmsnorm_grad_x rmsnorm_grad_gamma by definition (docs/NUMERICS.md, section 5).
 #include <cmath>
 
+#include "assay/numerics/fma.h"
 #include "assay/numerics/functions.h"
 #include "assay/numerics/reduce.h"
 #include "assay/ops/rules.h"
@@ -44,7 +45,7 @@ void Ref_rmsnorm_grad_x(const KernelArgs& args, int, Range range) {
     const auto h = [&](std::int64_t i) { return x[i] * rstd; };
     const float b = numerics::RowDot(n, g, h) / static_cast<float>(n);
     float* dx = args.Out<float>(0) + row * n;
-    for (std::int64_t i = begin; i < end; ++i) dx[i] = rstd * std::fma(-h(i), b, g(i));
+    for (std::int64_t i = begin; i < end; ++i) dx[i] = rstd * numerics::Fma(-h(i), b, g(i));
   });
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "assay/graph/op_def.h"
+#include "assay/numerics/fma.h"
 #include "assay/numerics/functions.h"
 
 namespace assay::ref {
@@ -21,7 +22,7 @@ inline float RopeElement(const OpInstance& op, const float* in, std::int64_t i) 
   const float c = numerics::Cos<Scalar>(angle);
   const float s = op.attrs.Int(2) != 0 ? -numerics::Sin<Scalar>(angle) : numerics::Sin<Scalar>(angle);
   const float* x = in + (i - column);
-  return column < half ? std::fma(x[j], c, -(x[j + half] * s)) : std::fma(x[j + half], c, x[j] * s);
+  return column < half ? numerics::Fma(x[j], c, -(x[j + half] * s)) : numerics::Fma(x[j + half], c, x[j] * s);
 }
 
 }  // namespace assay::ref

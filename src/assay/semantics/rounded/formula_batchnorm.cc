@@ -84,7 +84,7 @@ void Formula_batchnorm_train(const KernelArgs& args, int output, Range range, T*
   ColumnStats<T> stats = StatsOf<T>(x, view, needed, args.attrs().Float(0));
   if (output != 0) {
     const RowOf<T>& columns = output == 1 ? stats.mean : output == 2 ? stats.var : stats.rstd;
-    std::copy(columns.begin() + range.begin, columns.begin() + range.end, out);
+    std::copy_n(columns.begin() + static_cast<std::ptrdiff_t>(range.begin), range.size(), out);
     return;
   }
   const float* gamma = args.In<float>(1);

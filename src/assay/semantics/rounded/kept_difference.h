@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "assay/numerics/bounded.h"
+#include "assay/numerics/fma.h"
 
 namespace assay::rounded {
 
@@ -18,7 +19,7 @@ class KeptDifference {
   ASSAY_HD bool exact() const { return 1.0 - rest_ == double{p_}; }
   ASSAY_HD double rest() const { return rest_; }
 
-  ASSAY_HD double Of(double v, double o) const { return std::fma(-o, rest_, v) / rest_; }
+  ASSAY_HD double Of(double v, double o) const { return numerics::Fma(-o, rest_, v) / rest_; }
 
   template <class T>
   ASSAY_HD T Of(float v, float o) const {

@@ -1,11 +1,11 @@
-// The files of the page (web/), which the build puts into the program (cmake/page.cmake). Constants.
+// The files of a coordinator's page (web/) and the judge for browsers, which the build puts into the program (cmake/page.cmake). Constants.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string_view>
 
-namespace assay::coordinator {
+namespace assay::browser {
 
 struct PageFile {
   std::string_view name;  // "app.js"
@@ -16,4 +16,4 @@ struct PageFile {
 
 std::span<const PageFile> PageFiles();
 
-}  // namespace assay::coordinator
+}  // namespace assay::browser
