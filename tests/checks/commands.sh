@@ -42,7 +42,7 @@ says 4 'epoch +damaged' pev "$work/edited"
 # Ownership: one file, verified elsewhere, without the run.
 says 0 'a claim of job' own claim "$work/gpt2-tiny" --out "$work/g.claim" --nonce 0badcafe
 says 0 'draw +accepted .*out of the run itself' own verify "$work/g.claim" --nonce 77 --run "$work/gpt2-tiny"
-says 4 'is not the run that the claim is about' own verify "$work/g.claim" --nonce 77 --run "$work/mlp"
+refuses 'is not the run that the claim is about' "$assay" own verify "$work/g.claim" --nonce 77 --run "$work/mlp"
 mv "$work/gpt2-tiny" "$work/gone"
 says 0 ': accepted$' own verify "$work/g.claim" --nonce 0badcafe
 says 3 'own_nonce' own verify "$work/g.claim"
@@ -100,6 +100,11 @@ says 0 'parent +accepted +1 ' own verify "$work/tuned.claim"
 says 1 'parent +refused .*names no receipt' own verify "$work/orphan.claim"
 says 0 '"first":"other".*"this_starts_in":24' own verify "$work/tuned.claim" --against "$work/parent.claim" --json
 says 0 '"first":"this"' own verify "$work/parent.claim" --against "$work/tuned.claim" --json
+says 0 'against +accepted .*names the other' own verify "$work/tuned.claim" --against "$work/parent.claim"
+# Who does not name whom the weights are from is refused for it, by both sets of rules.
+says 1 'against +refused .*does not name it as its parent' own verify "$work/orphan.claim" --rules seed --against "$work/parent.claim"
+says 1 'against +refused .*does not name it as its parent' own verify "$work/orphan.claim" --against "$work/parent.claim"
+refuses 'is not the run that the claim is about' "$assay" own verify "$work/tuned.claim" --run "$work/parent"
 train "$work/copy" "$work/base.toml" --key "$work/other.key" >/dev/null || fail "$(cat "$work/stderr")"
 says 0 claim own claim "$work/copy" --out "$work/copy.claim"
 says 3 'order_unknown' own verify "$work/copy.claim" --against "$work/parent.claim"

@@ -89,7 +89,7 @@ OrderedJson JsonOf(const own::StretchResult& result) {
   json["linf"] = distance ? OrderedJson(distance->linf) : OrderedJson(nullptr);
   json["cosine"] = distance ? OrderedJson(distance->cosine) : OrderedJson(nullptr);
   json["limit"] = ToJson(result.limit);
-  json["reason"] = result.reason;
+  json["reason"] = result.reason.empty() ? OrderedJson(nullptr) : OrderedJson(result.reason);
   return json;
 }
 
@@ -124,7 +124,7 @@ void PrintJson(const OwnCommand& command, const own::OwnReport& report, const ow
   fmt::print("{}\n", Dump({{"file", command.path},
                            {"set", command.rules},
                            {"verdict", std::string(Name(report.state))},
-                           {"reason", report.reason},
+                           {"reason", report.reason.empty() ? OrderedJson(nullptr) : OrderedJson(report.reason)},
                            {"job_id", text([](const own::OpenedClaim& opened) { return opened.receipt().job.hex(); })},
                            {"signer", text([](const own::OpenedClaim& opened) { return opened.receipt().signer; })},
                            {"weights", text([](const own::OpenedClaim& opened) { return opened.receipt().weights.hex(); })},
@@ -171,6 +171,15 @@ Result<own::VerifyOptions> VerifyOptionsOf(const OwnCommand& command) {
   return options;
 }
 
+// Whether --run names the run that the claim is about.
+Status CheckRun(const std::string& path, const own::OpenedClaim& claim) {
+  if (path.empty()) return {};
+  ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(path));
+  ASSAY_ASSIGN(const Bytes receipt, ReadFile(run.receipt_path(), own::MaxBytesOf("receipt.json")));
+  if (HashBytes(receipt) != claim.receipt_hash()) return Err("--run {}: is not the run that the claim is about", path);
+  return {};
+}
+
 // An opened claim, or a report that says why there is none.
 Result<std::variant<own::OpenedClaim, own::OwnReport>> Opened(const own::OwnershipClaim& claim) {
   ASSAY_ASSIGN(auto opened, own::OpenedClaim::Open(claim));
@@ -196,6 +205,7 @@ Result<int> VerifyClaimFile(const OwnCommand& command) {
   own::OwnReport report;
   if (auto* good = std::get_if<own::OpenedClaim>(&opened)) {
     named.opened = std::move(*good);
+    ASSAY_TRY(CheckRun(command.run, *named.opened));
     const own::BackendFor backend_for = [&](const Job& job) -> Result<Backend*> {
       ASSAY_TRY(ComputeFor(job, compute));
       return compute.backend.get();
@@ -206,7 +216,7 @@ Result<int> VerifyClaimFile(const OwnCommand& command) {
       ASSAY_ASSIGN(const own::OwnershipClaim other_claim, own::DecodeClaim(other_file.bytes(), command.against));
       ASSAY_ASSIGN(const auto other, Opened(other_claim));
       if (const auto* theirs = std::get_if<own::OpenedClaim>(&other)) {
-        named.comparison = own::Compare(*named.opened, *theirs, witnesses, *compute.pool);
+        named.comparison = own::Compare(*named.opened, report.lineage, *theirs, witnesses, *compute.pool);
         report.rules.push_back(named.comparison->rule);
       } else {
         report.rules.push_back({.rule = "against",

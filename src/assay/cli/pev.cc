@@ -51,7 +51,7 @@ OrderedJson JsonOf(const PevCommand& command, const PevReport& report, const Pev
           {"nonce", Hex(options.nonce)},
           {"losses_from", report.losses_from},
           {"compared", report.compared},
-          {"reason", report.reason},
+          {"reason", report.reason.empty() ? OrderedJson(nullptr) : OrderedJson(report.reason)},
           {"cost", CostJson(report.cost)},
           {"rules", std::move(rules)}};
 }

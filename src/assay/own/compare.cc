@@ -67,9 +67,17 @@ void Order(const OpenedClaim& mine, const OpenedClaim& other, Comparison& compar
   }
 }
 
-monitor::RuleResult RuleOf(const OpenedClaim& mine, const OpenedClaim& other, const Comparison& comparison) {
-  const bool declared = mine.job().inputs.weights == other.receipt().model;  // its lineage says so
-  if (comparison.this_starts_in && !declared) {
+bool Names(const Lineage& lineage, const Receipt& parent) {
+  return std::ranges::any_of(lineage.ancestors, [&](const Ancestor& ancestor) {
+    const Receipt& receipt = ancestor.receipt;
+    return receipt.job == parent.job && receipt.model == parent.model && receipt.signer == parent.signer;
+  });
+}
+
+monitor::RuleResult RuleOf(const OpenedClaim& mine, const Lineage& lineage, const OpenedClaim& other,
+                           const Comparison& comparison) {
+  const bool named = Names(lineage, other.receipt());
+  if (comparison.this_starts_in && !named) {
     return monitor::Judged(
         "against", false, std::nullopt, std::nullopt,
         fmt::format("this run starts from a state of the other, after step {}, and does not name it as its parent",
@@ -77,9 +85,12 @@ monitor::RuleResult RuleOf(const OpenedClaim& mine, const OpenedClaim& other, co
   }
   const bool disputed = comparison.same_weights || comparison.common_entries > 1;
   if (!disputed || mine.receipt().signer == other.receipt().signer) {
-    return monitor::Judged(
-        "against", true, std::nullopt, std::nullopt,
-        disputed ? "both claims are of one signer" : "the two runs have neither their model nor a committed step in common");
+    const char* const why = disputed ? "both claims are of one signer"
+                            : named  ? "this run names the other as one that it descends from"
+                            : comparison.other_starts_in
+                                ? "the other run starts from a state of this one"
+                                : "the two runs have neither their model nor a committed step in common";
+    return monitor::Judged("against", true, std::nullopt, std::nullopt, why);
   }
   const std::string what = comparison.same_weights
                                ? "both claims are for the same model"
@@ -105,8 +116,8 @@ std::string_view Name(First first) {
   return "";
 }
 
-Comparison Compare(const OpenedClaim& mine, const OpenedClaim& other, const std::vector<WitnessKey>& witnesses,
-                   ThreadPool& pool) {
+Comparison Compare(const OpenedClaim& mine, const Lineage& lineage, const OpenedClaim& other,
+                   const std::vector<WitnessKey>& witnesses, ThreadPool& pool) {
   Comparison comparison;
   comparison.same_weights = mine.receipt().weights == other.receipt().weights;
   const auto& a = mine.log().entries();
@@ -119,7 +130,7 @@ Comparison Compare(const OpenedClaim& mine, const OpenedClaim& other, const std:
   comparison.this_seen = SeenBy(mine, witnesses);
   comparison.other_seen = SeenBy(other, witnesses);
   Order(mine, other, comparison);
-  comparison.rule = RuleOf(mine, other, comparison);
+  comparison.rule = RuleOf(mine, lineage, other, comparison);
   return comparison;
 }
 

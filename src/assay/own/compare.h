@@ -9,6 +9,7 @@
 
 #include "assay/base/thread_pool.h"
 #include "assay/monitor/rules.h"
+#include "assay/own/lineage.h"
 #include "assay/own/opened.h"
 #include "assay/sign/witness.h"
 
@@ -28,8 +29,8 @@ struct Comparison {
   monitor::RuleResult rule;                                // what it means for this claim
 };
 
-// Times count that one of the witnesses has signed.
-Comparison Compare(const OpenedClaim& mine, const OpenedClaim& other, const std::vector<WitnessKey>& witnesses,
-                   ThreadPool& pool);
+// Times count that one of the witnesses has signed. `lineage` is that of `mine`: whom it names as those that it descends from.
+Comparison Compare(const OpenedClaim& mine, const Lineage& lineage, const OpenedClaim& other,
+                   const std::vector<WitnessKey>& witnesses, ThreadPool& pool);
 
 }  // namespace assay::own

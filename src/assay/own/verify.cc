@@ -74,7 +74,8 @@ class Verifier {
     const Receipt& receipt = opened_.receipt();
     const auto segments = static_cast<std::int64_t>(SegmentsOf(receipt.steps, receipt.snapshot_every).size());
     const auto least = std::min<std::int64_t>(segments, kDraws);
-    const auto figure = static_cast<double>(claim_.drawn), limit = static_cast<double>(least);
+    const std::int64_t drawn = std::min<std::int64_t>(claim_.drawn, segments);
+    const auto figure = static_cast<double>(drawn), limit = static_cast<double>(least);
     if (draws_others_) {
       return Judged("draw", true, static_cast<double>(others_.size()), limit,
                     fmt::format("{} stretches are drawn by the nonce that was given, out of the run itself", others_.size()));
@@ -97,8 +98,7 @@ class Verifier {
                       fmt::format("steps {} to {} were drawn and are not shown", wanted.begin + 1, wanted.end));
       }
     }
-    const std::string words = fmt::format("all {} of {} stretches that were drawn are shown",
-                                          std::min<std::int64_t>(claim_.drawn, segments), segments);
+    const std::string words = fmt::format("the run has {} stretches; all {} that were drawn are shown", segments, drawn);
     if (!claim_.nonce.empty() && !options_.nonce) {
       return Named("draw", "own_nonce", RuleState::kUnchecked,
                    "the claim names a nonce, and only who gave it can tell that it was not chosen: name it with --nonce HEX",
