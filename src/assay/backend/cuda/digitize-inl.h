@@ -21,7 +21,9 @@ __device__ __forceinline__ std::uint32_t Gather(const std::uint32_t (&w)[4], int
   const unsigned pick = static_cast<unsigned>(place) | static_cast<unsigned>(4 + place) << 4;
   return __byte_perm(__byte_perm(w[0], w[1], pick), __byte_perm(w[2], w[3], pick), 0x5410);
 }
-__device__ __forceinline__ std::uint32_t DigitsOf(float x, float factor) { return numerics::DigitBytes(__float2int_rn(__fmul_rn(x, factor))); }
+__device__ __forceinline__ std::uint32_t DigitsOf(float x, float factor) {
+  return numerics::DigitBytes(__float2int_rn(__fmul_rn(x, factor)));
+}
 
 inline constexpr int kDigitizeThreads = 256;
 

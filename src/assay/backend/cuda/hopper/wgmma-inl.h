@@ -38,15 +38,17 @@ __device__ __forceinline__ void Await(std::uint64_t* barrier, unsigned parity) {
 
 // A box of a tensor, or a row of bytes (a multiple of 16), to shared memory; the barrier counts its bytes.
 __device__ __forceinline__ void CopyBox(void* to, const CUtensorMap* map, int x, int y, int z, std::uint64_t* barrier) {
-  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];" ::"r"(
-                   SharedAddress(to)),
-               "l"(map), "r"(x), "r"(y), "r"(z), "r"(SharedAddress(barrier))
-               : "memory");
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];" ::"r"(
+          SharedAddress(to)),
+      "l"(map), "r"(x), "r"(y), "r"(z), "r"(SharedAddress(barrier))
+      : "memory");
 }
 __device__ __forceinline__ void CopyBytes(void* to, const void* from, unsigned bytes, std::uint64_t* barrier) {
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(SharedAddress(to)),
-               "l"(from), "r"(bytes), "r"(SharedAddress(barrier))
-               : "memory");
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(SharedAddress(to)),
+      "l"(from), "r"(bytes), "r"(SharedAddress(barrier))
+      : "memory");
 }
 
 // Rows of 128 bytes along K, swizzled by 128 bytes as bulk copies leave them.
@@ -103,8 +105,8 @@ __device__ __forceinline__ void MultiplyAdd<128>(std::int32_t (&d)[64], std::uin
       " %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
       "%64, %65, p;\n"
       "}\n"
-      : ASSAY_EIGHT(0), ASSAY_EIGHT(8), ASSAY_EIGHT(16), ASSAY_EIGHT(24), ASSAY_EIGHT(32), ASSAY_EIGHT(40),
-        ASSAY_EIGHT(48), ASSAY_EIGHT(56)
+      : ASSAY_EIGHT(0), ASSAY_EIGHT(8), ASSAY_EIGHT(16), ASSAY_EIGHT(24), ASSAY_EIGHT(32), ASSAY_EIGHT(40), ASSAY_EIGHT(48),
+        ASSAY_EIGHT(56)
       : "l"(a), "l"(b), "r"(static_cast<int>(onto)));
 }
 
@@ -123,8 +125,8 @@ __device__ __forceinline__ void MultiplyAdd<192>(std::int32_t (&d)[96], std::uin
       " %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95}, "
       "%96, %97, p;\n"
       "}\n"
-      : ASSAY_EIGHT(0), ASSAY_EIGHT(8), ASSAY_EIGHT(16), ASSAY_EIGHT(24), ASSAY_EIGHT(32), ASSAY_EIGHT(40),
-        ASSAY_EIGHT(48), ASSAY_EIGHT(56), ASSAY_EIGHT(64), ASSAY_EIGHT(72), ASSAY_EIGHT(80), ASSAY_EIGHT(88)
+      : ASSAY_EIGHT(0), ASSAY_EIGHT(8), ASSAY_EIGHT(16), ASSAY_EIGHT(24), ASSAY_EIGHT(32), ASSAY_EIGHT(40), ASSAY_EIGHT(48),
+        ASSAY_EIGHT(56), ASSAY_EIGHT(64), ASSAY_EIGHT(72), ASSAY_EIGHT(80), ASSAY_EIGHT(88)
       : "l"(a), "l"(b), "r"(static_cast<int>(onto)));
 }
 

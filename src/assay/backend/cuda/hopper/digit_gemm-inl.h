@@ -1,4 +1,4 @@
-// The core of products with digits on Hopper (docs/NUMERICS.md, section 7): out[m, n] = digitsum of row m of a and row n of b.
+// The core of products of digits on Hopper.
 //
 // One thread block a multiprocessor, each with a share of all blocks of K of all tiles. One warp copies slices of digits into slots of shared memory; two
 // groups of four warps multiply them, 64 rows of the tile each. A tile whose blocks are shared by two thread blocks is begun by the first one, which does
@@ -10,7 +10,8 @@
 #include <cstdint>
 
 #include "assay/backend/cuda/digit_gemm.h"
-#include "assay/backend/cuda/wgmma-inl.h"
+#include "assay/backend/cuda/hopper/wgmma-inl.h"
+#include "assay/numerics/device-inl.h"
 
 namespace assay::cuda::digits {
 
@@ -196,7 +197,8 @@ __device__ __forceinline__ void ShiftByDigit(std::int32_t (&d)[count]) {
 
 // Three digits: the upper orders in `upper`, the last in `last`.
 template <int tile_n, class Take, class Drop>
-__device__ __forceinline__ void SumBlock(std::int32_t (&upper)[tile_n / 2], std::int32_t (&last)[tile_n / 2], Take take, Drop drop) {
+__device__ __forceinline__ void SumBlock(std::int32_t (&upper)[tile_n / 2], std::int32_t (&last)[tile_n / 2], Take take,
+                                         Drop drop) {
   const Pair top0 = take(0), top1 = take(1);
   hopper::BeginProducts();
   Multiply<tile_n>(upper, top0.a, top0.b, false);
@@ -256,8 +258,6 @@ __device__ __forceinline__ void SumBlock(std::int32_t (&upper)[tile_n / 2], Take
   hopper::Pin(upper);
 }
 
-__device__ __forceinline__ float Canonical(float x) { return x != x ? __uint_as_float(0x7fc00000u) : x; }
-
 // Waits until the thread block before this one has left its totals.
 __device__ __forceinline__ void AwaitFlag(const unsigned* flag) {
   unsigned value;
@@ -267,7 +267,7 @@ __device__ __forceinline__ void AwaitFlag(const unsigned* flag) {
 }
 __device__ __forceinline__ void SetFlag(unsigned* flag) { asm volatile("st.release.gpu.u32 [%0], 1;" ::"l"(flag) : "memory"); }
 
-template <int n>
+template <int n, bool lacks>
 __device__ void Consume(const DigitGemm& g, int group, char* shared) {
   using L = Layout<n>;
   using S = Slots<n>;
@@ -306,33 +306,26 @@ __device__ void Consume(const DigitGemm& g, int group, char* shared) {
       const auto* const of_a = reinterpret_cast<const float*>(scale) + row;
       const auto* const of_b = reinterpret_cast<const float2*>(scale + kTileM * 4 + column * 4);
       std::int32_t upper[kSums];
+      const auto add = [&](const auto& joined) {
+        const float a[2] = {of_a[0], of_a[8]};
+#pragma unroll
+        for (int j = 0; j < kTileN / 8; ++j) {
+          const float2 b = of_b[4 * j];
+#pragma unroll
+          for (int i = 4 * j; i < 4 * j + 4; ++i) {
+            const float row_scale = a[i / 2 % 2];
+            const float scale = lacks && row_scale == 0.0f ? 0.0f : __fmul_rn(row_scale, i % 2 == 0 ? b.x : b.y);
+            totals[i] = __fadd_rn(totals[i], __fmul_rn(joined(i), scale));
+          }
+        }
+      };
       if constexpr (n == 3) {
         std::int32_t last[kSums];
         SumBlock<kTileN>(upper, last, take, drop);
-        const float a[2] = {of_a[0], of_a[8]};
-#pragma unroll
-        for (int j = 0; j < kTileN / 8; ++j) {
-          const float2 b = of_b[4 * j];
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            const int i = 4 * j + 2 * r;
-            totals[i] = __fadd_rn(totals[i], __fmul_rn(numerics::JoinThree(upper[i], last[i]), __fmul_rn(a[r], b.x)));
-            totals[i + 1] = __fadd_rn(totals[i + 1], __fmul_rn(numerics::JoinThree(upper[i + 1], last[i + 1]), __fmul_rn(a[r], b.y)));
-          }
-        }
+        add([&](int i) { return numerics::JoinThree(upper[i], last[i]); });
       } else {
         SumBlock<kTileN>(upper, take, drop);
-        const float a[2] = {of_a[0], of_a[8]};
-#pragma unroll
-        for (int j = 0; j < kTileN / 8; ++j) {
-          const float2 b = of_b[4 * j];
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            const int i = 4 * j + 2 * r;
-            totals[i] = __fadd_rn(totals[i], __fmul_rn(numerics::JoinTwo(upper[i]), __fmul_rn(a[r], b.x)));
-            totals[i + 1] = __fadd_rn(totals[i + 1], __fmul_rn(numerics::JoinTwo(upper[i + 1]), __fmul_rn(a[r], b.y)));
-          }
-        }
+        add([&](int i) { return numerics::JoinTwo(upper[i]); });
       }
       __syncwarp();
       if (lane == 0) hopper::Arrive(&scales_free[scales.slot]);
@@ -349,16 +342,17 @@ __device__ void Consume(const DigitGemm& g, int group, char* shared) {
       continue;
     }
     const Place place = PlaceOf<n>(g, segment.tile);
-    float* const out = g.out + place.batch * g.m * g.n;
+    float* const out = g.out + place.batch * g.batch_stride;
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       const std::int64_t m = place.m + row + 8 * r;
       if (m >= g.m) continue;
-      float* const line = out + m * g.n + place.n + column;
+      float* const line = out + m * g.stride + place.n + column;
       const int left = static_cast<int>(min(g.n - place.n, std::int64_t{kTileN})) - column;
 #pragma unroll
       for (int j = 0; j < kTileN / 8; ++j) {
-        const float x = Canonical(totals[4 * j + 2 * r]), y = Canonical(totals[4 * j + 2 * r + 1]);
+        const float x = numerics::device::Device::Canonical(totals[4 * j + 2 * r]),
+                    y = numerics::device::Device::Canonical(totals[4 * j + 2 * r + 1]);
         if (g.pairs) {
           if (8 * j < left) *reinterpret_cast<float2*>(line + 8 * j) = make_float2(x, y);
         } else {
@@ -370,9 +364,10 @@ __device__ void Consume(const DigitGemm& g, int group, char* shared) {
   }
 }
 
-template <int n>
+template <int n, bool lacks>
 __global__ void __launch_bounds__(384, 1)
-    MultiplyDigits(const __grid_constant__ DigitGemm g, const __grid_constant__ CUtensorMap a, const __grid_constant__ CUtensorMap b) {
+    MultiplyDigits(const __grid_constant__ DigitGemm g, const __grid_constant__ CUtensorMap a,
+                   const __grid_constant__ CUtensorMap b) {
   extern __shared__ __align__(1024) char shared[];
   using L = Layout<n>;
   using S = Slots<n>;
@@ -383,13 +378,14 @@ __global__ void __launch_bounds__(384, 1)
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
   __syncthreads();
-  const int group = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);  // the same for a whole warp, as the compiler sees
+  const int group =
+      __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);  // the same for a whole warp, as the compiler sees
   if (group == 0) {
     hopper::GiveRegisters<40>();
     if (threadIdx.x == 0) Produce<n>(g, &a, &b, shared);
   } else {
     hopper::TakeRegisters<232>();
-    Consume<n>(g, group - 1, shared);
+    Consume<n, lacks>(g, group - 1, shared);
   }
 }
 
