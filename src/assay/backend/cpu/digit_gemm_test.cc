@@ -120,7 +120,8 @@ std::vector<std::uint32_t> Expected(const Case& c, const std::vector<Block>& a, 
         const Block& x = a[static_cast<std::size_t>(i * blocks + p)];
         const Block& y = b[static_cast<std::size_t>(j * blocks + p)];
         const float scale = x.scale * y.scale;
-        total = std::fma(Joined(x, y, n), scale, total);
+        const float part = Joined(x, y, n) * scale;
+        total = total + part;
       }
       out.push_back(total != total ? 0x7fc00000u : std::bit_cast<std::uint32_t>(total));
     }

@@ -1,8 +1,7 @@
 // From floats to digits: lines and panels (digit_format-inl.h) of one block.
 //
-// A value is scaled, rounded and biased in two operations. Adding 1.5 * 2^23 in the same fma rounds x * factor to the nearest integer, ties
-// to even, and leaves it in the low bits of the sum: |x * factor| is below 2^23, and where the product alone would be rounded it is below
-// the smallest normal float, so both ways give 0. The integer plus 808080 (a "word") has digit i plus 128 as its byte i.
+// A value is scaled by a power of two, which is exact unless the result is below the smallest normal float and rounds to 0 either way, and
+// rounded by the conversion to an integer. The integer plus 808080 (a "word") has digit i plus 128 as its byte i.
 #if defined(ASSAY_BACKEND_CPU_DIGIT_PACK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ASSAY_BACKEND_CPU_DIGIT_PACK_INL_H_
 #undef ASSAY_BACKEND_CPU_DIGIT_PACK_INL_H_
@@ -22,11 +21,20 @@ HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE::digit {
 
 inline constexpr std::uint32_t kWordOfZero = 0x808080u;
-inline constexpr float kRounder = 0x1.8p+23f;
+
+// To nearest, ties to even; the values fit. (Highway's function also takes care of those that do not.)
+HWY_INLINE VI Nearest(VF x) {
+#if HWY_TARGET == HWY_AVX2
+  return VI{_mm256_cvtps_epi32(x.raw)};
+#elif HWY_TARGET == HWY_AVX3
+  return VI{_mm512_cvtps_epi32(x.raw)};
+#else
+  return VI{vcvtnq_s32_f32(x.raw)};
+#endif
+}
 
 HWY_INLINE VU Word(VF x, VF factor) {
-  const VU rounded = hn::BitCast(U32(), hn::MulAdd(x, factor, hn::Set(F32(), kRounder)));
-  return hn::Sub(rounded, hn::Set(U32(), std::bit_cast<std::uint32_t>(kRounder) - kWordOfZero));
+  return hn::Add(hn::BitCast(U32(), Nearest(hn::Mul(x, factor))), hn::Set(U32(), kWordOfZero));
 }
 
 HWY_INLINE VI Magnitude(VF x) { return hn::And(hn::BitCast(I32(), x), hn::Set(I32(), 0x7fffffff)); }

@@ -43,7 +43,7 @@ HWY_INLINE void AddTotals(const Tile& tile, int r, int vector, VF joined) {
   VF total = tile.first ? hn::Zero(d) : hn::LoadU(d, at);
   if (header.absent == 0) {
     const VF scale = hn::LoadU(d, reinterpret_cast<const float*>(tile.panel) + vector * kDwords);
-    total = hn::MulAdd(joined, hn::Mul(hn::Set(d, header.scale), scale), total);
+    total = hn::Add(total, hn::Mul(joined, hn::Mul(hn::Set(d, header.scale), scale)));
   }
   if (tile.last) {
     total = hn::IfThenElse(hn::IsNaN(total), hn::Set(d, std::bit_cast<float>(numerics::kCanonicalNan)), total);
