@@ -39,7 +39,7 @@ void Measure(const Case& c, int threads, double seconds, Machine& machine, Repor
         dnnl_sgemm(c.transpose_a ? 'T' : 'N', c.transpose_b ? 'T' : 'N', c.m, c.n, c.k, 1.0f, pa, lda, pb, ldb, 0.0f, pc, c.n);
       },
       [&] { fp32.Run(machine.backend()); }};
-  ThreadPool& pool = machine.backend().pool();
+  ThreadPool& pool = machine.pool();
   std::vector<std::unique_ptr<cpu::Context>> contexts;
   const cpu::Simd simd = cpu::SupportedSimd().front();
   const auto race = [&](cpu::Simd set, cpu::DigitUnit unit, int digits) {

@@ -44,9 +44,13 @@ struct Neon : Format<kDigitCount, 4, false> {
 
   static HWY_NOINLINE void Run(const Tile& tile) {
     int32x4_t sums[kRows][kVectors][kSums][Sums::kParts];
+    HWY_UNROLL(16)
     for (int r = 0; r < kRows; ++r) {
+      HWY_UNROLL(16)
       for (int v = 0; v < kVectors; ++v) {
+        HWY_UNROLL(16)
         for (int s = 0; s < kSums; ++s) {
+          HWY_UNROLL(16)
           for (int part = 0; part < Sums::kParts; ++part) sums[r][v][s][part] = vdupq_n_s32(0);
         }
       }
@@ -57,19 +61,24 @@ struct Neon : Format<kDigitCount, 4, false> {
       const std::int64_t dwords = c + 1 < tile.chunks ? kDwords : tile.last_dwords;
       for (std::int64_t l = 0; l < dwords; ++l) {
         int8x16_t b[kVectors][kDigitCount];
+        HWY_UNROLL(16)
         for (int v = 0; v < kVectors; ++v) {
+          HWY_UNROLL(16)
           for (int p = 0; p < kDigitCount; ++p) {
             b[v][p] = vld1q_s8(reinterpret_cast<const std::int8_t*>(panel) + (l * kDigitColumns + v * kDwords) * 4 +
                                p * Base::kPanelPlane);
           }
         }
-        HWY_UNROLL(6)
+        HWY_UNROLL(16)
         for (int r = 0; r < kRows; ++r) {
+          HWY_UNROLL(16)
           for (int p = 0; p < kDigitCount; ++p) {
             std::int32_t four;
             std::memcpy(&four, tile.rows[r] + at + l * 4 + p * Base::kLinePlane, 4);
             const int8x16_t a = vreinterpretq_s8_s32(vdupq_n_s32(four));
+            HWY_UNROLL(16)
             for (int e = 0; e < kDigitCount - p; ++e) {
+              HWY_UNROLL(16)
               for (int v = 0; v < kVectors; ++v) Sums::Add(sums[r][v][p + e], b[v][e], a);
             }
           }
@@ -78,13 +87,16 @@ struct Neon : Format<kDigitCount, 4, false> {
       panel += kDigitCount * Base::kPanelPlane;
       at += kDigitCount * Base::kLinePlane;
     }
+    TileSums<kDigitCount, kSums, kRows> out;
+    HWY_UNROLL(16)
     for (int r = 0; r < kRows; ++r) {
+      HWY_UNROLL(16)
       for (int v = 0; v < kVectors; ++v) {
-        VI orders[kSums];
-        for (int s = 0; s < kSums; ++s) orders[s] = VI{Sums::Total(sums[r][v][s])};
-        AddTotals(tile, r, v, Join<kDigitCount, kSums>(orders));
+        HWY_UNROLL(16)
+        for (int s = 0; s < kSums; ++s) hn::Store(VI{Sums::Total(sums[r][v][s])}, I32(), out.at[r][v][s]);
       }
     }
+    out.Finish(tile);
   }
 };
 

@@ -52,6 +52,23 @@ HWY_INLINE void AddTotals(const Tile& tile, int r, int vector, VF joined) {
   if (at == edge) std::memcpy(out, edge, static_cast<std::size_t>(columns) * sizeof(float));
 }
 
+// The sums of a tile, on their way from registers to the totals. All loops over registers are unrolled, or else they would live in memory;
+// what follows need not be.
+template <int kDigits, int kSums, int kRows>
+struct TileSums {
+  HWY_ALIGN std::int32_t at[kRows][kVectors][kSums][kDwords];
+
+  void Finish(const Tile& tile) const {
+    for (int r = 0; r < kRows; ++r) {
+      for (int v = 0; v < kVectors; ++v) {
+        VI sums[kSums];
+        for (int s = 0; s < kSums; ++s) sums[s] = hn::Load(I32(), at[r][v][s]);
+        AddTotals(tile, r, v, Join<kDigits, kSums>(sums));
+      }
+    }
+  }
+};
+
 }  // namespace assay::cpu::HWY_NAMESPACE::digit
 HWY_AFTER_NAMESPACE();
 

@@ -25,9 +25,12 @@ struct Vnni : Format<kDigitCount, 4, true> {
   static HWY_NOINLINE void Run(const Tile& tile) {
     __m512i sums[kRows][kVectors][kSums];
     const std::uint8_t* rows[kRows];
+    HWY_UNROLL(16)
     for (int r = 0; r < kRows; ++r) {
       rows[r] = tile.rows[r] + sizeof(LineHeader);
+      HWY_UNROLL(16)
       for (int v = 0; v < kVectors; ++v) {
+        HWY_UNROLL(16)
         for (int s = 0; s < kSums; ++s) sums[r][v][s] = _mm512_set1_epi32(Header(tile.rows[r]).start[s]);
       }
     }
@@ -36,33 +39,42 @@ struct Vnni : Format<kDigitCount, 4, true> {
       const std::int64_t bytes = (c + 1 < tile.chunks ? kDwords : tile.last_dwords) * 4;
       for (std::int64_t l = 0; l < bytes; l += 4) {
         __m512i b[kVectors][kDigitCount];
+        HWY_UNROLL(16)
         for (int v = 0; v < kVectors; ++v) {
+          HWY_UNROLL(16)
           for (int p = 0; p < kDigitCount; ++p) {
             b[v][p] = _mm512_loadu_si512(panel + l * kDigitColumns + p * Base::kPanelPlane + v * kDwords * 4);
           }
         }
-        HWY_UNROLL(6)
+        HWY_UNROLL(16)
         for (int r = 0; r < kRows; ++r) {
+          HWY_UNROLL(16)
           for (int p = 0; p < kDigitCount; ++p) {
             std::int32_t four;
             std::memcpy(&four, rows[r] + l + p * Base::kLinePlane, 4);
             const __m512i a = _mm512_set1_epi32(four);
+            HWY_UNROLL(16)
             for (int e = 0; e < kDigitCount - p; ++e) {
+              HWY_UNROLL(16)
               for (int v = 0; v < kVectors; ++v) sums[r][v][p + e] = _mm512_dpbusd_epi32(sums[r][v][p + e], b[v][e], a);
             }
           }
         }
       }
       panel += kDigitCount * Base::kPanelPlane;
+      HWY_UNROLL(16)
       for (int r = 0; r < kRows; ++r) rows[r] += kDigitCount * Base::kLinePlane;
     }
+    TileSums<kDigitCount, kSums, kRows> out;
+    HWY_UNROLL(16)
     for (int r = 0; r < kRows; ++r) {
+      HWY_UNROLL(16)
       for (int v = 0; v < kVectors; ++v) {
-        VI orders[kSums];
-        for (int s = 0; s < kSums; ++s) orders[s] = VI{sums[r][v][s]};
-        AddTotals(tile, r, v, Join<kDigitCount, kSums>(orders));
+        HWY_UNROLL(16)
+        for (int s = 0; s < kSums; ++s) hn::Store(VI{sums[r][v][s]}, I32(), out.at[r][v][s]);
       }
     }
+    out.Finish(tile);
   }
 };
 

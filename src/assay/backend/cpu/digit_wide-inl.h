@@ -36,8 +36,11 @@ struct Wide : Format<kDigitCount, 2, false> {
   static HWY_NOINLINE void Run(const Tile& tile) {
     const I32 d;
     VI sums[kRows][kVectors][kSums];
+    HWY_UNROLL(16)
     for (int r = 0; r < kRows; ++r) {
+      HWY_UNROLL(16)
       for (int v = 0; v < kVectors; ++v) {
+        HWY_UNROLL(16)
         for (int s = 0; s < kSums; ++s) sums[r][v][s] = hn::Zero(d);
       }
     }
@@ -48,19 +51,23 @@ struct Wide : Format<kDigitCount, 2, false> {
       for (std::int64_t l = 0; l < dwords; ++l) {
         const std::uint8_t* columns = panel + l * kDigitColumns * 4;
         VI b[kVectors][Base::kPanelPlanes];
+        HWY_UNROLL(16)
         for (int v = 0; v < kVectors; ++v) {
+          HWY_UNROLL(16)
           for (int p = 0; p < Base::kPanelPlanes; ++p) {
             b[v][p] = hn::LoadU(d, reinterpret_cast<const std::int32_t*>(columns + p * Base::kPanelPlane) + v * kDwords);
           }
         }
-        HWY_UNROLL(12)
+        HWY_UNROLL(16)
         for (int r = 0; r < kRows; ++r) {
           VI a[Base::kLinePlanes];
+          HWY_UNROLL(16)
           for (int p = 0; p < Base::kLinePlanes; ++p) {
             std::int32_t pair;
             std::memcpy(&pair, tile.rows[r] + at + l * 4 + p * Base::kLinePlane, 4);
             a[p] = hn::Set(d, pair);
           }
+          HWY_UNROLL(16)
           for (int v = 0; v < kVectors; ++v) {
             sums[r][v][0] = AddPairs(AddPairs(sums[r][v][0], a[0], b[v][0]), a[1], b[v][1]);
             if constexpr (kDigitCount == 3) {
@@ -72,9 +79,16 @@ struct Wide : Format<kDigitCount, 2, false> {
       panel += Base::kPanelPlanes * Base::kPanelPlane;
       at += Base::kLinePlanes * Base::kLinePlane;
     }
+    TileSums<kDigitCount, kSums, kRows> out;
+    HWY_UNROLL(16)
     for (int r = 0; r < kRows; ++r) {
-      for (int v = 0; v < kVectors; ++v) AddTotals(tile, r, v, Join<kDigitCount, kSums>(sums[r][v]));
+      HWY_UNROLL(16)
+      for (int v = 0; v < kVectors; ++v) {
+        HWY_UNROLL(16)
+        for (int s = 0; s < kSums; ++s) hn::Store(sums[r][v][s], d, out.at[r][v][s]);
+      }
     }
+    out.Finish(tile);
   }
 };
 
