@@ -106,7 +106,7 @@ class Product {
                  std::uint8_t* to) const {
     const float* from = At(task_.b, first, k);
     if (task_.b.adjacent) {
-      PackAdjacentPanel<Kernel>(from, task_.b.stride, count, depth, space, to);
+      PackAdjacentPanel<Kernel>(from, task_.b.stride, count, depth, to);
     } else {
       PackContiguousPanel<Kernel>(from, task_.b.stride, count, depth, space, to);
     }

@@ -14,6 +14,7 @@
 
 #include "assay/backend/cpu/digit_amx-inl.h"
 #include "assay/backend/cpu/digit_format-inl.h"
+#include "assay/backend/cpu/digit_gemm.h"
 #include "assay/backend/cpu/digit_neon-inl.h"
 #include "assay/backend/cpu/digit_units.h"
 #include "assay/backend/cpu/digit_vnni-inl.h"

@@ -20,9 +20,10 @@ namespace assay::cpu::HWY_NAMESPACE::digit {
 // What the two differ in: the sums that belong to one vector of four columns.
 struct DotSums {
   static constexpr int kParts = 1;
-  // Spelled out because the compiler's intrinsic wants the extension for the whole function, and with it for all it calls.
+  // Spelled out because the intrinsic wants the extension for the whole function, and with it for all it calls. The directive tells the
+  // assembler alone.
   static HWY_INLINE void Add(int32x4_t (&sum)[kParts], int8x16_t b, int8x16_t a) {
-    asm(".arch_extension dotprod\n\tsdot %0.4s, %1.16b, %2.16b" : "+w"(sum[0]) : "w"(b), "w"(a));
+    asm(".arch armv8.2-a+crypto+dotprod\n\tsdot %0.4s, %1.16b, %2.16b" : "+w"(sum[0]) : "w"(b), "w"(a));
   }
   static HWY_INLINE int32x4_t Total(const int32x4_t (&sum)[kParts]) { return sum[0]; }
 };

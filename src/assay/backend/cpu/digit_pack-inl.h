@@ -21,6 +21,7 @@ HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE::digit {
 
 inline constexpr std::uint32_t kWordOfZero = 0x808080u;
+inline constexpr std::int64_t kLineFloats = 16;  // of a cache line
 
 // To nearest, ties to even; the values fit. (Highway's function also takes care of those that do not.)
 HWY_INLINE VI Nearest(VF x) {
@@ -132,47 +133,72 @@ HWY_INLINE float SplitContiguous(const float* x, std::int64_t depth, std::uint32
   return numerics::DigitScale(exponent, Format::kDigits);
 }
 
-// Floats of kVectors * kDwords adjacent lines as words.
-template <int kDigits, int kWide>
-class FloatWords {
- public:
-  static constexpr std::int64_t kWidth = kWide * kDwords;
+// `count` adjacent floats at x, 0 beyond them.
+HWY_INLINE VF LoadSome(const float* x, std::int64_t count) {
+  if (HWY_LIKELY(count >= kDwords)) return hn::LoadU(F32(), x);
+  HWY_ALIGN float some[kDwords] = {};
+  if (count > 0) std::memcpy(some, x, static_cast<std::size_t>(count) * sizeof(float));
+  return hn::Load(F32(), some);
+}
 
-  HWY_INLINE FloatWords(const float* from, std::int64_t stride, std::int64_t depth, float* scales)
-      : from_(from), stride_(stride) {
+// The scales of adjacent lines: what their values are multiplied by, and what joined sums are.
+template <int kWide>
+struct Scaling {
+  static constexpr std::int64_t kWidth = kWide * kDwords;
+  HWY_ALIGN float factors[kWidth];
+  bool finite = true;
+
+  // Of `count` lines of `depth` values. Writes the scales of all kWidth, those beyond `count` as of zeros.
+  HWY_INLINE void Find(const float* from, std::int64_t stride, std::int64_t count, std::int64_t depth, int digits,
+                       float* scales) {
     const I32 d;
     VI most[kWide];
+    HWY_UNROLL(2)
     for (int v = 0; v < kWide; ++v) most[v] = hn::Zero(d);
     for (std::int64_t k = 0; k < depth; ++k) {
       const float* row = from + k * stride;
-      for (int v = 0; v < kWide; v += std::max<int>(1, 16 / static_cast<int>(kDwords))) {
-        __builtin_prefetch(row + kRowsAhead * stride + v * kDwords);
+      for (std::int64_t i = 0; i < kWidth; i += kLineFloats) __builtin_prefetch(row + kRowsAhead * stride + i);
+      HWY_UNROLL(2)
+      for (int v = 0; v < kWide; ++v) {
+        most[v] = hn::Max(most[v], Magnitude(LoadSome(row + v * kDwords, count - v * kDwords)));
       }
-      for (int v = 0; v < kWide; ++v) most[v] = hn::Max(most[v], Magnitude(hn::LoadU(F32(), row + v * kDwords)));
     }
     HWY_ALIGN std::int32_t largest[kWidth];
+    HWY_UNROLL(2)
     for (int v = 0; v < kWide; ++v) hn::Store(most[v], d, largest + v * kDwords);
     for (std::int64_t i = 0; i < kWidth; ++i) {
       const std::uint32_t exponent = numerics::DigitExponent(static_cast<std::uint32_t>(largest[i]));
-      factors_[i] = numerics::DigitFactor(exponent, kDigits);
-      scales[i] = numerics::DigitScale(exponent, kDigits);
-      finite_ = finite_ && exponent != 0;
+      factors[i] = numerics::DigitFactor(exponent, digits);
+      scales[i] = numerics::DigitScale(exponent, digits);
+      finite = finite && exponent != 0;
     }
   }
 
-  HWY_INLINE VU At(std::int64_t k, int v) const {
-    const VF factor = hn::Load(F32(), factors_ + v * kDwords);
-    const VU word = Word(hn::LoadU(F32(), from_ + k * stride_ + v * kDwords), factor);
-    if (HWY_LIKELY(finite_)) return word;
+  // The words of vector v of the lines. (A factor of 0 stands for a line that is not finite.)
+  HWY_INLINE VU Words(VF x, int v) const {
+    const VF factor = hn::Load(F32(), factors + v * kDwords);
+    const VU word = Word(x, factor);
+    if (HWY_LIKELY(finite)) return word;
     const auto not_finite = hn::RebindMask(U32(), hn::Eq(factor, hn::Zero(F32())));
     return hn::IfThenElse(not_finite, hn::Set(U32(), kWordOfZero), word);
+  }
+};
+
+// Floats of `count` adjacent lines as words, from value 0 of a block on.
+template <int kWide>
+class FloatWords {
+ public:
+  HWY_INLINE FloatWords(const float* from, std::int64_t stride, std::int64_t count, const Scaling<kWide>& scaling)
+      : from_(from), stride_(stride), count_(count), scaling_(scaling) {}
+
+  HWY_INLINE VU At(std::int64_t k, int v) const {
+    return scaling_.Words(LoadSome(from_ + k * stride_ + v * kDwords, count_ - v * kDwords), v);
   }
 
  private:
   const float* from_;
-  std::int64_t stride_;
-  HWY_ALIGN float factors_[kWidth];
-  bool finite_ = true;
+  std::int64_t stride_, count_;
+  const Scaling<kWide>& scaling_;
 };
 
 // The dwords of adjacent lines: for each chunk and plane kDwords rows of kWide vectors.
@@ -247,21 +273,9 @@ HWY_INLINE void TransposeDwords(const std::uint32_t* from, std::int64_t stride, 
 // Memory that packing needs beside its result.
 template <class Format>
 struct PackSpace {
-  HWY_ALIGN float edge[kBlock * kDigitColumns];
   HWY_ALIGN std::uint32_t dwords[Format::Chunks(kBlock) * Format::kLinePlanes * kDwords * kDigitColumns];
   HWY_ALIGN std::uint32_t square[kDwords * kDwords];
 };
-
-// Adjacent lines that do not fill `width`: copied with zeros beyond them. Returns where to read, and sets the stride.
-inline const float* FillEdge(const float* from, std::int64_t& stride, std::int64_t count, std::int64_t width,
-                             std::int64_t depth, float* edge) {
-  if (count >= width) return from;
-  for (std::int64_t k = 0; k < depth; ++k) {
-    for (std::int64_t i = 0; i < width; ++i) edge[k * width + i] = i < count ? from[k * stride + i] : 0.0f;
-  }
-  stride = width;
-  return edge;
-}
 
 // kDwords lines (or the first `count` of them) whose words are given, line_bytes apart.
 template <class Format, class Words>
@@ -282,18 +296,19 @@ template <class Format>
 HWY_INLINE void PackAdjacentFloats(const float* from, std::int64_t stride, std::int64_t count, std::int64_t depth,
                                    PackSpace<Format>& space, std::uint8_t* to, std::int64_t line_bytes) {
   HWY_ALIGN float scales[kDwords];
-  from = FillEdge(from, stride, count, kDwords, depth, space.edge);
-  const FloatWords<Format::kDigits, 1> words(from, stride, depth, scales);
-  PackAdjacentLines<Format>(words, scales, count, depth, space, to, line_bytes);
+  Scaling<1> scaling;
+  scaling.Find(from, stride, count, depth, Format::kDigits, scales);
+  PackAdjacentLines<Format>(FloatWords<1>(from, stride, count, scaling), scales, count, depth, space, to, line_bytes);
 }
 
 // A panel of columns that are adjacent for every k.
 template <class Format>
 HWY_INLINE void PackAdjacentPanel(const float* from, std::int64_t stride, std::int64_t count, std::int64_t depth,
-                                  PackSpace<Format>& space, std::uint8_t* panel) {
-  from = FillEdge(from, stride, count, kDigitColumns, depth, space.edge);
-  const FloatWords<Format::kDigits, kVectors> words(from, stride, depth, reinterpret_cast<float*>(panel));
-  SplitAdjacent<Format, false, kVectors>(words, depth, reinterpret_cast<std::uint32_t*>(panel + Format::kPanelHeader));
+                                  std::uint8_t* panel) {
+  Scaling<kVectors> scaling;
+  scaling.Find(from, stride, count, depth, Format::kDigits, reinterpret_cast<float*>(panel));
+  SplitAdjacent<Format, false, kVectors>(FloatWords<kVectors>(from, stride, count, scaling), depth,
+                                         reinterpret_cast<std::uint32_t*>(panel + Format::kPanelHeader));
 }
 
 // A panel of columns whose values lie behind each other.
