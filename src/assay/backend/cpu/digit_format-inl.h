@@ -82,6 +82,7 @@ struct Tile {
   const std::uint8_t* panel;
   std::int64_t row_count, columns;  // how many of them exist
   std::int64_t chunks, last_dwords;
+  bool fused;  // the block's part is added in one fma (attention), not as a product of its own
   bool first;  // block of the result: the total is +0
   bool last;   // block of the result: NaNs become canonical
 };

@@ -90,12 +90,27 @@ struct Blocks {
   bool first, last;  // whether they begin with the first of all, and end with the last
 };
 
+// Rows [begin, end) against the tile's panel: line(row) is its line, out(row) where its totals are.
+template <class Kernel, class Line, class Out>
+HWY_INLINE void MultiplyRows(Tile& tile, std::int64_t begin, std::int64_t end, const Line& line, const Out& out) {
+  for (std::int64_t row = begin; row < end; row += Kernel::kRows) {
+    tile.row_count = std::min<std::int64_t>(Kernel::kRows, end - row);
+    for (int r = 0; r < Kernel::kRows; ++r) {
+      const std::int64_t i = row + std::min<std::int64_t>(r, tile.row_count - 1);
+      tile.rows[r] = line(i);
+      tile.out[r] = out(i);
+    }
+    Kernel::Run(tile);
+  }
+}
+
 // Lines and panels are told by functions: depth(block) values of k, line(row, block), panel(index, block).
 template <class Kernel, class Depth, class Line, class Panel>
 HWY_INLINE void MultiplyPanel(const Result& result, const Blocks& blocks, std::int64_t panel_index, std::int64_t row_begin,
                               std::int64_t row_end, const Depth& depth, const Line& line, const Panel& panel) {
   const std::int64_t column = panel_index * kDigitColumns;
   Tile tile;
+  tile.fused = false;
   tile.columns = std::min(kDigitColumns, result.n - column);
   for (std::int64_t block = blocks.begin; block < blocks.end; ++block) {
     tile.panel = panel(panel_index, block);
@@ -103,15 +118,9 @@ HWY_INLINE void MultiplyPanel(const Result& result, const Blocks& blocks, std::i
     tile.last_dwords = Kernel::LastDwords(depth(block));
     tile.first = blocks.first && block == blocks.begin;
     tile.last = blocks.last && block + 1 == blocks.end;
-    for (std::int64_t row = row_begin; row < row_end; row += Kernel::kRows) {
-      tile.row_count = std::min<std::int64_t>(Kernel::kRows, row_end - row);
-      for (int r = 0; r < Kernel::kRows; ++r) {
-        const std::int64_t i = row + std::min<std::int64_t>(r, tile.row_count - 1);
-        tile.rows[r] = line(i, block);
-        tile.out[r] = result.Row(i) + column;
-      }
-      Kernel::Run(tile);
-    }
+    MultiplyRows<Kernel>(
+        tile, row_begin, row_end, [&](std::int64_t row) { return line(row, block); },
+        [&](std::int64_t row) { return result.Row(row) + column; });
   }
 }
 

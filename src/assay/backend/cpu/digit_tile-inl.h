@@ -42,8 +42,9 @@ HWY_INLINE void AddTotals(const Tile& tile, int r, int vector, VF joined) {
   const LineHeader& header = Header(tile.rows[r]);
   VF total = tile.first ? hn::Zero(d) : hn::LoadU(d, at);
   if (header.absent == 0) {
-    const VF scale = hn::LoadU(d, reinterpret_cast<const float*>(tile.panel) + vector * kDwords);
-    total = hn::Add(total, hn::Mul(joined, hn::Mul(hn::Set(d, header.scale), scale)));
+    const VF columns_scale = hn::LoadU(d, reinterpret_cast<const float*>(tile.panel) + vector * kDwords);
+    const VF scale = hn::Mul(hn::Set(d, header.scale), columns_scale);
+    total = tile.fused ? hn::MulAdd(joined, scale, total) : hn::Add(total, hn::Mul(joined, scale));
   }
   if (tile.last) {
     total = hn::IfThenElse(hn::IsNaN(total), hn::Set(d, std::bit_cast<float>(numerics::kCanonicalNan)), total);

@@ -31,7 +31,7 @@ bool MayUseTiles() {
 std::string_view Name(DigitUnit unit) {
   switch (unit) {
     case DigitUnit::kAmx: return "amx";
-    case DigitUnit::kAmxModel: return "amx-model";
+    case DigitUnit::kAmxModel: return "amxmodel";
     case DigitUnit::kVnni: return "vnni";
     case DigitUnit::kWide: return "wide";
     case DigitUnit::kNeonDot: return "dot";
