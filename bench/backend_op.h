@@ -27,6 +27,7 @@ class Machine {
  public:
   explicit Machine(int threads) : pool_(threads), backend_(cpu::MakeCpuBackend(cpu::SupportedSimd().front(), pool_)) {}
   Backend& backend() { return *backend_; }
+  ThreadPool& pool() { return pool_; }
 
  private:
   ThreadPool pool_;

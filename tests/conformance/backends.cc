@@ -1,5 +1,7 @@
 #include "conformance/backends.h"
 
+#include <fmt/format.h>
+
 #include <cstdlib>
 #include <utility>
 
@@ -7,6 +9,7 @@
 #include "assay/base/check.h"
 #ifdef ASSAY_HAVE_CPU_BACKEND
 #include "assay/backend/cpu/cpu.h"
+#include "assay/backend/cpu/digit_units.h"
 #endif
 #ifdef ASSAY_HAVE_CUDA_BACKEND
 #include "assay/backend/cuda/cuda.h"
@@ -46,6 +49,12 @@ std::vector<NamedBackend> AllBackends() {
 #ifdef ASSAY_HAVE_CPU_BACKEND
     for (const cpu::Simd simd : cpu::SupportedSimd()) {
       all.push_back({std::string(cpu::Name(simd)) + suffix, pool, cpu::MakeCpuBackend(simd, *pool)});
+      // Digits have more units than there are instruction sets.
+      const std::vector<cpu::DigitUnit> units = cpu::DigitUnits(simd);
+      for (std::size_t i = 1; i < units.size() && threads == 2; ++i) {
+        all.push_back({fmt::format("{}_{}{}", cpu::Name(simd), cpu::Name(units[i]), suffix), pool,
+                       cpu::MakeCpuBackend(simd, units[i], *pool)});
+      }
     }
 #endif
   }

@@ -205,6 +205,26 @@ HWY_INLINE F BlockSum(const float* p) {
   }
 }
 
+// rowdot of two rows of at most 1024 elements.
+inline float RowDot(const float* x, const float* y, std::int64_t n) {
+  constexpr std::int64_t kSumLanes = 32;
+  HWY_ALIGN float sums[kSumLanes];
+  F vectors[kSumLanes / kLanes];
+  for (F& vector : vectors) vector = Simd::Set(0.0f);
+  std::int64_t i = 0;
+  for (; i + kSumLanes <= n; i += kSumLanes) {
+    for (std::int64_t u = 0; u < kSumLanes / kLanes; ++u) {
+      vectors[u] = Simd::Fma(Simd::Load(x + i + u * kLanes), Simd::Load(y + i + u * kLanes), vectors[u]);
+    }
+  }
+  for (std::int64_t u = 0; u < kSumLanes / kLanes; ++u) Simd::Store(vectors[u], sums + u * kLanes);
+  for (std::int64_t l = 0; i < n; ++i, ++l) sums[l] = std::fma(x[i], y[i], sums[l]);
+  for (std::int64_t h = kSumLanes / 2; h >= 1; h /= 2) {
+    for (std::int64_t l = 0; l < h; ++l) sums[l] = sums[l] + sums[l + h];
+  }
+  return sums[0];
+}
+
 // Dropout's factors of a block: keep[key][lane] for `count` queries and `keys` keys. `rows` is scratch for kTile x kKeyBlock floats.
 class Dropout {
  public:

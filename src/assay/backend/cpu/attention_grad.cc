@@ -10,7 +10,9 @@
 #include <utility>
 
 #include "assay/backend/cpu/attention-inl.h"
+#include "assay/backend/cpu/attention_digits-inl.h"
 #include "assay/backend/cpu/kernels.h"
+#include "assay/ops/digits.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE {
@@ -64,26 +66,6 @@ struct GradScratch {
     for (float** chains : {&dk, &dv}) *chains = take(keys * Padded(d));
   }
 };
-
-// rowdot of two rows of at most 1024 elements.
-inline float RowDot(const float* x, const float* y, std::int64_t n) {
-  constexpr std::int64_t kSumLanes = 32;
-  HWY_ALIGN float sums[kSumLanes];
-  F vectors[kSumLanes / kLanes];
-  for (F& vector : vectors) vector = Simd::Set(0.0f);
-  std::int64_t i = 0;
-  for (; i + kSumLanes <= n; i += kSumLanes) {
-    for (std::int64_t u = 0; u < kSumLanes / kLanes; ++u) {
-      vectors[u] = Simd::Fma(Simd::Load(x + i + u * kLanes), Simd::Load(y + i + u * kLanes), vectors[u]);
-    }
-  }
-  for (std::int64_t u = 0; u < kSumLanes / kLanes; ++u) Simd::Store(vectors[u], sums + u * kLanes);
-  for (std::int64_t l = 0; i < n; ++i, ++l) sums[l] = std::fma(x[i], y[i], sums[l]);
-  for (std::int64_t h = kSumLanes / 2; h >= 1; h /= 2) {
-    for (std::int64_t l = 0; l < h; ++l) sums[l] = sums[l] + sums[l + h];
-  }
-  return sums[0];
-}
 
 // A tile of queries of one head.
 struct QueryTile {
@@ -263,6 +245,7 @@ inline void KeysOnly(const GradInputs& in, const Dropout* dropout, std::int64_t 
 }  // namespace attention
 
 void Run_attention_grad(const KernelArgs& args, Context& context) {
+  if (ops::DigitsOf(*args.op) != 0) return AttentionGradByDigits(args, context);
   using attention::GradScratch;
   using attention::kKeyBlock;
   using attention::kTile;

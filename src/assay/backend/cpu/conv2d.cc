@@ -4,11 +4,13 @@
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "hwy/highway.h"
 
+#include "assay/backend/cpu/conv2d_digits-inl.h"
 #include "assay/backend/cpu/conv2d_operands-inl.h"
 #include "assay/backend/cpu/gemm-inl.h"
 #include "assay/backend/cpu/kernels.h"
 #include "assay/backend/cpu/pack-inl.h"
 #include "assay/ops/conv2d_windows.h"
+#include "assay/ops/digits.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE {
@@ -40,6 +42,7 @@ void RunGradXClass(const Geometry& g, std::int64_t residue_h, std::int64_t resid
 }  // namespace
 
 void Run_conv2d(const KernelArgs& args, Context& context) {
+  if (ops::DigitsOf(*args.op) != 0) return Conv2dByDigits(args, context);
   const Geometry g = ops::GeometryOfConv2d(args.attrs(), args.in_type(0).shape, args.in_type(1).shape);
   const std::int64_t depth = g.kh * g.kw * g.group_c();
   for (std::int64_t group = 0; group < g.groups; ++group) {
@@ -60,6 +63,7 @@ void Run_conv2d(const KernelArgs& args, Context& context) {
 }
 
 void Run_conv2d_grad_x(const KernelArgs& args, Context& context) {
+  if (ops::DigitsOf(*args.op) != 0) return Conv2dGradXByDigits(args, context);
   const Geometry g = ops::GeometryOfConv2dGradX(args.attrs(), args.in_type(0).shape, args.in_type(1).shape);
   for (std::int64_t group = 0; group < g.groups; ++group) {
     const float* dy = args.In<float>(0) + group * g.group_o();
@@ -72,6 +76,7 @@ void Run_conv2d_grad_x(const KernelArgs& args, Context& context) {
 }
 
 void Run_conv2d_grad_w(const KernelArgs& args, Context& context) {
+  if (ops::DigitsOf(*args.op) != 0) return Conv2dGradWByDigits(args, context);
   const Geometry g = ops::GeometryOfConv2dGradW(args.attrs(), args.in_type(0).shape, args.in_type(1).shape);
   const std::int64_t window = g.kh * g.kw * g.group_c();
   for (std::int64_t group = 0; group < g.groups; ++group) {

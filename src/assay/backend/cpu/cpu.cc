@@ -10,7 +10,8 @@
 
 namespace assay::cpu {
 
-Context::Context(ThreadPool& pool) : pool_(pool), scratch_(static_cast<std::size_t>(pool.threads()) + 1) {}
+Context::Context(ThreadPool& pool, DigitUnit digit_unit)
+    : pool_(pool), digit_unit_(digit_unit), scratch_(static_cast<std::size_t>(pool.threads()) + 1) {}
 
 void* Context::Scratch(int worker, std::size_t bytes) {
   std::unique_ptr<Tensor>& slot = scratch_[static_cast<std::size_t>(worker + 1)];
@@ -63,7 +64,8 @@ constexpr std::int64_t kElementGrain = 32768;
 
 class CpuBackend final : public HostBackend {
  public:
-  CpuBackend(Simd simd, ThreadPool& pool) : HostBackend(pool), simd_(simd), kernels_(Table(simd)), context_(pool) {}
+  CpuBackend(Simd simd, DigitUnit unit, ThreadPool& pool)
+      : HostBackend(pool), simd_(simd), kernels_(Table(simd)), context_(pool, unit) {}
 
   std::string_view name() const override { return Name(simd_); }
 
@@ -136,6 +138,11 @@ std::vector<Simd> SupportedSimd() {
   return found;
 }
 
-std::unique_ptr<HostBackend> MakeCpuBackend(Simd simd, ThreadPool& pool) { return std::make_unique<CpuBackend>(simd, pool); }
+std::unique_ptr<HostBackend> MakeCpuBackend(Simd simd, ThreadPool& pool) {
+  return MakeCpuBackend(simd, DigitUnits(simd).front(), pool);
+}
+std::unique_ptr<HostBackend> MakeCpuBackend(Simd simd, DigitUnit unit, ThreadPool& pool) {
+  return std::make_unique<CpuBackend>(simd, unit, pool);
+}
 
 }  // namespace assay::cpu

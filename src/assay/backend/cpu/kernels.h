@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "assay/backend/backend.h"
+#include "assay/backend/cpu/digit_units.h"
 #include "assay/base/thread_pool.h"
 #include "assay/tensor/tensor.h"
 
@@ -21,8 +22,9 @@ namespace assay::cpu {
 // What a kernel may use beside its arguments. One per backend; kernels run one at a time.
 class Context {
  public:
-  explicit Context(ThreadPool& pool);
+  Context(ThreadPool& pool, DigitUnit digit_unit);
   ThreadPool& pool() const { return pool_; }
+  DigitUnit digit_unit() const { return digit_unit_; }  // what multiplies digits
   // Uninitialised scratch of at least `bytes`, 64-byte aligned, owned by the context and reused by the next kernel. Slot `worker` is
   // private to that worker during a ParallelFor; slot kShared belongs to the calling thread.
   static constexpr int kShared = -1;
@@ -30,6 +32,7 @@ class Context {
 
  private:
   ThreadPool& pool_;
+  DigitUnit digit_unit_;
   std::vector<std::unique_ptr<Tensor>> scratch_;
 };
 

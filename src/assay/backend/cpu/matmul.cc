@@ -1,12 +1,14 @@
-// matmul: one contraction, or one per matrix of a batch.
+// matmul: one contraction, or one per matrix of a batch, with digits or without.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "assay/backend/cpu/matmul.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "hwy/highway.h"
 
+#include "assay/backend/cpu/digit_gemm-inl.h"
 #include "assay/backend/cpu/gemm-inl.h"
 #include "assay/backend/cpu/kernels.h"
 #include "assay/backend/cpu/pack-inl.h"
+#include "assay/ops/digits.h"
 #include "assay/ops/matmul_geometry.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -26,6 +28,19 @@ void RunOne(const ops::MatmulGeometry& g, const float* a, const float* b, float*
   Gemm(task, context, worker);
 }
 
+void RunOneByDigits(const ops::MatmulGeometry& g, int digits, const float* a, const float* b, float* c, Context& context,
+                    int worker) {
+  const DigitContraction task{.m = g.m,
+                              .n = g.n,
+                              .k = g.k,
+                              .digits = digits,
+                              .a = {a, g.transpose_a ? g.a_col : g.a_row, g.transpose_a},
+                              .b = {b, g.transpose_b ? g.b_col : g.b_row, !g.transpose_b},
+                              .c = c,
+                              .c_stride = g.n};
+  GemmDigits(task, context, worker);
+}
+
 }  // namespace
 
 void Run_matmul(const KernelArgs& args, Context& context) {
@@ -38,8 +53,17 @@ void Run_matmul(const KernelArgs& args, Context& context) {
   const float* a = args.In<float>(0);
   const float* b = args.In<float>(1);
   float* c = args.Out<float>(0);
-  const auto run = [&](std::int64_t i, int worker)
-                       HWY_ATTR { RunOne(g, a + i * g.a_batch, b + i * g.b_batch, c + i * g.m * g.n, context, worker); };
+  const int digits = ops::DigitsOf(*args.op);
+  const auto run = [&](std::int64_t i, int worker) HWY_ATTR {
+    const float* a_i = a + i * g.a_batch;
+    const float* b_i = b + i * g.b_batch;
+    float* c_i = c + i * g.m * g.n;
+    if (digits != 0) {
+      RunOneByDigits(g, digits, a_i, b_i, c_i, context, worker);
+    } else {
+      RunOne(g, a_i, b_i, c_i, context, worker);
+    }
+  };
   if (g.batch >= 2 * context.pool().threads()) {
     context.pool().ParallelFor(g.batch, 1, [&](std::int64_t begin, std::int64_t end, int worker) HWY_ATTR {
       for (std::int64_t i = begin; i < end; ++i) run(i, worker);
