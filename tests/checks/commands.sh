@@ -109,6 +109,41 @@ train "$work/copy" "$work/base.toml" --key "$work/other.key" >/dev/null || fail 
 says 0 claim own claim "$work/copy" --out "$work/copy.claim"
 says 3 'order_unknown' own verify "$work/copy.claim" --against "$work/parent.claim"
 
+# What another log says of this run's start is nothing to a run that starts from its seed: any job with this seed and this model begins like it, and this one stays there.
+sed 's/^lr = 0.1/lr = 0.0/' "$work/base.toml" >"$work/still.toml"
+train "$work/still" "$work/still.toml" --key "$work/other.key" >/dev/null || fail "$(cat "$work/stderr")"
+says 0 claim own claim "$work/still" --out "$work/still.claim"
+says 0 '"first":"unknown".*"this_starts_in":null' own verify "$work/parent.claim" --against "$work/still.claim" --json
+# A witness's time. Two keys of one name have checkpoints of the same text, and what a witness signed for one fits the other: it shows nothing between the two.
+cat >"$work/cosign.py" <<'EOF'
+import base64, hashlib, pathlib, struct, sys
+sys.path.insert(0, "tests/tracking")
+import ed25519
+key, seed = sys.argv[1], hashlib.sha256(b"witness").digest()
+public = ed25519.public_key(seed)
+name = hashlib.sha256(b"w\n\x04" + public).digest()[:4]
+pathlib.Path(key).write_text(f"w+{name.hex()}+{base64.b64encode(bytes([4]) + public).decode()}\n")
+for time, checkpoint in zip(sys.argv[2::2], map(pathlib.Path, sys.argv[3::2])):
+    note = checkpoint.read_text()
+    signed = ed25519.sign(seed, f"cosignature/v1\ntime {time}\n{note[:note.index(chr(10) * 2) + 1]}".encode())
+    checkpoint.write_text(f"{note}\u2014 w {base64.b64encode(name + struct.pack('>Q', int(time)) + signed).decode()}\n")
+EOF
+"$assay" keygen --out "$work/namesake.key" --name e2e >/dev/null || fail keygen
+train "$work/namesake" "$work/base.toml" --key "$work/namesake.key" >/dev/null || fail "$(cat "$work/stderr")"
+cp -r "$work/parent" "$work/first"
+python3 "$work/cosign.py" "$work/w.pub" 1700000000 "$work/first/log/checkpoint" 1800000000 "$work/copy/log/checkpoint" \
+  1600000000 "$work/namesake/log/checkpoint" || fail "cosign"
+for run in first copy namesake; do says 0 claim own claim "$work/$run" --out "$work/$run.seen"; done
+says 0 'this one was committed to first' own verify "$work/first.seen" --against "$work/copy.seen" --witness "$work/w.pub"
+says 1 'the other was committed to first' own verify "$work/copy.seen" --against "$work/first.seen" --witness "$work/w.pub"
+says 3 'order_unknown' own verify "$work/first.seen" --against "$work/namesake.seen" --witness "$work/w.pub"
+says 3 'order_unknown' own verify "$work/namesake.seen" --against "$work/first.seen" --witness "$work/w.pub"
+# A stretch that the run does not have: the last one of the claim ends after step 24, and is said to end later. Four bytes before the end count the parents, of which
+# there are none; the last stretch's end lies 13 before it.
+cp "$work/parent.claim" "$work/beyond.claim"
+printf '\377' | dd of="$work/beyond.claim" bs=1 seek=$(($(stat -c %s "$work/parent.claim") - 13)) conv=notrunc 2>/dev/null
+says 4 'shows steps .* of a run of 24' own verify "$work/beyond.claim"
+
 # A seed that follows from a commitment of somebody else's.
 cp "$work/parent/log/checkpoint" "$work/beacon"
 { printf 'seed_from = "%s"\n' "$(sha256sum "$work/beacon" | cut -c1-64)"; cat "$work/base.toml"; } >"$work/bound.toml"

@@ -284,6 +284,17 @@ TEST(StrictRules, WorkThatWasNotMeasuredIsUnchecked) {
     telemetry = Resumed();
     telemetry.sessions[1].samples.resize(1);
     EXPECT_EQ(StateOf(telemetry, rule), RuleState::kUnchecked) << rule << " of the session that came to the end";
+    // Samples are left out where they would tell of a machine that idles, or of steps that were too quick.
+    telemetry = Honest();
+    auto& samples = telemetry.sessions[0].samples;
+    samples.erase(samples.begin(), samples.end() - 2);
+    EXPECT_EQ(StateOf(telemetry, rule), RuleState::kUnchecked) << rule << " of steps before the first sample";
+    telemetry = Honest();
+    telemetry.sessions[0].samples.resize(3);
+    EXPECT_EQ(StateOf(telemetry, rule), RuleState::kUnchecked) << rule << " of steps after the last sample";
+    telemetry = Resumed();
+    telemetry.sessions[0].samples.clear();
+    EXPECT_EQ(StateOf(telemetry, rule), RuleState::kUnchecked) << rule << " of a session without samples";
   }
   Telemetry silent = OnGpu(kNotTold, 300);
   EXPECT_EQ(Strict(silent, "utilisation"), "not_told");

@@ -72,6 +72,11 @@ std::string UnmeasuredIn(const Telemetry& telemetry) {
     if (SpeedOf(session.record) <= 0) return "a session says nothing of the speed of its machine";
     const bool ended = !session.seals.empty() && session.seals.back().body.final;
     if (ended && WorkOf(session).seconds <= 0) return "a session that came to the end has no two samples at different times";
+    // A recorder writes the first sample with the session's record, and the last one before the seal: what stands outside of them would be measured by nobody.
+    if (session.samples.empty() || session.samples.front().body.step != session.record.first_step)
+      return "a session recorded steps before its first sample";
+    if (ended && session.samples.back().body.step != session.steps.back().body.step)
+      return "a session that came to the end recorded steps after its last sample";
   }
   return "";
 }

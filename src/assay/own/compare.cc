@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "assay/exec/step.h"
 #include "assay/monitor/iteration_rule.h"
+#include "assay/monitor/speed.h"
 #include "assay/own/model_tensors.h"
 #include "assay/run/weights_root.h"
 
@@ -29,6 +31,14 @@ std::optional<Digest> StartWeights(const OpenedClaim& claim, ThreadPool& pool) {
   return weights ? std::optional(WeightsRoot(*weights, pool)) : std::nullopt;
 }
 
+// Whether the run starts from the values that its seed gives. Then it descends from nobody, whatever others have committed to: whoever knows the job can compute
+// these values, too.
+bool StartsFromItsSeed(const OpenedClaim& claim, ThreadPool& pool) {
+  if (claim.job().inputs.weights) return false;
+  const State start = InitialState(claim.program(), claim.job().job.seed, &pool);
+  return StateRootOf(claim.program().state, start, pool) == claim.log().entries().front().state_root;
+}
+
 // After how many steps of `whole` the run `later` begins.
 std::optional<std::int64_t> StartsIn(const OpenedClaim& later, const OpenedClaim& whole, ThreadPool& pool) {
   const Receipt& receipt = whole.receipt();
@@ -36,9 +46,17 @@ std::optional<std::int64_t> StartsIn(const OpenedClaim& later, const OpenedClaim
   if (StartWeights(later, pool) == receipt.weights) return receipt.steps;
   const Digest& root = later.log().entries().front().state_root;
   for (const LogEntry& entry : whole.log().entries()) {
-    if (entry.step > 0 && entry.state_root == root) return entry.step;
+    if (entry.step == 0 || entry.state_root != root) continue;
+    // A state of another size has no such root, and whoever says so is not given memory for it.
+    if (monitor::StateBytes(later.program()) != monitor::StateBytes(whole.program())) return std::nullopt;
+    return StartsFromItsSeed(later, pool) ? std::nullopt : std::optional(entry.step);
   }
   return std::nullopt;
+}
+
+// What a witness signs of a checkpoint: all but the signatures.
+std::string_view TextOf(const OpenedClaim& claim) {
+  return std::string_view(claim.checkpoint()).substr(0, claim.checkpoint().find("\n\n"));
 }
 
 bool FollowsFrom(const OpenedClaim& later, const OpenedClaim& earlier) {
@@ -46,25 +64,36 @@ bool FollowsFrom(const OpenedClaim& later, const OpenedClaim& earlier) {
   return from && (*from == earlier.receipt_hash() || *from == HashBytes(AsBytes(earlier.checkpoint())));
 }
 
-// What depends on the other by a hash came after it.
+// What depends on the other by a hash came after it, which decides. Of the rest, each can be written into a log by whoever signs it, or is a witness's word about
+// its end alone: where these contradict each other, nothing is known.
 void Order(const OpenedClaim& mine, const OpenedClaim& other, Comparison& comparison) {
+  bool contradicted = false;
   const auto decide = [&](First first, std::string why) {
-    const bool contradicts = comparison.first != First::kUnknown && comparison.first != first;
-    if (contradicts) why += ", which contradicts what was said before";
-    if (!contradicts) comparison.first = first;
+    if (comparison.first != First::kUnknown && comparison.first != first) {
+      contradicted = true;
+      why += ", which contradicts what was said before";
+    } else {
+      comparison.first = first;
+    }
     comparison.why.push_back(std::move(why));
   };
   if (FollowsFrom(other, mine)) decide(First::kThis, "the other's seed follows from this claim's receipt or checkpoint");
   if (FollowsFrom(mine, other)) decide(First::kOther, "this claim's seed follows from the other's receipt or checkpoint");
+  const bool proven = comparison.first != First::kUnknown;
   if (comparison.other_starts_in)
     decide(First::kThis, fmt::format("the other starts from a state of this one, after step {}", *comparison.other_starts_in));
   if (comparison.this_starts_in)
     decide(First::kOther, fmt::format("this one starts from a state of the other, after step {}", *comparison.this_starts_in));
   const auto mine_seen = comparison.this_seen, other_seen = comparison.other_seen;
-  if (mine_seen && other_seen && *mine_seen != *other_seen) {
+  if (mine_seen && other_seen && TextOf(mine) == TextOf(other)) {
+    comparison.why.push_back(
+        "a witness signs the text of a checkpoint, which has the same in both claims: a time that it signed for one is the "
+        "other's, too");
+  } else if (mine_seen && other_seen && *mine_seen != *other_seen) {
     decide(*mine_seen < *other_seen ? First::kThis : First::kOther,
            fmt::format("a witness saw this log's end at {}, the other's at {} (seconds since 1970)", *mine_seen, *other_seen));
   }
+  if (contradicted && !proven) comparison.first = First::kUnknown;
 }
 
 bool Names(const Lineage& lineage, const Receipt& parent) {

@@ -62,6 +62,11 @@ Result<std::variant<OpenedClaim, Refutation>> OpenedClaim::Open(const OwnershipC
   if (!claims) return Damaged("receipt, log and job do not belong together");
   auto run = RunDirectory::Open(scratch.path());
   if (!run) return Damaged(run.error().message);
+  // Ends are in ascending order. So there are never more of them than steps.
+  if (!claim.stretches.empty() && claim.stretches.back().steps.end > claims->receipt.steps) {
+    return Damaged(fmt::format("it shows steps {} to {} of a run of {}", claim.stretches.back().steps.begin + 1,
+                               claim.stretches.back().steps.end, claims->receipt.steps));
+  }
   const ByteSpan encoded = claim.Find("job.bin")->bytes;
   auto job = DecodeJob(encoded);
   if (!job) return Damaged(job.error().message);
