@@ -34,11 +34,11 @@ void Measure(const Case& c, int threads, double seconds, Machine& machine, Repor
   const float* pb = b.Span<float>().data();
   const std::int64_t lda = c.transpose_a ? c.m : c.k, ldb = c.transpose_b ? c.k : c.n;
   std::vector<std::string> names = {"fp32"};
-  std::vector<std::function<void()>> contenders = {
-      [&] {
-        dnnl_sgemm(c.transpose_a ? 'T' : 'N', c.transpose_b ? 'T' : 'N', c.m, c.n, c.k, 1.0f, pa, lda, pb, ldb, 0.0f, pc, c.n);
-      },
-      [&] { fp32.Run(machine.backend()); }};
+  std::vector<std::function<void()>> contenders = {[&] {
+                                                     dnnl_sgemm(c.transpose_a ? 'T' : 'N', c.transpose_b ? 'T' : 'N', c.m, c.n,
+                                                                c.k, 1.0f, pa, lda, pb, ldb, 0.0f, pc, c.n);
+                                                   },
+                                                   [&] { fp32.Run(machine.backend()); }};
   ThreadPool& pool = machine.pool();
   std::vector<std::unique_ptr<cpu::Context>> contexts;
   const cpu::Simd simd = cpu::SupportedSimd().front();
@@ -65,7 +65,8 @@ void Measure(const Case& c, int threads, double seconds, Machine& machine, Repor
   const std::vector<double> best = Race(contenders, threads, seconds);
   const double work = 2e-9 * static_cast<double>(c.m) * static_cast<double>(c.n) * static_cast<double>(c.k);
   for (std::size_t i = 1; i < contenders.size(); ++i) {
-    report.Add({fmt::format("{} {}", names[i - 1], c.name), "oneDNN", threads, work / best[i], work / best[0], i == 2 ? 0.55 : 0.0});
+    report.Add(
+        {fmt::format("{} {}", names[i - 1], c.name), "oneDNN", threads, work / best[i], work / best[0], i == 2 ? 0.55 : 0.0});
   }
 }
 
