@@ -15,10 +15,9 @@
 
 #include "assay/backend/cpu/digit_tile-inl.h"
 
+#if HWY_TARGET == HWY_AVX3
 HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE::digit {
-
-#if HWY_TARGET == HWY_AVX3
 
 inline constexpr std::int64_t kTileLines = 16, kTileBytes = 64;
 
@@ -178,9 +177,8 @@ using AmxProcessor = Amx<kDigitCount, ProcessorTiles>;
 template <int kDigitCount>
 using AmxModel = Amx<kDigitCount, ModelTiles>;
 
-#endif
-
 }  // namespace assay::cpu::HWY_NAMESPACE::digit
 HWY_AFTER_NAMESPACE();
+#endif
 
 #endif

@@ -12,10 +12,9 @@
 
 #include "assay/backend/cpu/digit_tile-inl.h"
 
+#if HWY_TARGET == HWY_NEON
 HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE::digit {
-
-#if HWY_TARGET == HWY_NEON
 
 // What the two differ in: the sums that belong to one vector of four columns.
 struct DotSums {
@@ -106,9 +105,8 @@ using NeonDot = Neon<kDigitCount, DotSums>;
 template <int kDigitCount>
 using NeonPairs = Neon<kDigitCount, PairSums>;
 
-#endif
-
 }  // namespace assay::cpu::HWY_NAMESPACE::digit
 HWY_AFTER_NAMESPACE();
+#endif
 
 #endif

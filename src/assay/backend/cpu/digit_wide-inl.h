@@ -14,10 +14,9 @@
 
 #include "assay/backend/cpu/digit_tile-inl.h"
 
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
 HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE::digit {
-
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
 
 HWY_INLINE VI AddPairs(VI sum, VI a, VI b) {
 #if HWY_TARGET == HWY_AVX2
@@ -92,9 +91,8 @@ struct Wide : Format<kDigitCount, 2, false> {
   }
 };
 
-#endif
-
 }  // namespace assay::cpu::HWY_NAMESPACE::digit
 HWY_AFTER_NAMESPACE();
+#endif
 
 #endif
