@@ -48,7 +48,7 @@ export function checkStep(law) {
     last = law.step.nodes.length - update.nodes.length;
   for (const node of [...range(micro.nodes.length), ...range(update.nodes.length).map((n) => last + n)])
     need(!law.types(node).some(empty), "program: an output without elements");
-  need(law.job.precision === "fp32" || dearest(law) <= 4_000_000, "program: a dispute about an element takes too many bytes");
+  need(law.job.precision !== "fp64-rounded" || dearest(law) <= 4_000_000, "program: a dispute about an element takes too many bytes");
 }
 
 // The leaves of a tree, by its name; nothing where the job has no such tree, or does not say.
@@ -71,7 +71,7 @@ function treeSize(law, tree) {
     8: () => (node === 0 && within(1, job.steps) ? tensor(law.fields[index]) : undefined),
     9: () => tensor(instance()?.types[index]),
     10: () => tensor(instance() && law.types(node)[index]),
-    11: () => (job.precision === "fp32" ? undefined : covered()),
+    11: () => (job.precision !== "fp64-rounded" ? undefined : covered()),
     12: () => (plain && at === 0 ? law.ownWeights.length : undefined),
   };
   return sizes[kind]?.();
