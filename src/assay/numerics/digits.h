@@ -53,9 +53,7 @@ ASSAY_HD inline float JoinThree(std::int32_t upper, std::int32_t order_2) {
   return Fma(static_cast<float>(upper), 256.0f, static_cast<float>(order_2));
 }
 
-// A total after one more block.
-ASSAY_HD inline float AddDigitBlock(float joined, float scale_a, float scale_b, float total) {
-  return Fma(joined, scale_a * scale_b, total);
-}
+// A block's part of a digitsum. The total starts at +0, and the parts of blocks are added to it in ascending order, so that they can be computed apart.
+ASSAY_HD inline float DigitBlockSum(float joined, float scale_a, float scale_b) { return joined * (scale_a * scale_b); }
 
 }  // namespace assay::numerics
