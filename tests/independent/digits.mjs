@@ -36,5 +36,5 @@ export function joined(a, b, n) {
   return n === 2 ? high : fma(high, 256, orders[2]);
 }
 
-// What a product of blocks adds to a total.
-export const accumulate = (total, a, b, n) => fma(joined(a.digits, b.digits, n), mul(a.scale, b.scale), total);
+// What two blocks are as a number.
+export const product = (a, b, n) => mul(joined(a.digits, b.digits, n), mul(a.scale, b.scale));

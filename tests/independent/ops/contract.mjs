@@ -1,4 +1,5 @@
 // matmul and convolutions: docs/NUMERICS.md, section 5, and with digits section 7.
+import { add } from "../arithmetic.mjs";
 import * as digits from "../digits.mjs";
 import { indexOf, placeOf } from "../images.mjs";
 import { contract } from "../reductions.mjs";
@@ -173,7 +174,7 @@ const blocksOf = { matmul: matmulBlocks, conv2d: conv2dBlocks, conv2d_grad_x: co
 
 const element = (name, pairs) => (op, _, e) => {
   const n = op.values[BEFORE_DIGITS[name]];
-  if (n) return blocksOf[name](op, e, n).reduce((total, [a, b]) => digits.accumulate(total, a, b, n), 0);
+  if (n) return blocksOf[name](op, e, n).reduce((total, [a, b]) => add(total, digits.product(a, b, n)), 0);
   const list = pairs(op, e);
   return contract(
     list.length,

@@ -1,5 +1,5 @@
 // embedding, rope, attention and their gradients: docs/NUMERICS.md, section 5, and with digits section 7.
-import { accumulate, block, joined } from "../digits.mjs";
+import * as digits from "../digits.mjs";
 import { add, div, f, fma, max, mul, sub } from "../arithmetic.mjs";
 import { cos, exp, log, pow, sin } from "../functions.mjs";
 import { draw, keep } from "../random.mjs";
@@ -55,20 +55,20 @@ export class Attention {
   // The sum over D of products of two rows, of inputs x and y.
   dot(x, first, y, second) {
     if (!this.digits) return chain(this.d, this.row(x, first), this.row(y, second));
-    return accumulate(0, this.rowDigits(x, first), this.rowDigits(y, second), this.digits);
+    return digits.product(this.rowDigits(x, first), this.rowDigits(y, second), this.digits);
   }
   score(b, h, i, j) {
     return this.op.once(`score ${b} ${h} ${i} ${j}`, () => mul(this.dot(0, this.queryRow(b, h, i), 1, this.keyRow(b, h, j)), this.scale));
   }
   // With digits: a row over D as a block.
   rowDigits(input, first) {
-    return this.op.once(`row ${input} ${first}`, () => block(Array.from({ length: this.d }, (_, d) => this.op.at(input, first + d)), this.digits));
+    return this.op.once(`row ${input} ${first}`, () => digits.block(Array.from({ length: this.d }, (_, d) => this.op.at(input, first + d)), this.digits));
   }
   // With digits: what at most 64 weights of rows of an input add to `total`, at d. `key` names these weights.
   weighted(total, d, key, weights, input, firsts) {
     const rows = firsts.map((first) => this.rowDigits(input, first)),
-      w = this.op.once(`weights ${key}`, () => block(weights().map((x, k) => mul(x, rows[k].scale)), this.digits));
-    return fma(joined(w.digits, rows.map(({ digits }) => digits[d]), this.digits), w.scale, total);
+      w = this.op.once(`weights ${key}`, () => digits.block(weights().map((x, k) => mul(x, rows[k].scale)), this.digits));
+    return fma(digits.joined(w.digits, rows.map((row) => row.digits[d]), this.digits), w.scale, total);
   }
   dropped(x, b, h, i, j) {
     if (!(this.dropout > 0)) return x;
