@@ -63,11 +63,33 @@ std::int64_t TargetDraw(std::uint32_t stream, std::uint32_t i, std::int64_t limi
   }
 }
 
+float RunsDraw(std::uint32_t stream, std::uint32_t i) {
+  constexpr std::uint32_t kRun = 97;
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  constexpr std::array<float, 3> kNotFinite = {kInf, -kInf, std::numeric_limits<float>::quiet_NaN()};
+  const std::uint32_t run = i / kRun, draw = Draw(stream ^ 0x72756e73u, run);
+  const float normal = NormalDraw(stream, i);
+  const bool chosen = i % kRun == (draw >> 8) % kRun;
+  switch (draw % 12) {
+    case 0: return chosen ? normal : 0.0f;
+    case 1: return std::bit_cast<float>(Draw(stream, i) & 0x807fffffu);
+    case 2: return chosen ? 3e38f : normal;
+    case 3: return chosen ? -1e20f : normal;
+    case 4: return NormalDraw(stream, run);
+    case 5: return normal * 1e30f;
+    case 6: return normal * 1e-30f;
+    case 7: return 0.0f;
+    case 8: return run % 4 != 0 || !chosen ? normal : kNotFinite[run / 4 % 3];
+    default: return normal;
+  }
+}
+
 float FloatDraw(Fill fill, std::uint32_t stream, std::uint32_t i) {
   switch (fill) {
     case Fill::kNormal: return NormalDraw(stream, i);
     case Fill::kPositive: return 0.1f + 1.9f * Uniform(Draw(stream, i));
     case Fill::kSpecial: return SpecialDraw(stream, i);
+    case Fill::kRuns: return RunsDraw(stream, i);
     default: CheckFailed("a fill for floats", __FILE__, __LINE__);
   }
 }

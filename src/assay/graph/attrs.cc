@@ -26,9 +26,19 @@ bool operator==(const Attrs& a, const Attrs& b) {
   return true;
 }
 
+std::span<const AttrSpec> Required(std::span<const AttrSpec> specs) {
+  return TakesOptional(specs) ? specs.first(specs.size() - 1) : specs;
+}
+
+bool TakesOptional(std::span<const AttrSpec> specs) { return !specs.empty() && specs.back().optional; }
+
+bool HasOptional(const Attrs& attrs, std::span<const AttrSpec> specs) {
+  return TakesOptional(specs) && attrs.size() == specs.size();
+}
+
 bool Matches(const Attrs& attrs, std::span<const AttrSpec> specs) {
-  if (attrs.size() != specs.size()) return false;
-  for (std::size_t i = 0; i < specs.size(); ++i) {
+  if (attrs.size() != specs.size() && attrs.size() != Required(specs).size()) return false;
+  for (std::size_t i = 0; i < attrs.size(); ++i) {
     if (attrs[i].index() != static_cast<std::size_t>(specs[i].kind)) return false;
   }
   return true;

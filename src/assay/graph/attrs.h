@@ -1,7 +1,8 @@
 // Attributes of a node: the compile-time constants of an op, as a flat list whose names and kinds the op's schema declares.
 //
 // One codec serves every op: values are written in schema order, integers as i64, floats as their 32 bits, lists with a
-// count. Two equal attribute lists have equal bytes. A value type.
+// count. Two equal attribute lists have equal bytes. The last attribute of a schema may be optional: a list without it is one value
+// shorter, and whoever decodes it has to know (docs/formats/program.md). A value type.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,7 @@ enum class AttrKind : std::uint8_t { kInt, kFloat, kInts };
 struct AttrSpec {
   const char* name;
   AttrKind kind;
+  bool optional = false;  // at most the last one of a schema
 };
 
 using AttrValue = std::variant<std::int64_t, float, std::vector<std::int64_t>>;
@@ -43,8 +45,15 @@ class Attrs {
   std::vector<AttrValue> values_;
 };
 
+// The attributes that every list of the schema has.
+std::span<const AttrSpec> Required(std::span<const AttrSpec> specs);
+bool TakesOptional(std::span<const AttrSpec> specs);
+// Whether the list, which matches the schema, has the optional attribute.
+bool HasOptional(const Attrs& attrs, std::span<const AttrSpec> specs);
+
 bool Matches(const Attrs& attrs, std::span<const AttrSpec> specs);
 void Encode(const Attrs& attrs, ByteWriter& out);
+// A value for each of `specs`.
 Result<Attrs> DecodeAttrs(std::span<const AttrSpec> specs, ByteReader& in);
 std::string ToString(const Attrs& attrs, std::span<const AttrSpec> specs);  // "transpose_a=0, transpose_b=1"
 

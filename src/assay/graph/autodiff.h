@@ -31,6 +31,7 @@ class GradientBuilder {
         input_gradients_(node_.inputs.size()) {}
 
   GraphBuilder& builder() { return builder_; }
+  const OpDef& def() const { return builder_.graph().def(node_); }
   const Attrs& attrs() const { return node_.attrs; }
   std::size_t inputs() const { return node_.inputs.size(); }
   ValueId input(std::size_t k) const { return node_.inputs[k]; }

@@ -7,6 +7,24 @@
 #include "assay/graph/type_codec.h"
 
 namespace assay {
+namespace {
+
+// Set in the version of a node that has its op's optional attribute.
+constexpr std::uint16_t kHasOptional = 0x8000;
+
+// The schema of a node that is encoded with this version.
+Result<std::span<const AttrSpec>> SchemaOf(const OpDef& def, std::uint16_t version, std::uint32_t node) {
+  if ((version & ~kHasOptional) != def.version) {
+    return Err("program: node {}: op {} has version {}, this build knows {}", node, def.name, version & ~kHasOptional,
+               def.version);
+  }
+  if ((version & kHasOptional) == 0) return Required(def.attrs);
+  if (!TakesOptional(def.attrs)) return Err("program: node {}: op {} has no optional attribute", node, def.name);
+  return def.attrs;
+}
+
+}  // namespace
+
 void Encode(const Graph& graph, ByteWriter& out) {
   out.U32(static_cast<std::uint32_t>(graph.inputs().size()));
   for (const NamedValue& input : graph.inputs()) {
@@ -17,7 +35,7 @@ void Encode(const Graph& graph, ByteWriter& out) {
   for (const Node& node : graph.nodes()) {
     const OpDef& def = graph.def(node);
     out.U16(def.wire_id);
-    out.U16(def.version);
+    out.U16(HasOptional(node.attrs, def.attrs) ? def.version | kHasOptional : def.version);
     Encode(node.attrs, out);
     out.U32(static_cast<std::uint32_t>(node.inputs.size()));
     for (ValueId v : node.inputs) out.U32(v);
@@ -47,11 +65,8 @@ Result<Graph> DecodeGraph(const OpTable& table, ByteReader& in) {
     ASSAY_ASSIGN(std::uint16_t version, in.U16());
     const auto op = table.FindWireId(wire_id);
     if (!op) return Err("program: node {}: unknown op {}", n, wire_id);
-    if (table[*op].version != version) {
-      return Err("program: node {}: op {} has version {}, this build knows {}", n, table[*op].name, version,
-                 table[*op].version);
-    }
-    ASSAY_ASSIGN(Attrs attrs, DecodeAttrs(table[*op].attrs, in));
+    ASSAY_ASSIGN(const std::span<const AttrSpec> schema, SchemaOf(table[*op], version, n));
+    ASSAY_ASSIGN(Attrs attrs, DecodeAttrs(schema, in));
     ASSAY_ASSIGN(std::uint32_t count, in.U32());
     if (count > in.remaining() / 4) return Err("program: node {}: truncated inputs", n);
     if (count > kMaxNames) return Err("program: node {}: {} inputs, at most {} allowed", n, count, kMaxNames);

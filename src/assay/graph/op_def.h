@@ -57,10 +57,11 @@ enum class Fill : std::uint8_t {
   kNormal,    // standard normal
   kPositive,  // uniform in [0.1, 2)
   kSpecial,   // normal mixed with NaN, +-0, denormals, infinities, huge and tiny values
-  kIndex,     // i32 in [0, limit)
-  kTarget,    // i32 in [0, limit) mixed with -1, -2, limit and the extreme values
-  kRng,       // u32[4] random state: seed low, seed high, step, microbatch
-  kStep,      // i64 step number >= 1
+  kRuns,  // runs of 97 values of one kind: normal, zeros, denormals, one huge among normal ones, all equal, huge, tiny, one NaN or infinity
+  kIndex,   // i32 in [0, limit)
+  kTarget,  // i32 in [0, limit) mixed with -1, -2, limit and the extreme values
+  kRng,     // u32[4] random state: seed low, seed high, step, microbatch
+  kStep,    // i64 step number >= 1
 };
 
 struct OpCase {

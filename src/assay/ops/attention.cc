@@ -4,14 +4,18 @@
 #include "assay/ops/attention_cases.h"
 #include "assay/ops/attention_geometry.h"
 #include "assay/ops/define.h"
+#include "assay/ops/digits.h"
 #include "assay/ops/infer.h"
 #include "assay/ops/table.h"
 
 namespace assay::ops {
 namespace {
 
-constexpr AttrSpec kAttrs[] = {
-    {"causal", AttrKind::kInt}, {"scale", AttrKind::kFloat}, {"dropout", AttrKind::kFloat}, {"stream", AttrKind::kInt}};
+constexpr AttrSpec kAttrs[] = {{"causal", AttrKind::kInt},
+                               {"scale", AttrKind::kFloat},
+                               {"dropout", AttrKind::kFloat},
+                               {"stream", AttrKind::kInt},
+                               kDigits};
 
 constexpr std::int64_t kMaxWidth = 256;
 constexpr std::int64_t kMaxStream = 0x0fffffff;
@@ -44,6 +48,7 @@ Status Check(const Attrs& attrs, std::span<const TensorType> in, std::size_t rng
   }
   if (!std::isfinite(attrs.Float(1))) return Err("scale: expected a number, got {}", attrs.Float(1));
   if (!(attrs.Float(2) >= 0 && attrs.Float(2) < 1)) return Err("dropout: expected 0 <= p < 1, got {}", attrs.Float(2));
+  ASSAY_TRY(ExpectDigits(attrs, 4));
   return ExpectBetween("stream", attrs.Int(3), 0, kMaxStream);
 }
 

@@ -1,15 +1,20 @@
 #include "assay/ops/attention_cases.h"
 
+#include <fmt/format.h>
+
+#include "assay/ops/digits.h"
+
 namespace assay::ops {
 namespace {
 
 struct Geometry {
-  const char* name;
+  std::string name;
   std::int64_t batch, tq, tk, hq, hkv, d;
   bool causal;
   float dropout = 0.0f;
   bool gradient = false;
   Fill fill = Fill::kNormal;
+  int digits = 0;
 };
 
 // Lengths around the key block of 64 and the vector widths, widths with tails, groups of heads, more keys than queries, and dropout with
@@ -44,13 +49,30 @@ std::vector<Geometry> Geometries() {
   };
 }
 
-Attrs AttrsOf(const Geometry& g) { return {std::int64_t{g.causal}, g.d == 1 ? 0.7f : 0.25f, g.dropout, std::int64_t{5}}; }
+// The same shapes by two and by three digits.
+std::vector<Geometry> WithDigitsToo() {
+  std::vector<Geometry> all = Geometries();
+  for (const int digits : {2, 3}) {
+    std::vector<Geometry> geometries = Geometries();
+    geometries.push_back({"runs", 1, 130, 130, 4, 2, 24, true, 0.1f, false, Fill::kRuns});
+    for (Geometry& g : geometries) {
+      g.name += fmt::format("_digits{}", digits);
+      g.digits = digits;
+      all.push_back(std::move(g));
+    }
+  }
+  return all;
+}
+
+Attrs AttrsOf(const Geometry& g) {
+  return WithDigits({std::int64_t{g.causal}, g.d == 1 ? 0.7f : 0.25f, g.dropout, std::int64_t{5}}, g.digits);
+}
 
 }  // namespace
 
 std::vector<OpCase> AttentionCases() {
   std::vector<OpCase> cases;
-  for (const Geometry& g : Geometries()) {
+  for (const Geometry& g : WithDigitsToo()) {
     const TensorType q{DType::kF32, {g.batch, g.tq, g.hq, g.d}};
     const TensorType k{DType::kF32, {g.batch, g.tk, g.hkv, g.d}};
     cases.push_back({.name = g.name,
@@ -64,7 +86,7 @@ std::vector<OpCase> AttentionCases() {
 
 std::vector<OpCase> AttentionGradCases() {
   std::vector<OpCase> cases;
-  for (const Geometry& g : Geometries()) {
+  for (const Geometry& g : WithDigitsToo()) {
     const TensorType q{DType::kF32, {g.batch, g.tq, g.hq, g.d}};
     const TensorType k{DType::kF32, {g.batch, g.tk, g.hkv, g.d}};
     const TensorType lse{DType::kF32, {g.batch, g.hq, g.tq}};

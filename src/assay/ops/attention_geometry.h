@@ -34,7 +34,8 @@ struct AttentionGeometry {
   }
 };
 
-// `q` and `k` are the types of inputs 0 and 1 of either op. Programs have four attributes; the fifth is that of an op that was cut out of another.
+// `q` and `k` are the types of inputs 0 and 1 of either op. The sixth attribute, behind that of digits, is that of an op that was cut out of another;
+// programs have none.
 inline AttentionGeometry GeometryOfAttention(const Attrs& attrs, const Shape& q, const Shape& k) {
   return {.batch = q[0],
           .tq = q[1],
@@ -46,7 +47,7 @@ inline AttentionGeometry GeometryOfAttention(const Attrs& attrs, const Shape& q,
           .scale = attrs.Float(1),
           .dropout = attrs.Float(2),
           .stream = static_cast<std::uint32_t>(attrs.Int(3)),
-          .first_draw = attrs.size() > 4 ? attrs.Int(4) : 0};
+          .first_draw = attrs.size() > 5 ? attrs.Int(5) : 0};
 }
 
 }  // namespace assay::ops

@@ -4,23 +4,18 @@
 #include "assay/ops/conv2d_cases.h"
 #include "assay/ops/conv2d_geometry.h"
 #include "assay/ops/define.h"
+#include "assay/ops/digits.h"
 #include "assay/ops/infer.h"
 #include "assay/ops/table.h"
 
 namespace assay::ops {
 namespace {
 
-constexpr AttrSpec kAttrs[] = {{"stride", AttrKind::kInt}, {"pad", AttrKind::kInt}, {"groups", AttrKind::kInt}};
-constexpr AttrSpec kGradXAttrs[] = {{"stride", AttrKind::kInt},
-                                    {"pad", AttrKind::kInt},
-                                    {"groups", AttrKind::kInt},
-                                    {"height", AttrKind::kInt},
-                                    {"width", AttrKind::kInt}};
-constexpr AttrSpec kGradWAttrs[] = {{"stride", AttrKind::kInt},
-                                    {"pad", AttrKind::kInt},
-                                    {"groups", AttrKind::kInt},
-                                    {"kernel_h", AttrKind::kInt},
-                                    {"kernel_w", AttrKind::kInt}};
+constexpr AttrSpec kAttrs[] = {{"stride", AttrKind::kInt}, {"pad", AttrKind::kInt}, {"groups", AttrKind::kInt}, kDigits};
+constexpr AttrSpec kGradXAttrs[] = {{"stride", AttrKind::kInt}, {"pad", AttrKind::kInt},   {"groups", AttrKind::kInt},
+                                    {"height", AttrKind::kInt}, {"width", AttrKind::kInt}, kDigits};
+constexpr AttrSpec kGradWAttrs[] = {{"stride", AttrKind::kInt},   {"pad", AttrKind::kInt},      {"groups", AttrKind::kInt},
+                                    {"kernel_h", AttrKind::kInt}, {"kernel_w", AttrKind::kInt}, kDigits};
 
 constexpr std::int64_t kMaxExtent = std::int64_t{1} << 24;  // of an image's side, a kernel's side, a stride or a pad
 
@@ -61,12 +56,14 @@ Result<Conv2dTypes> Check(const Attrs& attrs, const Shape& x, const Shape& weigh
 
 Result<std::vector<TensorType>> Infer(const Attrs& attrs, std::span<const TensorType> in) {
   ASSAY_TRY(ExpectImages(in));
+  ASSAY_TRY(ExpectDigits(attrs, 3));
   ASSAY_ASSIGN(const Conv2dTypes types, Check(attrs, in[0].shape, in[1].shape));
   return OutputsF32({types.y});
 }
 
 Result<std::vector<TensorType>> InferGradX(const Attrs& attrs, std::span<const TensorType> in) {
   ASSAY_TRY(ExpectImages(in));
+  ASSAY_TRY(ExpectDigits(attrs, 5));
   ASSAY_TRY(ExpectBetween("height", attrs.Int(3), 1, kMaxExtent));
   ASSAY_TRY(ExpectBetween("width", attrs.Int(4), 1, kMaxExtent));
   ASSAY_TRY(ExpectBetween("groups", attrs.Int(2), 1, in[1].shape[0]));
@@ -78,6 +75,7 @@ Result<std::vector<TensorType>> InferGradX(const Attrs& attrs, std::span<const T
 
 Result<std::vector<TensorType>> InferGradW(const Attrs& attrs, std::span<const TensorType> in) {
   ASSAY_TRY(ExpectImages(in));
+  ASSAY_TRY(ExpectDigits(attrs, 5));
   ASSAY_TRY(ExpectBetween("kernel_h", attrs.Int(3), 1, kMaxExtent));
   ASSAY_TRY(ExpectBetween("kernel_w", attrs.Int(4), 1, kMaxExtent));
   ASSAY_TRY(ExpectBetween("groups", attrs.Int(2), 1, in[0].shape[3]));
@@ -92,8 +90,15 @@ void Gradient(GradientBuilder& g) {
   const Shape x = g.type(g.input(0)).shape;
   const Shape w = g.type(g.input(1)).shape;
   const std::int64_t stride = g.attrs().Int(0), pad = g.attrs().Int(1), groups = g.attrs().Int(2);
-  if (g.Wants(0)) g.SetInputGradient(0, g.Emit(op::conv2d_grad_x, {stride, pad, groups, x[1], x[2]}, {dy, g.input(1)}));
-  if (g.Wants(1)) g.SetInputGradient(1, g.Emit(op::conv2d_grad_w, {stride, pad, groups, w[1], w[2]}, {g.input(0), dy}));
+  const int digits = DigitsOf(g.def(), g.attrs());
+  if (g.Wants(0)) {
+    const Attrs attrs = WithDigits({stride, pad, groups, x[1], x[2]}, digits);
+    g.SetInputGradient(0, g.Emit(op::conv2d_grad_x, attrs, {dy, g.input(1)}));
+  }
+  if (g.Wants(1)) {
+    const Attrs attrs = WithDigits({stride, pad, groups, w[1], w[2]}, digits);
+    g.SetInputGradient(1, g.Emit(op::conv2d_grad_w, attrs, {g.input(0), dy}));
+  }
 }
 
 Cost CostFor(const OpInstance& op, const Conv2dGeometry& g) {

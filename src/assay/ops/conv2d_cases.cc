@@ -1,16 +1,20 @@
 #include "assay/ops/conv2d_cases.h"
 
+#include <fmt/format.h>
+
 #include "assay/ops/conv2d_geometry.h"
+#include "assay/ops/digits.h"
 
 namespace assay::ops {
 namespace {
 
 struct Geometry {
-  const char* name;
+  std::string name;
   Shape x, weights;
   std::int64_t stride, pad, groups;
   bool gradient = false;
   Fill fill = Fill::kNormal;
+  int digits = 0;
 };
 
 // Tails in every extent, K across the block of 256, windows that hang over the edge, and pixels that no window reaches.
@@ -37,11 +41,30 @@ std::vector<Geometry> Geometries() {
   };
 }
 
+// The same shapes, and channels and images of more than a block.
+std::vector<Geometry> GeometriesByDigits() {
+  std::vector<Geometry> all;
+  for (const int digits : {2, 3}) {
+    std::vector<Geometry> geometries = Geometries();
+    geometries.push_back({"3x3_channels", {2, 4, 5, 257}, {11, 3, 3, 257}, 1, 1, 1});
+    geometries.push_back({"1x1_outputs", {1, 3, 5, 9}, {300, 1, 1, 9}, 1, 0, 1});
+    geometries.push_back({"groups2_channels", {1, 3, 4, 520}, {4, 2, 2, 260}, 1, 1, 2});
+    geometries.push_back({"runs", {3, 9, 8, 70}, {12, 3, 3, 70}, 2, 1, 1, false, Fill::kRuns});
+    for (Geometry& g : geometries) {
+      g.digits = digits;
+      all.push_back(std::move(g));
+    }
+  }
+  return all;
+}
+
 enum class Which { kForward, kGradX, kGradW };
 
 std::vector<OpCase> Cases(Which which) {
   std::vector<OpCase> cases;
-  for (const Geometry& geometry : Geometries()) {
+  std::vector<Geometry> geometries = Geometries(), by_digits = GeometriesByDigits();
+  geometries.insert(geometries.end(), by_digits.begin(), by_digits.end());
+  for (const Geometry& geometry : geometries) {
     Attrs attrs{geometry.stride, geometry.pad, geometry.groups};
     const Conv2dGeometry g = GeometryOfConv2d(attrs, geometry.x, geometry.weights);
     const TensorType x{DType::kF32, geometry.x};
@@ -57,8 +80,8 @@ std::vector<OpCase> Cases(Which which) {
       attrs.Append(g.kw);
       in = {x, y};
     }
-    cases.push_back({.name = geometry.name,
-                     .attrs = attrs,
+    cases.push_back({.name = geometry.name + (geometry.digits == 0 ? "" : fmt::format("_digits{}", geometry.digits)),
+                     .attrs = WithDigits(attrs, geometry.digits),
                      .in = in,
                      .fill = {geometry.fill, geometry.fill},
                      .gradient = geometry.gradient && which == Which::kForward});

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "assay/ops/define.h"
+#include "assay/ops/digits.h"
 #include "assay/ops/infer.h"
 #include "assay/ops/matmul_geometry.h"
 #include "assay/ops/table.h"
@@ -9,7 +10,7 @@
 namespace assay::ops {
 namespace {
 
-constexpr AttrSpec kAttrs[] = {{"transpose_a", AttrKind::kInt}, {"transpose_b", AttrKind::kInt}};
+constexpr AttrSpec kAttrs[] = {{"transpose_a", AttrKind::kInt}, {"transpose_b", AttrKind::kInt}, kDigits};
 
 Result<std::vector<TensorType>> Infer(const Attrs& attrs, std::span<const TensorType> in) {
   ASSAY_TRY(ExpectInputs(in, 2));
@@ -17,6 +18,7 @@ Result<std::vector<TensorType>> Infer(const Attrs& attrs, std::span<const Tensor
   ASSAY_TRY(ExpectF32(in, 1));
   ASSAY_TRY(ExpectFlag("transpose_a", attrs.Int(0)));
   ASSAY_TRY(ExpectFlag("transpose_b", attrs.Int(1)));
+  ASSAY_TRY(ExpectDigits(attrs, 2));
   const Shape& a = in[0].shape;
   const Shape& b = in[1].shape;
   if (a.rank() < 2 || b.rank() < 2) {
@@ -53,8 +55,10 @@ ValueId Flatten(GradientBuilder& g, ValueId x, bool swap) {
   return g.Emit(op::reshape, {std::vector<std::int64_t>{shape.Product(0, shape.rank() - 1), columns}}, {x});
 }
 
+// With as many digits as the product whose gradient is built.
 ValueId Product(GradientBuilder& g, ValueId a, ValueId b, bool transpose_a, bool transpose_b) {
-  return g.Emit(op::matmul, {std::int64_t{transpose_a}, std::int64_t{transpose_b}}, {a, b});
+  const int digits = DigitsOf(g.def(), g.attrs());
+  return g.Emit(op::matmul, WithDigits({std::int64_t{transpose_a}, std::int64_t{transpose_b}}, digits), {a, b});
 }
 
 // A shared operand's gradient is one contraction over all rows of all matrices, because a sum of products would need a reduction of its own.
@@ -135,7 +139,7 @@ std::vector<InputRange> Dependencies(const OpInstance& op, int, Range range) {
 enum class Sharing { kNone, kA, kB };
 
 OpCase Case(std::vector<std::int64_t> outer, std::int64_t m, std::int64_t n, std::int64_t k, int ta, int tb, Sharing sharing,
-            Fill fill, bool gradient) {
+            Fill fill, bool gradient, int digits) {
   Shape a{outer};
   Shape b{outer};
   if (sharing == Sharing::kA) a = Shape{};
@@ -147,8 +151,11 @@ OpCase Case(std::vector<std::int64_t> outer, std::int64_t m, std::int64_t n, std
   const char* shared = sharing == Sharing::kA ? "_shared_a" : sharing == Sharing::kB ? "_shared_b" : "";
   return {.name = fmt::format("{}b{}_{}x{}x{}_{}{}{}", gradient ? "grad_" : "", Shape{outer}.elements(), m, n, k,
                               ta ? 't' : 'n', tb ? 't' : 'n', shared) +
-                  (fill == Fill::kSpecial ? "_special" : ""),
-          .attrs = {std::int64_t{ta}, std::int64_t{tb}},
+                  (fill == Fill::kSpecial ? "_special"
+                   : fill == Fill::kRuns  ? "_runs"
+                                          : "") +
+                  (digits == 0 ? "" : fmt::format("_digits{}", digits)),
+          .attrs = WithDigits({std::int64_t{ta}, std::int64_t{tb}}, digits),
           .in = {{DType::kF32, a}, {DType::kF32, b}},
           .fill = {fill, fill},
           .gradient = gradient};
@@ -159,8 +166,8 @@ std::vector<OpCase> Cases() {
   for (int ta = 0; ta < 2; ++ta) {
     for (int tb = 0; tb < 2; ++tb) {
       const auto add = [&](std::vector<std::int64_t> outer, std::int64_t m, std::int64_t n, std::int64_t k,
-                           Sharing sharing = Sharing::kNone, Fill fill = Fill::kNormal, bool gradient = false) {
-        cases.push_back(Case(std::move(outer), m, n, k, ta, tb, sharing, fill, gradient));
+                           Sharing sharing = Sharing::kNone, Fill fill = Fill::kNormal, bool gradient = false, int digits = 0) {
+        cases.push_back(Case(std::move(outer), m, n, k, ta, tb, sharing, fill, gradient, digits));
       };
       add({}, 1, 1, 1);
       add({}, 3, 5, 0);
@@ -183,6 +190,28 @@ std::vector<OpCase> Cases() {
       add({2}, 3, 2, 4, Sharing::kNone, Fill::kNormal, true);
       add({2, 2}, 2, 3, 4, Sharing::kA, Fill::kNormal, true);
       add({3}, 2, 3, 4, Sharing::kB, Fill::kNormal, true);
+      for (const int digits : {2, 3}) {
+        const auto by_digits = [&](std::vector<std::int64_t> outer, std::int64_t m, std::int64_t n, std::int64_t k,
+                                   Sharing sharing = Sharing::kNone, Fill fill = Fill::kNormal,
+                                   bool gradient = false) { add(std::move(outer), m, n, k, sharing, fill, gradient, digits); };
+        by_digits({}, 5, 7, 1);
+        by_digits({}, 3, 5, 0);
+        by_digits({}, 0, 5, 3);
+        by_digits({}, 6, 16, 255);
+        by_digits({}, 13, 47, 256);
+        by_digits({}, 14, 32, 257);
+        by_digits({}, 34, 41, 1025);
+        by_digits({}, 130, 129, 513);
+        by_digits({}, 9, 40, 270, Sharing::kNone, Fill::kSpecial);
+        by_digits({}, 37, 43, 600, Sharing::kNone, Fill::kRuns);
+        by_digits({2, 3}, 5, 18, 33);
+        by_digits({3}, 11, 35, 64, Sharing::kA);
+        by_digits({2, 2}, 9, 21, 260, Sharing::kB);
+        by_digits({}, 3, 4, 5, Sharing::kNone, Fill::kNormal, true);
+        by_digits({2, 2}, 2, 3, 4, Sharing::kA, Fill::kNormal, true);
+        by_digits({3}, 2, 3, 4, Sharing::kB, Fill::kNormal, true);
+        if (ta == 0 && tb == 1) by_digits({}, 2, 3, 100000);
+      }
     }
   }
   return cases;

@@ -3,7 +3,9 @@
 // counts them.
 #include <algorithm>
 
+#include "assay/base/check.h"
 #include "assay/ops/attention_geometry.h"
+#include "assay/ops/digits.h"
 #include "assay/ops/narrow_kinds.h"
 #include "assay/ops/rules.h"
 
@@ -34,9 +36,11 @@ struct Cut {
   TensorType QueryType() const { return F32({1, queries.size(), heads.size(), g.d}); }
   TensorType KeyType() const { return F32({1, keys.size(), 1, g.d}); }
   TensorType LseType() const { return F32({1, heads.size(), queries.size()}); }
-  // The last one is of the small op alone (attention_geometry.h).
+  // The last one is of the small op alone (attention_geometry.h). Rounded ops have no digits.
   Attrs AttrsOf(const OpInstance& op) const {
     Attrs attrs = op.attrs;
+    ASSAY_CHECK(DigitsOf(op) == 0);
+    attrs.Append(std::int64_t{0});
     attrs.Append(g.Element(b, heads.begin, queries.begin, 0));
     return attrs;
   }

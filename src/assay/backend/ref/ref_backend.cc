@@ -1,14 +1,12 @@
 #include "assay/backend/ref/ref_backend.h"
 
-#include <algorithm>
 #include <vector>
 
+#include "assay/backend/by_reference.h"
 #include "assay/semantics/ref/ref.h"
 
 namespace assay::ref {
 namespace {
-
-constexpr std::int64_t kGrain = 1024;
 
 class RefBackend final : public HostBackend {
  public:
@@ -16,16 +14,7 @@ class RefBackend final : public HostBackend {
 
   std::string_view name() const override { return "ref"; }
 
-  void Run(const KernelArgs& args) override {
-    const OpIndex op = args.op->def->index;
-    for (std::size_t k = 0; k < args.out.size(); ++k) {
-      const std::int64_t n = args.out_type(k).elements();
-      // One range per thread, because a range recomputes the statistics of its rows or columns.
-      const std::int64_t grain = std::max(kGrain, (n + pool().threads() - 1) / pool().threads());
-      pool().ParallelFor(
-          n, grain, [&](std::int64_t begin, std::int64_t end, int) { Compute(op, args, static_cast<int>(k), {begin, end}); });
-    }
-  }
+  void Run(const KernelArgs& args) override { RunByReference(args, pool()); }
 
   // The reference has no notion of shifted pointers: fused groups shift them back.
   void RunElements(const KernelArgs& args, std::int64_t begin, std::int64_t end) override {

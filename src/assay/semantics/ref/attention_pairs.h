@@ -1,5 +1,5 @@
 // What attention, its gradients and their derivations share: the score of a query and a key, what dropout keeps of it, its probability and its
-// gradient. Reads what it is asked for and nothing else. Pure; thread safe.
+// gradient. Reads what it is asked for and nothing else. Pure; not thread safe, since rows that were cut into digits are kept.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,9 @@
 #include "assay/numerics/random.h"
 #include "assay/numerics/reduce.h"
 #include "assay/ops/attention_geometry.h"
+#include "assay/ops/digits.h"
 #include "assay/semantics/kernel_args.h"
+#include "assay/semantics/ref/attention_digits.h"
 
 namespace assay::ref {
 
@@ -28,15 +30,22 @@ class Attention {
  public:
   Attention(const KernelArgs& args, std::size_t rng)
       : g(ops::GeometryOfAttention(args.attrs(), args.in_type(0).shape, args.in_type(1).shape)),
+        digits(ops::DigitsOf(*args.op)),
         q_(args.In<float>(0)),
         k_(args.In<float>(1)),
         v_(args.In<float>(2)),
-        rng_(args.In<std::uint32_t>(rng)) {}
+        rng_(args.In<std::uint32_t>(rng)),
+        q_rows_(q_, g.d, digits),
+        k_rows_(k_, g.d, digits),
+        v_rows_(v_, g.d, digits) {}
 
   const ops::AttentionGeometry g;
+  const int digits;  // 0: none
 
   float Score(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
-    return DotChain(q_ + g.QueryRow(b, i, h), Key(b, h, j), g.d) * g.scale;
+    const float product =
+        digits == 0 ? DotChain(Query(b, h, i), Key(b, h, j), g.d) : DigitDot(QueryDigits(b, h, i), KeyDigits(b, h, j));
+    return product * g.scale;
   }
   // What dropout multiplies a probability by.
   float Keep(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
@@ -49,6 +58,14 @@ class Attention {
   const float* Query(std::int64_t b, std::int64_t h, std::int64_t i) const { return q_ + g.QueryRow(b, i, h); }
   const float* Key(std::int64_t b, std::int64_t h, std::int64_t j) const { return k_ + g.KeyRow(b, j, g.KeyHead(h)); }
   const float* Value(std::int64_t b, std::int64_t h, std::int64_t j) const { return v_ + g.KeyRow(b, j, g.KeyHead(h)); }
+  // The same rows as digits.
+  const DigitLine& QueryDigits(std::int64_t b, std::int64_t h, std::int64_t i) const { return q_rows_.At(g.QueryRow(b, i, h)); }
+  const DigitLine& KeyDigits(std::int64_t b, std::int64_t h, std::int64_t j) const {
+    return k_rows_.At(g.KeyRow(b, j, g.KeyHead(h)));
+  }
+  const DigitLine& ValueDigits(std::int64_t b, std::int64_t h, std::int64_t j) const {
+    return v_rows_.At(g.KeyRow(b, j, g.KeyHead(h)));
+  }
 
   // The running maximum and sum of one query; calls block(first key, probabilities, alpha) for each block of keys.
   template <class F>
@@ -76,16 +93,21 @@ class Attention {
   const float* k_;
   const float* v_;
   const std::uint32_t* rng_;
+  mutable DigitRows q_rows_, k_rows_, v_rows_;
 };
 
 // What the gradients share: the probability of a pair and the gradient of its score.
 class Pairs {
  public:
-  explicit Pairs(const KernelArgs& args) : a(args, 6), o_(args.In<float>(3)), lse_(args.In<float>(4)), do_(args.In<float>(5)) {}
+  explicit Pairs(const KernelArgs& args)
+      : a(args, 6), o_(args.In<float>(3)), lse_(args.In<float>(4)), do_(args.In<float>(5)), do_rows_(do_, a.g.d, a.digits) {}
 
   const Attention a;
 
   const float* OutputGradient(std::int64_t b, std::int64_t h, std::int64_t i) const { return do_ + a.g.QueryRow(b, i, h); }
+  const DigitLine& OutputGradientDigits(std::int64_t b, std::int64_t h, std::int64_t i) const {
+    return do_rows_.At(a.g.QueryRow(b, i, h));
+  }
   float Delta(std::int64_t b, std::int64_t h, std::int64_t i) const {
     const float* x = OutputGradient(b, h, i);
     const float* y = o_ + a.g.QueryRow(b, i, h);
@@ -95,14 +117,21 @@ class Pairs {
     return numerics::Exp<numerics::Scalar>(a.Score(b, h, i, j) - lse_[a.g.Lse(b, h, i)]);
   }
   float ScoreGradient(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j, float delta) const {
-    const float dp = a.Dropped(DotChain(OutputGradient(b, h, i), a.Value(b, h, j), a.g.d), b, h, i, j);
+    const float product = a.digits == 0 ? DotChain(OutputGradient(b, h, i), a.Value(b, h, j), a.g.d)
+                                        : DigitDot(OutputGradientDigits(b, h, i), a.ValueDigits(b, h, j));
+    const float dp = a.Dropped(product, b, h, i, j);
     return (Probability(b, h, i, j) * (dp - delta)) * a.g.scale;
+  }
+  // What dv multiplies do by, and dk q.
+  float Weight(bool of_value, std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
+    return of_value ? a.Dropped(Probability(b, h, i, j), b, h, i, j) : ScoreGradient(b, h, i, j, Delta(b, h, i));
   }
 
  private:
   const float* o_;
   const float* lse_;
   const float* do_;
+  mutable DigitRows do_rows_;
 };
 
 }  // namespace assay::ref

@@ -1,7 +1,9 @@
 // conv2d and its gradients: contract(K) for each element, a tap outside the image taking part with +0. In conv2d_grad_x
 // the taps that the stride never reaches from a pixel are no part of K.
 #include "assay/ops/conv2d_geometry.h"
+#include "assay/ops/digits.h"
 #include "assay/semantics/ref/contract.h"
+#include "assay/semantics/ref/conv2d_digits.h"
 #include "assay/semantics/ref/ref.h"
 
 namespace assay::ref {
@@ -24,6 +26,7 @@ bool WindowOf(std::int64_t pixel, std::int64_t k, std::int64_t pad, std::int64_t
 }  // namespace
 
 void Ref_conv2d(const KernelArgs& args, int, Range range) {
+  if (ops::DigitsOf(*args.op) != 0) return Conv2dByDigits(args, range);
   const ops::Conv2dGeometry g = ops::GeometryOfConv2d(args.attrs(), args.in_type(0).shape, args.in_type(1).shape);
   const float* x = args.In<float>(0);
   const float* weights = args.In<float>(1);
@@ -45,6 +48,7 @@ void Ref_conv2d(const KernelArgs& args, int, Range range) {
 }
 
 void Ref_conv2d_grad_x(const KernelArgs& args, int, Range range) {
+  if (ops::DigitsOf(*args.op) != 0) return Conv2dGradXByDigits(args, range);
   const ops::Conv2dGeometry g = ops::GeometryOfConv2dGradX(args.attrs(), args.in_type(0).shape, args.in_type(1).shape);
   const float* dy = args.In<float>(0);
   const float* weights = args.In<float>(1);
@@ -66,6 +70,7 @@ void Ref_conv2d_grad_x(const KernelArgs& args, int, Range range) {
 }
 
 void Ref_conv2d_grad_w(const KernelArgs& args, int, Range range) {
+  if (ops::DigitsOf(*args.op) != 0) return Conv2dGradWByDigits(args, range);
   const ops::Conv2dGeometry g = ops::GeometryOfConv2dGradW(args.attrs(), args.in_type(0).shape, args.in_type(1).shape);
   const float* x = args.In<float>(0);
   const float* dy = args.In<float>(1);
