@@ -220,7 +220,7 @@ function jobOf({ job: bytes, program }) {
     "job: a number is too large",
   );
   need([steps, every, fields["batch.microbatch"]].every((value) => Number.isSafeInteger(value) && value >= 1), "job: steps or batch");
-  need(precision !== "fp32-vendor", "jobs of fp32-vendor are not disputed");
+  need(["fp32", "fp64-rounded", "int8x3", "int8x2"].includes(precision), `jobs of ${precision} are not disputed`);
   return {
     id: idOf(bytes),
     trajectory: idOf(without),

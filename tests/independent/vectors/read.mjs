@@ -54,6 +54,25 @@ const draws = {
     return word % 16 < 5 ? odd[word % 16] : limit === 0 ? 0 : Math.floor(word / 16) % limit;
   },
 };
+// Runs of 97 elements, each of one sort.
+draws.runs = (stream, i) => {
+  const run = Math.floor(i / 97),
+    draw = plain((stream ^ 0x72756e73) >>> 0, run),
+    chosen = i % 97 === (draw >>> 8) % 97,
+    value = normal(stream, i);
+  switch (draw % 12) {
+    case 0: return chosen ? value : 0;
+    case 1: return fromBits(plain(stream, i) & 0x807fffff);
+    case 2: return chosen ? Math.fround(3e38) : value;
+    case 3: return chosen ? Math.fround(-1e20) : value;
+    case 4: return normal(stream, run);
+    case 5: return Math.fround(value * Math.fround(1e30));
+    case 6: return Math.fround(value * Math.fround(1e-30));
+    case 7: return 0;
+    case 8: return run % 4 !== 0 || !chosen ? value : [Infinity, -Infinity, NaN][Math.floor(run / 4) % 3];
+    default: return value;
+  }
+};
 draws.rng = (stream, i) => (i < 2 ? plain(stream, i) : plain(stream, i) % 100);
 draws.step = (stream, i) => 1 + (plain(stream, i) % 1000);
 // Element i of a drawn input.
