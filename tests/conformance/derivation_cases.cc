@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "assay/ops/digits.h"
 #include "assay/ops/rules.h"
 #include "assay/ops/table.h"
 
@@ -18,7 +19,9 @@ const TensorType kRng{DType::kU32, {4}};
 // Collects cases, numbered; the first `types` that is not f32 is an index below `limit` or a random state.
 class Cases {
  public:
+  explicit Cases(int digits = 0) : digits_(digits) {}  // of contractions
   void Add(OpIndex op, Attrs attrs, std::vector<TensorType> in, std::int64_t limit = 7) {
+    if (TakesOptional(Ops()[op].attrs)) attrs = ops::WithDigits(std::move(attrs), digits_);
     OpCase c{.name = fmt::format("{}", cases_.size()), .attrs = std::move(attrs), .in = std::move(in), .index_limit = limit};
     for (const TensorType& type : c.in) {
       c.fill.push_back(type.dtype == DType::kF32 ? Fill::kNormal : type.dtype == DType::kI32 ? Fill::kTarget : Fill::kRng);
@@ -99,13 +102,16 @@ class Cases {
   }
 
   std::vector<DerivationCase> cases_;
+
+ private:
+  int digits_;
 };
 
 // A decoder of `layers` layers; key heads fewer than heads: grouped queries.
 Cases Decoder(std::int64_t batch, std::int64_t time, std::int64_t width, std::int64_t inner, std::int64_t heads,
-              std::int64_t key_heads, std::int64_t vocab, std::int64_t layers, float dropout) {
+              std::int64_t key_heads, std::int64_t vocab, std::int64_t layers, float dropout, int digits = 0) {
   const std::int64_t rows = batch * time, d = width / heads;
-  Cases m;
+  Cases m(digits);
   m.AddLinear(rows, width, width, false);
   m.AddLinear(rows, width, inner, false);
   m.AddLinear(rows, inner, width, false);
@@ -120,8 +126,8 @@ Cases Decoder(std::int64_t batch, std::int64_t time, std::int64_t width, std::in
   return m;
 }
 
-Cases Resnet() {
-  Cases m;
+Cases Resnet(int digits = 0) {
+  Cases m(digits);
   m.AddConv(64, 32, 3, 64, 3, 1, 1);
   m.AddConv(64, 32, 64, 256, 1, 1, 0);
   m.AddConv(64, 32, 256, 128, 1, 1, 0);
@@ -165,6 +171,18 @@ std::vector<DerivationCase> LargerCases() {
   m.AddAttention({1, 2, 4, 40}, {1, 4200, 2, 40}, true, 0.2f);
   m.AddAttention({1, 1300, 6, 24}, {1, 70, 2, 24}, false, 0.1f);
   m.AddAttention({1, 150, 8, 128}, {1, 150, 8, 128}, true, 0.0f);
+  for (const int digits : {2, 3}) {
+    Cases by_digits(digits);
+    by_digits.Add(op::matmul, {kOne, kZero}, {F32({70000, 2}), F32({70000, 3})});
+    by_digits.Add(op::matmul, {kOne, kOne}, {F32({700, 1100}), F32({3, 700})});
+    by_digits.AddConv(2, 9, 40, 1200, 3, 2, 1);
+    by_digits.AddConv(8, 20, 300, 20, 3, 1, 1, 2);
+    by_digits.AddConv(1, 40, 70, 2, 35, 1, 1);
+    by_digits.AddAttention({1, 2, 4, 40}, {1, 4200, 2, 40}, true, 0.2f);
+    by_digits.AddAttention({1, 300, 6, 24}, {1, 70, 2, 24}, false, 0.1f);
+    by_digits.AddAttention({1, 150, 8, 128}, {1, 150, 8, 128}, true, 0.0f);
+    m.cases_.insert(m.cases_.end(), by_digits.cases_.begin(), by_digits.cases_.end());
+  }
   return m.cases_;
 }
 
@@ -172,6 +190,22 @@ std::vector<ModelShapes> AllModelShapes() {
   return {{"gpt2-124m b8 t64", 4, Decoder(8, 64, 768, 3072, 12, 12, 50257, 12, 0.1f).cases_},
           {"gpt2-124m b8 t1024", 4, Decoder(8, 1024, 768, 3072, 12, 12, 50257, 12, 0.1f).cases_},
           {"resnet50 b64", 4, Resnet().cases_},
+          {"gpt2-124m b8 t1024 int8x3", 5, Decoder(8, 1024, 768, 3072, 12, 12, 50257, 12, 0.1f, 3).cases_},
+          {"resnet50 b64 int8x3", 5, Resnet(3).cases_},
+          {"llama-70b b2 t8192 int8x2", 6, Decoder(2, 8192, 8192, 28672, 64, 8, 128256, 80, 0.0f, 2).cases_},
+          {"the largest int8x3", 8,
+           [] {
+             const std::int64_t n = std::int64_t{1} << 34;
+             Cases m(3);
+             m.Add(op::matmul, {kOne, kZero}, {F32({n / 2, 2}), F32({n / 2, 2})});
+             m.Add(op::matmul, {kOne, kZero}, {F32({n / 4096, 4096}), F32({n / 4096, 4096})});
+             m.AddConv(1, 65536, 2, 2, 20000, 1, 0);
+             m.AddConv(65536, 128, 4, 4, 3, 2, 1);
+             m.AddAttention({1, 1, 1, 256}, {1, 1 << 26, 1, 256}, true, 0.5f);
+             m.AddAttention({1, 1 << 17, 1, 96}, {1, 1 << 17, 1, 96}, true, 0.5f);
+             m.AddAttention({1, 1 << 17, 128, 100}, {1, 1 << 7, 1, 100}, false, 0.0f);
+             return m.cases_;
+           }()},
           {"llama-7b b8 t4096", 6, Decoder(8, 4096, 4096, 11008, 32, 32, 32000, 32, 0.0f).cases_},
           {"llama-70b b1 t4096", 6, Decoder(1, 4096, 8192, 28672, 64, 8, 128256, 80, 0.0f).cases_},
           {"llama-70b b2 t8192", 6, Decoder(2, 8192, 8192, 28672, 64, 8, 128256, 80, 0.0f).cases_},

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdio>
 
+#include "assay/ops/digits.h"
 #include "assay/ops/table.h"
 #include "assay/semantics/ref/ref.h"
 #include "conformance/derivation_cases.h"
@@ -182,7 +183,7 @@ TEST(Derivation, ATargetNamesTheLogitThatIsFetched) {
 TEST(Derivation, AnswersTakeOnePass) {
   const TensorType rng{DType::kU32, {4}}, q{DType::kF32, {1, 4096, 4, 128}}, k{DType::kF32, {1, 4096, 1, 128}};
   const TensorType lse{DType::kF32, {1, 4, 4096}}, dy{DType::kF32, {16384, 1024}};
-  const Attrs causal{std::int64_t{1}, 0.1f, 0.0f, std::int64_t{0}};
+  const Attrs causal{std::int64_t{1}, 0.1f, 0.0f, std::int64_t{0}}, by_digits = ops::WithDigits(causal, 3);
   struct Question {
     OpIndex op;
     Attrs attrs;
@@ -195,7 +196,11 @@ TEST(Derivation, AnswersTakeOnePass) {
                                    {op::cross_entropy, {}, {{DType::kF32, {9, 128256}}, {DType::kI32, {9}}}, 0, 5},
                                    {op::attention, causal, {q, k, k, rng}, 0, q.elements() - 1},
                                    {op::attention_grad, causal, {q, k, k, q, lse, q, rng}, 0, q.elements() - 1},
-                                   {op::attention_grad, causal, {q, k, k, q, lse, q, rng}, 1, 7}}) {
+                                   {op::attention_grad, causal, {q, k, k, q, lse, q, rng}, 1, 7},
+                                   {op::matmul, {std::int64_t{1}, std::int64_t{0}, std::int64_t{3}}, {dy, dy}, 0, 1234},
+                                   {op::attention, by_digits, {q, k, k, rng}, 0, q.elements() - 1},
+                                   {op::attention_grad, by_digits, {q, k, k, q, lse, q, rng}, 0, q.elements() - 1},
+                                   {op::attention_grad, by_digits, {q, k, k, q, lse, q, rng}, 1, 7}}) {
     const OpDef& def = Ops()[question.op];
     const OpInstance op{&def, question.attrs, question.in, def.infer(question.attrs, question.in).value()};
     std::vector<Tensor> in;

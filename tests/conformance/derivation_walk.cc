@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "assay/merkle/tree.h"
+#include "assay/ops/digits.h"
 #include "assay/ops/table.h"
 #include "assay/semantics/ref/ref.h"
 
@@ -98,7 +99,8 @@ class Walk {
   Walk(const OpInstance& op, std::span<const Tensor> inputs, Disclosure& disclosure, Choices& choose, DerivationCounts& counts)
       : op_(op), disclosure_(disclosure), choose_(choose), counts_(counts) {
     for (const Tensor& t : inputs) real_.push_back(t.data());
-    for (const TensorType& type : op.in) has_index_ |= type.dtype == DType::kI32;
+    for (const TensorType& type : op.in) has_integer_ |= type.dtype == DType::kI32;
+    has_integer_ |= ops::DigitsOf(op) != 0;
   }
 
   std::string Element(const Derivation& derivation, Value expected) {
@@ -138,7 +140,7 @@ class Walk {
     disclosure_.HideAgain(leaves);
     if (got != expected) return fmt::format("computed {:08x}, expected {:08x}", got, expected);
     const bool is_nan = (got & 0x7fffffffu) > 0x7f800000u;
-    if (is_nan && got != 0x7fc00000u && !has_index_) return fmt::format("{:08x} is not the canonical NaN", got);
+    if (is_nan && got != 0x7fc00000u && !has_integer_) return fmt::format("{:08x} is not the canonical NaN", got);
     // Whatever the other values are, this must end well.
     std::vector<Value> hostile(parts.begin(), parts.end());
     for (Value& value : hostile) value = HostileValue(choose_);
@@ -171,7 +173,7 @@ class Walk {
   Choices& choose_;
   DerivationCounts& counts_;
   std::vector<const void*> real_;
-  bool has_index_ = false;
+  bool has_integer_ = false;
   Path path_;
   Settled settled_;
 };

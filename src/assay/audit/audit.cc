@@ -239,7 +239,7 @@ class Auditor {
     Refutation refutation{.reason = fmt::format("{}: is not the state after step {}", path, replay_.step()),
                           .step = replay_.step()};
     // Of another job than an exact one it may be a state of another honest run of the same signer.
-    refutation.damage = prepared_.job.precision != Precision::kFp32;
+    refutation.damage = !IsExact(prepared_.job.precision);
     refutation.open = ignore_roundings_;
     if (!refutation.damage) return Stop{std::move(refutation), {}};
     if (!damage_) damage_ = std::move(refutation);

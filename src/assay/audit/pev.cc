@@ -298,7 +298,7 @@ class EpochChecker {
     const std::int64_t microbatches = prepared_.job.batch.microbatches;
     const double begin = Now();
     float loss = 0;
-    if (prepared_.job.precision == Precision::kFp32) {
+    if (IsExact(prepared_.job.precision)) {
       loss = pass_.StepLoss(Here(), replay_.stepper().Plan(step));
       Count(Now() - begin, microbatches, pass_.flops() * static_cast<double>(microbatches));
     } else {

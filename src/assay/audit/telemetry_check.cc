@@ -47,7 +47,7 @@ Result<monitor::RunFacts> FactsOf(const RunDirectory& run, const RunLog& log, bo
   ASSAY_ASSIGN(const Program program, DecodeProgram(Ops(), program_bin));
   monitor::RunFacts facts{.job = run.identity().job,
                           .steps = decoded.job.steps,
-                          .exact = decoded.job.precision == Precision::kFp32,
+                          .exact = IsExact(decoded.job.precision),
                           .finished = finished,
                           .step_flops = monitor::StepFlops(program),
                           .state_bytes = monitor::StateBytes(program),

@@ -55,8 +55,9 @@ Result<Compute> MakeCompute(const ComputeOptions& options) {
 }
 
 Status ComputeFor(const Job& job, Compute& compute) {
-  if (job.precision == Precision::kFp32) return {};
-  if (compute.simd_named) return Err("--simd: is for jobs of precision fp32; the kernels of other jobs are the vendor's");
+  if (IsExact(job.precision)) return {};
+  if (compute.simd_named)
+    return Err("--simd: is for jobs of precision fp32, int8x3 or int8x2; the kernels of other jobs are the vendor's");
   ASSAY_ASSIGN(compute.backend, MakeVendorBackend(compute.device, job, *compute.pool));
   compute.kernels = compute.backend->name();
   return {};

@@ -92,7 +92,7 @@ Result<PevReport> Look(const PevCommand& command, const PevOptions& options, Com
   if (*asked) return Without(RuleState::kDamaged, (*asked)->reason);
   ASSAY_ASSIGN(const auto forward, MakeBackend(command.compute.device, command.compute.simd, *compute.pool));
   ASSAY_TRY(ComputeFor(prepared->job, compute));
-  const bool exact = prepared->job.precision == Precision::kFp32;
+  const bool exact = IsExact(prepared->job.precision);
   auto report = CheckEpochs(*run, *prepared, options, *compute.backend, exact ? *compute.backend : *forward, *compute.pool);
   if (!report) return Without(RuleState::kUnchecked, report.error().message);
   return report;

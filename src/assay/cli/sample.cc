@@ -57,7 +57,9 @@ class NextLogits {
     auto& pass = passes_[size];
     if (pass == nullptr) {
       const BatchConfig batch{.microbatch = 1, .microbatches = 1, .sequence = size};
-      pass = std::make_unique<ForwardPass>(BuildLogits(model_.prepared.job.model, batch), model_.specs, model_.state, backend_);
+      const Job& job = model_.prepared.job;
+      pass = std::make_unique<ForwardPass>(BuildLogits(job.model, batch, DigitsOf(job.precision)), model_.specs, model_.state,
+                                           backend_);
     }
     return *pass;
   }

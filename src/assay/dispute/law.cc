@@ -17,7 +17,7 @@ std::shared_ptr<const Law> LawOf(std::shared_ptr<const Terms> terms, const LawOp
   law->group = GroupOf;
   // Two honest runs of a rounded job differ, and so do two runs that are compared on one machine.
   law->one_claim_per_key = !options.pair;
-  const bool exact = !options.pair && terms->job().precision == Precision::kFp32;
+  const bool exact = !options.pair && IsExact(terms->job().precision);
   law->contradict = [exact](const Claim& a, const Claim& b) { return Contradict(a.receipt, b.receipt, exact); };
   law->dispute = [terms, options](std::vector<Digest> receipts) {
     return DisputeId({terms->id(), options.referee, std::move(receipts), options.nonce, options.pair});

@@ -76,7 +76,7 @@ Result<Terms> Terms::Rebuild(Bytes job) {
   const Job& read = decoded.job;
   ASSAY_TRY(Check(read.model, read.batch));
   ASSAY_TRY(CheckSizes(read.model, read.batch));
-  return Make(std::move(job), Encode(BuildProgram(read.model, read.optimizer, read.batch)));
+  return Make(std::move(job), Encode(BuildProgram(read.model, read.optimizer, read.batch, DigitsOf(read.precision))));
 }
 
 std::uint64_t Terms::entries() const { return static_cast<std::uint64_t>(CommitSchedule::Of(job_).entries()); }

@@ -54,7 +54,7 @@ inline constexpr std::string_view kLayouts[] = {"flat", "nhwc", "nchw"};
 inline constexpr std::string_view kCifarLabels[] = {"fine", "coarse"};
 inline constexpr std::string_view kOptimizerKinds[] = {"sgd", "adam", "adamw"};
 inline constexpr std::string_view kScheduleKinds[] = {"constant", "warmup_cosine", "step"};
-inline constexpr std::string_view kPrecisions[] = {"fp32", "fp64-rounded", "fp32-vendor"};
+inline constexpr std::string_view kPrecisions[] = {"fp32", "fp64-rounded", "fp32-vendor", "int8x3", "int8x2"};
 inline constexpr std::string_view kRoundRules[] = {"bound", "paper"};
 
 // What a job's encoding begins with.

@@ -25,7 +25,17 @@ enum class Precision : std::uint8_t {
   kFp32 = 0,         // the numeric contract (docs/NUMERICS.md)
   kFp64Rounded = 1,  // the vendor's FP64, rounded after every operator (docs/ROUNDING.md)
   kFp32Vendor = 2,   // the vendor's FP32, which nobody else can repeat
+  kInt8x3 = 3,       // the numeric contract, contractions by three digits (its section 7)
+  kInt8x2 = 4,       // the same by two
 };
+// Whether every honest run has the same bits: the numeric contract, with digits or without.
+constexpr bool IsExact(Precision precision) {
+  return precision == Precision::kFp32 || precision == Precision::kInt8x3 || precision == Precision::kInt8x2;
+}
+// How many digits the program's contractions have; 0: none.
+constexpr int DigitsOf(Precision precision) {
+  return precision == Precision::kInt8x3 ? 3 : precision == Precision::kInt8x2 ? 2 : 0;
+}
 enum class RoundRule : std::uint8_t { kBound = 0, kPaper = 1 };
 
 struct EvalConfig {

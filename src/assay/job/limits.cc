@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "assay/data/cifar.h"
+#include "assay/job/fields.h"
 #include "assay/job/rounded_bill.h"
 #include "assay/merkle/tree.h"
+#include "assay/ops/digits.h"
 #include "assay/ops/narrow.h"
 #include "assay/ops/table.h"
 
@@ -92,6 +94,22 @@ std::uint64_t InputElements(const ModelConfig& model) {
   return 0;
 }
 
+// The contractions have the digits of the job's precision.
+Status CheckDigits(const Job& job, const Program& program) {
+  for (const Graph* graph : {&program.micro, &program.update}) {
+    for (std::size_t n = 0; n < graph->nodes().size(); ++n) {
+      const Node& node = graph->nodes()[n];
+      const OpDef& def = graph->def(node);
+      const int digits = ops::DigitsOf(def, node.attrs);
+      if (!TakesOptional(def.attrs) || digits == DigitsOf(job.precision)) continue;
+      return Err("program: {} node {} ({}): has {} digits, expected {} in a job of precision {}",
+                 graph == &program.micro ? "micro" : "update", n, def.name, digits, DigitsOf(job.precision),
+                 job::kPrecisions[static_cast<std::size_t>(job.precision)]);
+    }
+  }
+  return {};
+}
+
 // Whoever disputes an element of a rounded job has to be told all that it depends on. Names the dearest node.
 Status CheckRoundedBill(const Job& job, const Program& program) {
   const RoundedBill bill(job, program);
@@ -144,6 +162,7 @@ Status CheckLimits(const Job& job, const Program& program) {
     return Err("data: a sample of an array has {} elements, at most {} can be disputed", elements, kMaxArrayElements);
   }
   ASSAY_TRY(CheckStepNodes(program));
+  ASSAY_TRY(CheckDigits(job, program));
   return job.precision == Precision::kFp64Rounded ? CheckRoundedBill(job, program) : Status{};
 }
 

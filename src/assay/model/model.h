@@ -74,13 +74,14 @@ Status CheckSizes(const ModelConfig& model, const BatchConfig& batch);
 
 // The whole step. Language models read batch/tokens i32[B,T] and batch/targets i32[B,T]; image models batch/images f32[B,H,W,C] and
 // batch/labels i32[B]; MLPs batch/features f32[B,F] and batch/labels i32[B].
-Program BuildProgram(const ModelConfig& model, const OptimizerConfig& optimizer, const BatchConfig& batch);
+// `digits`: of its contractions (docs/NUMERICS.md, section 7); 0: none.
+Program BuildProgram(const ModelConfig& model, const OptimizerConfig& optimizer, const BatchConfig& batch, int digits = 0);
 
 // Forward passes without dropout, with running statistics. Inputs "state/NAME" for every parameter and statistic in name order, the batch
 // fields, and "rng" u32[4], whose value does not matter; outputs "loss" (mean over the rows) and "logits" [rows, classes].
-Graph BuildEval(const ModelConfig& model, const BatchConfig& batch);
+Graph BuildEval(const ModelConfig& model, const BatchConfig& batch, int digits = 0);
 // The same without targets and loss.
-Graph BuildLogits(const ModelConfig& model, const BatchConfig& batch);
+Graph BuildLogits(const ModelConfig& model, const BatchConfig& batch, int digits = 0);
 
 // Parameters and running statistics of the model alone (no optimizer state), in name order.
 std::vector<StateSpec> ModelState(const ModelConfig& model);

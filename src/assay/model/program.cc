@@ -69,9 +69,9 @@ ValueId EmitLogits(const ModelConfig& config, Forward& forward, ValueId input) {
   return std::visit([&](const auto& c) { return model::Logits(c, forward, input); }, config);
 }
 
-Graph BuildMicro(const ModelConfig& config, const BatchConfig& batch, const std::vector<Parameter>& parameters) {
+Graph BuildMicro(const ModelConfig& config, const BatchConfig& batch, const std::vector<Parameter>& parameters, int digits) {
   GraphBuilder builder(Ops());
-  OpBuilder ops(builder);
+  OpBuilder ops(builder, digits);
   const auto trained = [](const Parameter& p) { return p.trained; };
   const Inputs in = DeclareInputs(builder, parameters, BatchFields(config, batch), true, trained);
   Forward forward(ops, in.parameters, in.rng, true);
@@ -158,9 +158,9 @@ Graph BuildUpdate(const OptimizerConfig& optimizer, const std::vector<Parameter>
   return std::move(builder).Finish();
 }
 
-Graph BuildForward(const ModelConfig& config, const BatchConfig& batch, bool loss) {
+Graph BuildForward(const ModelConfig& config, const BatchConfig& batch, bool loss, int digits) {
   GraphBuilder builder(Ops());
-  OpBuilder ops(builder);
+  OpBuilder ops(builder, digits);
   const Inputs in =
       DeclareInputs(builder, SortedParameters(config), BatchFields(config, batch), loss, [](const Parameter&) { return true; });
   Forward forward(ops, in.parameters, in.rng, false);
@@ -218,7 +218,7 @@ Status CheckSizes(const ModelConfig& config, const BatchConfig& batch) {
   return {};
 }
 
-Program BuildProgram(const ModelConfig& config, const OptimizerConfig& optimizer, const BatchConfig& batch) {
+Program BuildProgram(const ModelConfig& config, const OptimizerConfig& optimizer, const BatchConfig& batch, int digits) {
   const std::vector<Parameter> parameters = SortedParameters(config);
   Program program;
   for (const Parameter& p : parameters) {
@@ -228,13 +228,17 @@ Program BuildProgram(const ModelConfig& config, const OptimizerConfig& optimizer
   }
   std::sort(program.state.begin(), program.state.end(), [](const StateSpec& a, const StateSpec& b) { return a.name < b.name; });
   program.microbatches = batch.microbatches;
-  program.micro = BuildMicro(config, batch, parameters);
+  program.micro = BuildMicro(config, batch, parameters, digits);
   program.update = BuildUpdate(optimizer, parameters);
   return program;
 }
 
-Graph BuildEval(const ModelConfig& config, const BatchConfig& batch) { return BuildForward(config, batch, true); }
-Graph BuildLogits(const ModelConfig& config, const BatchConfig& batch) { return BuildForward(config, batch, false); }
+Graph BuildEval(const ModelConfig& config, const BatchConfig& batch, int digits) {
+  return BuildForward(config, batch, true, digits);
+}
+Graph BuildLogits(const ModelConfig& config, const BatchConfig& batch, int digits) {
+  return BuildForward(config, batch, false, digits);
+}
 
 std::vector<StateSpec> ModelState(const ModelConfig& config) {
   std::vector<StateSpec> out;

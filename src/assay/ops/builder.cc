@@ -1,5 +1,7 @@
 #include "assay/ops/builder.h"
 
+#include "assay/ops/digits.h"
+
 #include <algorithm>
 
 #include "assay/base/check.h"
@@ -81,11 +83,11 @@ std::vector<ValueId> OpBuilder::ClipScale(std::vector<ValueId> squares, float ma
 }
 
 ValueId OpBuilder::Matmul(ValueId a, ValueId b, bool transpose_a, bool transpose_b) {
-  return b_.Add(op::matmul, {std::int64_t{transpose_a}, std::int64_t{transpose_b}}, {a, b}).front();
+  return b_.Add(op::matmul, ops::WithDigits({std::int64_t{transpose_a}, std::int64_t{transpose_b}}, digits_), {a, b}).front();
 }
 
 ValueId OpBuilder::Conv2d(ValueId x, ValueId w, std::int64_t stride, std::int64_t pad, std::int64_t groups) {
-  return b_.Add(op::conv2d, {stride, pad, groups}, {x, w}).front();
+  return b_.Add(op::conv2d, ops::WithDigits({stride, pad, groups}, digits_), {x, w}).front();
 }
 
 ValueId OpBuilder::Softmax(ValueId x) { return b_.Add(op::softmax, {}, {x}).front(); }
@@ -122,7 +124,7 @@ ValueId OpBuilder::Rope(ValueId x, float base, std::int64_t offset, bool inverse
 
 std::vector<ValueId> OpBuilder::Attention(ValueId q, ValueId k, ValueId v, ValueId rng, bool causal, float scale, float dropout,
                                           std::int64_t stream) {
-  return b_.Add(op::attention, {std::int64_t{causal}, scale, dropout, stream}, {q, k, v, rng});
+  return b_.Add(op::attention, ops::WithDigits({std::int64_t{causal}, scale, dropout, stream}, digits_), {q, k, v, rng});
 }
 
 std::vector<ValueId> OpBuilder::Sgd(ValueId p, ValueId g, ValueId m, ValueId lr, ValueId factor, float momentum,

@@ -18,7 +18,8 @@ struct Window2d {  // convolution and pooling geometry
 
 class OpBuilder {
  public:
-  explicit OpBuilder(GraphBuilder& builder) : b_(builder) {}
+  // `digits`: of every contraction (docs/NUMERICS.md, section 7); 0: none.
+  explicit OpBuilder(GraphBuilder& builder, int digits = 0) : b_(builder), digits_(digits) {}
   GraphBuilder& graph() { return b_; }
   const Shape& shape(ValueId v) const { return b_.shape(v); }
 
@@ -59,7 +60,7 @@ class OpBuilder {
   // clip_scale  inputs: >= 1 scalars (sums of squares); attrs: float max_norm (<= 0: never clip). outputs: norm, factor
   std::vector<ValueId> ClipScale(std::vector<ValueId> squares, float max_norm);
 
-  // --- contractions ---------------------------------------------------------------------------------------------------------------
+  // --- contractions; their last attribute, int digits, is there if the builder has any ---------------------------------------------------------------------------------------------------------------
   // matmul      attrs: int transpose_a, int transpose_b. a [..., M, K] (or [..., K, M]), b [..., K, N] (or [..., N, K]); the leading
   //             axes are equal, or b (or a) has rank 2 and is shared by all. out [..., M, N]
   ValueId Matmul(ValueId a, ValueId b, bool transpose_a = false, bool transpose_b = false);
@@ -115,6 +116,7 @@ class OpBuilder {
 
  private:
   GraphBuilder& b_;
+  int digits_;
 };
 
 }  // namespace assay

@@ -183,10 +183,11 @@ Status Write(const OwnershipClaim& claim, FileSink& sink) {
     out = ByteWriter();
     return sink.Write(pending);
   };
-  ASSAY_TRY(WriteParts(claim, out, [&](ByteSpan bytes) -> Status {
+  const Status written = WriteParts(claim, out, [&](ByteSpan bytes) -> Status {
     ASSAY_TRY(flush());
     return sink.Write(bytes);
-  }));
+  });
+  ASSAY_TRY(written);
   return flush();
 }
 

@@ -89,7 +89,7 @@ class RunCheck {
   // Two statements about one state by one signer: what a snapshot is signed for, and the log. Where the job leaves no bit open, both cannot be true, whatever
   // else is wrong with the file.
   bool Contradicts(const std::string& name) {
-    if (!signed_.binds() || !job() || job()->precision != Precision::kFp32) return false;
+    if (!signed_.binds() || !job() || !IsExact(job()->precision)) return false;
     const auto file = Safetensors::Open(Path(name));
     const auto info = file ? SnapshotInfoOf(*file) : tl::unexpected(file.error());
     if (!info || info->weights_only || info->trajectory != log()->trajectory() || !IsSignedBy(*info, header().signer))

@@ -37,7 +37,7 @@ std::vector<std::int64_t> EvaluationIndices(std::int64_t samples, std::int64_t m
 
 Evaluation Evaluate(const Job& job, const Dataset& dataset, std::span<const StateSpec> specs, std::span<const Tensor> state,
                     std::int64_t batches, Backend& backend) {
-  ForwardPass pass(BuildEval(job.model, job.batch), specs, state, backend);
+  ForwardPass pass(BuildEval(job.model, job.batch, DigitsOf(job.precision)), specs, state, backend);
   BatchLoader loader(dataset, pass.batch_fields());
   const bool language = std::holds_alternative<Gpt2Config>(job.model) || std::holds_alternative<LlamaConfig>(job.model);
   const std::vector<std::int64_t> indices = EvaluationIndices(dataset.samples(), job.batch.microbatch, batches);

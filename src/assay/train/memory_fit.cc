@@ -27,7 +27,7 @@ std::string WhatWouldFit(const Job& job, Backend& backend, std::size_t bytes) {
     BatchConfig batch = job.batch;
     batch.microbatch = microbatch;
     batch.microbatches = samples / microbatch;
-    const std::size_t needed = TrainingBytes(BuildProgram(job.model, job.optimizer, batch), backend);
+    const std::size_t needed = TrainingBytes(BuildProgram(job.model, job.optimizer, batch, DigitsOf(job.precision)), backend);
     if (needed > bytes) continue;
     return fmt::format(
         "with [batch] microbatch = {}, microbatches = {} it takes {} (another job, with other bits: train it into another "

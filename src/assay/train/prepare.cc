@@ -57,7 +57,7 @@ Result<PreparedJob> PrepareUnlocated(Job job, ThreadPool* pool, Allowance& allow
   if (!job.init_weights.empty()) {
     ASSAY_ASSIGN(prepared.inputs.weights, CheckWeights(job, allowance));
   }
-  prepared.program = BuildProgram(job.model, job.optimizer, job.batch);
+  prepared.program = BuildProgram(job.model, job.optimizer, job.batch, DigitsOf(job.precision));
   ASSAY_TRY(CheckDisputable(job, prepared.inputs, prepared.program));
   prepared.identity = {.job = JobId(job, prepared.inputs, prepared.program),
                        .trajectory = TrajectoryId(job, prepared.inputs, prepared.program),

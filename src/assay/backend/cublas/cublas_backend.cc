@@ -6,6 +6,8 @@
 #include "assay/backend/cublas/device_rounder.h"
 #include "assay/backend/cuda/cuda.h"
 #include "assay/backend/node_by_node.h"
+#include "assay/base/check.h"
+#include "assay/ops/digits.h"
 #include "assay/ops/table.h"
 
 namespace assay::cublas {
@@ -43,6 +45,7 @@ class CublasBackend final : public Backend {
   rounding::Rounder* rounder() override { return rounds_ ? &rounder_ : nullptr; }
 
   void Run(const KernelArgs& args) override {
+    ASSAY_CHECK(ops::DigitsOf(*args.op) == 0);  // jobs of these precisions have none (job/limits.cc)
     if (args.op->def->results == Results::kMoved) return Move(args);
     const std::vector<Sink> sinks = sinks_.SinksFor(args, rounds_);
     KernelOf(args.op->def->index)(args, sinks, context_);

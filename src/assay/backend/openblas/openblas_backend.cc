@@ -6,6 +6,8 @@
 #include "assay/backend/node_by_node.h"
 #include "assay/backend/openblas/context.h"
 #include "assay/backend/openblas/second_look.h"
+#include "assay/base/check.h"
+#include "assay/ops/digits.h"
 #include "assay/ops/table.h"
 #include "assay/semantics/rounded/formula.h"
 
@@ -53,6 +55,7 @@ class OpenBlasBackend final : public HostBackend {
   rounding::Rounder* rounder() override { return rounds_ ? &rounder_ : nullptr; }
 
   void Run(const KernelArgs& args) override {
+    ASSAY_CHECK(ops::DigitsOf(*args.op) == 0);  // jobs of these precisions have none (job/limits.cc)
     const OpIndex op = args.op->def->index;
     rounder_.set_tau(tau_[op]);
     std::vector<Output> outputs;

@@ -4,6 +4,7 @@
 #include "assay/numerics/fma.h"
 #include "assay/semantics/ref/attention_pairs.h"
 #include "assay/semantics/ref/derive_attention.h"
+#include "assay/semantics/ref/derive_digits.h"
 #include "assay/semantics/ref/derive_ops.h"
 #include "assay/semantics/ref/derive_state.h"
 #include "assay/semantics/ref/derive_sums.h"
@@ -19,6 +20,7 @@ constexpr std::int64_t kKeysAtOnce = 8;
 struct Asker {
   const OpInstance* op;
   ops::AttentionGeometry g;
+  int digits;  // 0: none
   std::int64_t b, h, i;
 
   Attention Use(Inputs in) const { return {KernelArgs{op, in.all(), {}}, kRng}; }
@@ -91,6 +93,7 @@ class KeyBlocks final : public Recurrence {
     if (component == kMax) return MakeFold(ScoreMax{asker_}, before[kMax], keys, kKeysAtOnce);
     const float max = Float(after[kMax]);
     const float alpha = numerics::Exp<numerics::Scalar>(Float(before[kMax]) - max);
+    if (component == kOutput && asker_.digits != 0) return OutputByDigits(keys, max, Float(before[kOutput]) * alpha);
     if (component == kOutput) {
       return MakeFold(WeightedValues{asker_, d_, max}, Bits(Float(before[kOutput]) * alpha), keys, kKeysAtOnce);
     }
@@ -98,6 +101,26 @@ class KeyBlocks final : public Recurrence {
   }
 
  private:
+  // o after the block, from o · alpha before it.
+  NodePtr OutputByDigits(Range keys, float max, float before) const {
+    const auto weight = [asker = asker_, max, keys](std::int64_t k) {
+      const std::int64_t j = keys.begin + k;
+      NeedList needs;
+      asker.NeedScores({j, j + 1}, needs);
+      NeedKeyRows(asker.g, kV, asker.b, asker.h, {j, j + 1}, needs);
+      if (asker.g.dropout > 0) needs.Add(kRng, 0, 4);
+      return MakeFormula({.parts = {}, .needs = std::move(needs.ranges()), .rule = [=](Values, Inputs in) {
+                            const Attention a = asker.Use(in);
+                            const float p = a.Dropped(asker.Probability(a, j, max), asker.b, asker.h, asker.i, j);
+                            return Bits(p * a.ValueDigits(asker.b, asker.h, j).scales[0]);
+                          }});
+    };
+    const auto begin = [asker = asker_, keys](std::int64_t k) {
+      return asker.g.KeyRow(asker.b, keys.begin + k, asker.g.KeyHead(asker.h));
+    };
+    return MakeWeightedBlock({asker_.digits, keys.size(), weight, kV, begin, asker_.g.d, d_, before});
+  }
+
   // l after the block: of the 32 lanes of rowsum.
   NodePtr BlockSum(Range keys, float max, float alpha, float before) const {
     Formula::Spec spec;
@@ -125,12 +148,12 @@ NodePtr Derive_attention(const OpInstance& op, int output, std::int64_t element)
   const State start{Bits(-std::numeric_limits<float>::infinity()), Bits(0.0f), Bits(0.0f)};
   if (output == 0) {
     const std::int64_t row = element / g.d;
-    const Asker asker{&op, g, row / (g.hq * g.tq), row % g.hq, row / g.hq % g.tq};
+    const Asker asker{&op, g, ops::DigitsOf(op), row / (g.hq * g.tq), row % g.hq, row / g.hq % g.tq};
     return std::make_unique<StateNode>(std::make_shared<KeyBlocks>(asker, element % g.d), 0b111,
                                        Range{0, CeilDiv(g.Visible(asker.i), kKeyBlock)}, start,
                                        [](const State& last) { return Bits(Float(last[kOutput]) / Float(last[kSum])); });
   }
-  const Asker asker{&op, g, element / (g.tq * g.hq), element / g.tq % g.hq, element % g.tq};
+  const Asker asker{&op, g, ops::DigitsOf(op), element / (g.tq * g.hq), element / g.tq % g.hq, element % g.tq};
   return std::make_unique<StateNode>(
       std::make_shared<KeyBlocks>(asker, 0), 0b011, Range{0, CeilDiv(g.Visible(asker.i), kKeyBlock)}, start,
       [](const State& last) { return Bits(Float(last[kMax]) + numerics::Log<numerics::Scalar>(Float(last[kSum]))); });

@@ -1,5 +1,7 @@
-// conv2d and its gradients: contract(K), where a place outside the image stands for +0.
+// conv2d and its gradients: contract(K), where a place outside the image stands for +0, or digitsum.
 #include "assay/ops/conv2d_geometry.h"
+#include "assay/ops/digits.h"
+#include "assay/semantics/ref/derive_conv2d_digits.h"
 #include "assay/semantics/ref/derive_ops.h"
 #include "assay/semantics/ref/derive_sums.h"
 
@@ -26,6 +28,7 @@ Taps TapsAt(std::int64_t pixel, std::int64_t pad, std::int64_t stride, std::int6
 }  // namespace
 
 NodePtr Derive_conv2d(const OpInstance& op, int, std::int64_t element) {
+  if (ops::DigitsOf(op) != 0) return DeriveConv2dByDigits(op, element);
   const ops::Conv2dGeometry g = ops::GeometryOfConv2d(op.attrs, op.in[0].shape, op.in[1].shape);
   const std::int64_t o = element % g.o, ow = element / g.o % g.ow, oh = element / (g.o * g.ow) % g.oh;
   const std::int64_t image = element / (g.o * g.ow * g.oh);
@@ -41,6 +44,7 @@ NodePtr Derive_conv2d(const OpInstance& op, int, std::int64_t element) {
 }
 
 NodePtr Derive_conv2d_grad_x(const OpInstance& op, int, std::int64_t element) {
+  if (ops::DigitsOf(op) != 0) return DeriveConv2dGradXByDigits(op, element);
   const ops::Conv2dGeometry g = ops::GeometryOfConv2dGradX(op.attrs, op.in[0].shape, op.in[1].shape);
   const std::int64_t channel = element % g.c, w = element / g.c % g.w, h = element / (g.c * g.w) % g.h;
   const std::int64_t image = element / (g.c * g.w * g.h);
@@ -58,6 +62,7 @@ NodePtr Derive_conv2d_grad_x(const OpInstance& op, int, std::int64_t element) {
 }
 
 NodePtr Derive_conv2d_grad_w(const OpInstance& op, int, std::int64_t element) {
+  if (ops::DigitsOf(op) != 0) return DeriveConv2dGradWByDigits(op, element);
   const ops::Conv2dGeometry g = ops::GeometryOfConv2dGradW(op.attrs, op.in[0].shape, op.in[1].shape);
   const std::int64_t c = element % g.group_c(), kw = element / g.group_c() % g.kw, kh = element / (g.group_c() * g.kw) % g.kh;
   const std::int64_t o = element / (g.group_c() * g.kw * g.kh);
