@@ -4,15 +4,15 @@ set(ASSAY_WASM_LAYERS base tensor numerics merkle sign rounding graph ops semant
 set(ASSAY_WASM_FILES_base allowance base64 bytes quote)
 set(ASSAY_WASM_FILES_tensor memory_space shape tensor)
 set(ASSAY_WASM_FILES_merkle frontier hash_tree proof sha256 sha256_avx2 sha256_avx512 sha256_lanes sha256_portable sha256_shani tensor_hasher tree)
-set(ASSAY_WASM_FILES_sign dsse ed25519 ed25519_field ed25519_own ed25519_point ed25519_scalar key note sha512)
-set(ASSAY_WASM_FILES_rounding by_log compress decision decision_segment find_decision log_header paper_log)
+set(ASSAY_WASM_FILES_sign dsse ed25519 ed25519_fast ed25519_field ed25519_own ed25519_point ed25519_scalar key note sha512)
+set(ASSAY_WASM_FILES_rounding by_log compress decision decision_segment find_decision inflate log_header paper_log)
 set(ASSAY_WASM_FILES_exec init step_nodes)
 set(ASSAY_WASM_FILES_model forward gpt2 llama mlp program resnet)
 set(ASSAY_WASM_FILES_data arrays augment batch_order batch_root cifar dataset decoder generated open part provable root tokens)
 set(ASSAY_WASM_FILES_job belongs characters decode encode fields learning_rate limits resolve rounded_bill)
 set(ASSAY_WASM_FILES_run commit_schedule entry entry_rules follows receipt weights_root)
 set(ASSAY_WASM_FILES_dispute answer claim evidence evidence_format examine examine_ask examine_node examine_operands examine_output examine_rounded examine_start
-    game game_record judge law leaf_records limits opening operands parts question retelling retelling_json scope sparse squares terms)
+    game game_record judge law leaf_records limits node_index opening operands parts question retelling retelling_json scope sparse squares terms)
 
 # Everything is compiled for size, since it is sent, but hashes and signatures, which take most of a judge's time.
 set(ASSAY_WASM_FAST merkle sign)

@@ -3,7 +3,7 @@
 #
 # Usage: check-roots.sh [--quick] [--write] [--device NAME] [--simd NAME] [--threads N] [--emulator COMMAND] BINARY
 # --quick takes only the lines marked quick; --write replaces the roots in the file by those of this binary.
-# A line is: JOB STEPS ROOT [quick]; the lines are independent of processor, compiler, instruction set and threads.
+# A line is: JOB STEPS ROOT [quick], where JOB may be FILE@PRECISION, the job in that precision; the lines are independent of processor, compiler, instruction set and threads.
 set -u
 cd "$(dirname "$0")/.."
 golden=tests/golden/trainings.txt
@@ -30,7 +30,12 @@ while read -r job steps expected mark; do
   if [ -n "$quick" ] && [ "$mark" != quick ]; then continue; fi
   rm -rf "$work/run"
   began=$SECONDS
-  root=$($emulator "$binary" train "$job" --out "$work/run" --steps "$steps" --json "${options[@]}" </dev/null 2>"$work/err" |
+  file=$job
+  case $job in *@*)
+    file=$work/job.toml
+    { echo "precision = \"${job#*@}\"" && cat "${job%@*}"; } >"$file" ;;
+  esac
+  root=$($emulator "$binary" train "$file" --out "$work/run" --steps "$steps" --json "${options[@]}" </dev/null 2>"$work/err" |
     tail -n1 | sed -n 's/.*"state_root": *"\([0-9a-f]\{64\}\)".*/\1/p')
   echo "$job $steps ${root:-?}${mark:+ $mark}" >>"$work/new"
   count=$((count + 1))

@@ -18,6 +18,7 @@ struct Trial {
   const char* job_text = nullptr;
   std::int64_t commit_every = 1;
   std::int64_t at = 0;
+  Precision precision = Precision::kFp32;
 };
 
 void PrintTo(const Trial& trial, std::ostream* out) { *out << trial.cheat->name; }
@@ -31,6 +32,11 @@ std::vector<Trial> Trials() {
     trials.push_back({&cheat, "language", kLanguageJob, 5, 7});
     trials.push_back({&cheat, "vectors", kVectorJob, 1, 0});
     trials.push_back({&cheat, "vectors", kVectorJob, 5, 0});
+    // Contractions by digits.
+    trials.push_back({&cheat, "language", kLanguageJob, 1, 0, Precision::kInt8x3});
+    trials.push_back({&cheat, "language", kLanguageJob, 5, 7, Precision::kInt8x2});
+    trials.push_back({&cheat, "vectors", kVectorJob, 1, 0, Precision::kInt8x2});
+    trials.push_back({&cheat, "vectors", kVectorJob, 5, 0, Precision::kInt8x3});
   }
   return trials;
 }
@@ -39,6 +45,7 @@ std::string TrialName(const testing::TestParamInfo<Trial>& info) {
   const Trial& trial = info.param;
   std::string name = fmt::format("{}_{}_every{}_at{}", trial.cheat->name, trial.job_name, trial.commit_every,
                                  trial.at == 0 ? "_middle" : std::to_string(trial.at));
+  if (trial.precision != Precision::kFp32) name += fmt::format("_digits{}", DigitsOf(trial.precision));
   std::ranges::replace(name, '-', '_');
   return name;
 }
@@ -63,6 +70,7 @@ class CheatTest : public testing::TestWithParam<Trial> {
   void SetUp() override {
     const Trial& trial = GetParam();
     job_ = MakeJob(trial.job_text, trial.commit_every);
+    job_.precision = trial.precision;
     Machine provider(2, "auto"), auditor(1, "auto");
     const SigningKey key = TestKey();
     const auto lie =

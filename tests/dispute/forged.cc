@@ -287,7 +287,7 @@ Job SmallGpt2() {
 
 JobInputs ForgedInputs() { return {.data = ForgedDataRoot(), .weights = {}}; }
 
-Bytes ProgramOf(const Job& job) { return Encode(BuildProgram(job.model, job.optimizer, job.batch)); }
+Bytes ProgramOf(const Job& job) { return Encode(BuildProgram(job.model, job.optimizer, job.batch, DigitsOf(job.precision))); }
 
 Program WithLoss(const std::function<ValueId(GraphBuilder&, ValueId features)>& loss, std::vector<StateSpec> state,
                  TensorType features) {

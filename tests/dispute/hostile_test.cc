@@ -51,8 +51,8 @@ class Places {
     const std::uint64_t rank = Number(1, "rank");
     for (std::uint64_t axis = 0; axis < rank; ++axis) Number(8, "extent");
   }
-  void Attrs(const OpDef& def) {
-    for (const AttrSpec& spec : def.attrs) {
+  void Attrs(std::span<const AttrSpec> specs) {
+    for (const AttrSpec& spec : specs) {
       switch (spec.kind) {
         case AttrKind::kInt: Number(8, "attribute"); break;
         case AttrKind::kFloat: Number(4, "float"); break;
@@ -68,8 +68,8 @@ class Places {
     }
     for (std::uint64_t i = 0, count = Number(4, "nodes"); i < count; ++i) {
       const auto op = Ops().FindWireId(static_cast<std::uint16_t>(Number(2, "op")));
-      Number(2, "version");
-      Attrs(Ops()[*op]);
+      const bool optional = (Number(2, "version") & 0x8000) != 0;
+      Attrs(optional ? Ops()[*op].attrs : Required(Ops()[*op].attrs));
       for (std::uint64_t k = 0, inputs = Number(4, "inputs of a node"); k < inputs; ++k) Number(4, "value");
     }
     for (std::uint64_t i = 0, count = Number(4, "outputs"); i < count; ++i) {
@@ -129,8 +129,13 @@ Bytes With(Bytes bytes, const Place& place, std::uint64_t value) {
 // All of them take a minute.
 std::size_t PlayedOneIn() { return std::getenv("ASSAY_HOSTILE_FULL") != nullptr ? 1 : 7; }
 
+Job ByDigits(Job job) {
+  job.precision = Precision::kInt8x3;
+  return job;
+}
+
 TEST(Hostile, EveryNumberOfAProgram) {
-  for (const Job& job : {SmallMlp(), SmallGpt2()}) {
+  for (const Job& job : {SmallMlp(), SmallGpt2(), ByDigits(SmallMlp())}) {
     const Bytes encoding = Encode(job, ForgedInputs()), program = ProgramOf(job);
     Places places(program);
     places.Program();

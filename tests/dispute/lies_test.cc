@@ -12,6 +12,7 @@
 
 #include "assay/base/file.h"
 #include "assay/dispute/proceedings.h"
+#include "assay/ops/digits.h"
 #include "jobs_for_test.h"
 #include "support/array_bytes.h"
 #include "support/scratch.h"
@@ -297,63 +298,83 @@ TEST_F(Disputes, ReceiptsOfOtherLengthsAreRefusedAtOnce) {
 }
 
 // A wrong value in one output of one node, which flows on into the rest of the step; each op of four models once, in every sort of place.
-TEST_F(Disputes, OneFalseElementOfEveryOp) {
-  constexpr unsigned kSeed = 20261115;
-  SCOPED_TRACE(fmt::format("seed {}", kSeed));
-  std::mt19937 random(kSeed);
-  std::set<std::string_view> ops;
-  for (const std::string& job : {Gpt2Job(1, 2), LlamaJob(), ResNetJob(), MlpJob(1, 1, 3)}) {
+class OneFalseElement : public Disputes {
+ protected:
+  // Of each op of the job that `wanted` accepts.
+  template <class Wanted>
+  void TryEach(const std::string& job, const Wanted& wanted) {
     Prepare(job);
     const StepNodes& nodes = honest_->terms().nodes();
     std::set<std::pair<std::string_view, std::size_t>> done;
     for (std::size_t n = 0; n < nodes.size(); ++n) {
       const OpInstance op = nodes.Instance(n);
       for (std::size_t k = 0; k < op.out.size(); ++k) {
-        if (op.out[k].elements() == 0 || !done.emplace(op.def->name, k).second) continue;
+        if (!wanted(op) || op.out[k].elements() == 0 || !done.emplace(op.def->name, k).second) continue;
         const std::size_t size = SizeOf(op.out[k].dtype);
-        const std::size_t element = random() % static_cast<std::size_t>(op.out[k].elements());
-        const Finding finding =
-            Against({.node =
-                         [&](std::int64_t, std::size_t node, std::span<const std::span<std::uint8_t>> outputs) {
-                           if (node == n) outputs[k][element * size] ^= 1;
-                         },
-                     .after = [](std::int64_t,
-                                 State& state) { state[0].mutable_bytes()[0] ^= 1; }});  // some lies would not reach the state
-        ops.insert(op.def->name);
-        EXPECT_EQ(finding.cause, Cause::kOutput) << op.def->name << ": " << finding.reason;
-        EXPECT_EQ(finding.node, n) << op.def->name;
-        EXPECT_EQ(finding.index, k);
-        EXPECT_EQ(finding.element, static_cast<std::int64_t>(element)) << op.def->name;
+        const std::size_t element = random_() % static_cast<std::size_t>(op.out[k].elements());
+        Try(op, n, k, element, size);
       }
     }
   }
-  EXPECT_GE(ops.size(), 40u) << fmt::format("{}", fmt::join(ops, " "));
+  void Try(const OpInstance& op, std::size_t n, std::size_t k, std::size_t element, std::size_t size) {
+    const Finding finding =
+        Against({.node =
+                     [&](std::int64_t, std::size_t node, std::span<const std::span<std::uint8_t>> outputs) {
+                       if (node == n) outputs[k][element * size] ^= 1;
+                     },
+                 .after = [](std::int64_t,
+                             State& state) { state[0].mutable_bytes()[0] ^= 1; }});  // some lies would not reach the state
+    ++tried_[op.def->name];
+    EXPECT_EQ(finding.cause, Cause::kOutput) << op.def->name << ": " << finding.reason;
+    EXPECT_EQ(finding.node, n) << op.def->name;
+    EXPECT_EQ(finding.index, k);
+    EXPECT_EQ(finding.element, static_cast<std::int64_t>(element)) << op.def->name;
+  }
+  static constexpr unsigned kSeed = 20261115;
+  std::mt19937 random_{kSeed};
+  std::map<std::string_view, int> tried_;
+};
+
+std::string InPrecision(std::string_view precision, const std::string& job) {
+  return fmt::format("precision = \"{}\"\n{}", precision, job);
+}
+
+TEST_F(OneFalseElement, OfEveryOp) {
+  SCOPED_TRACE(fmt::format("seed {}", kSeed));
+  for (const std::string& job : {Gpt2Job(1, 2), LlamaJob(), ResNetJob(), MlpJob(1, 1, 3)}) {
+    TryEach(job, [](const OpInstance&) { return true; });
+  }
+  EXPECT_GE(tried_.size(), 40u);
+}
+
+TEST_F(OneFalseElement, OfEveryContractionByDigits) {
+  SCOPED_TRACE(fmt::format("seed {}", kSeed));
+  for (const std::string_view precision : {"int8x3", "int8x2"}) {
+    for (const std::string& job : {Gpt2Job(1, 2), LlamaJob(), ResNetJob()}) {
+      TryEach(InPrecision(precision, job), [](const OpInstance& op) { return ops::DigitsOf(op) != 0; });
+    }
+  }
+  EXPECT_EQ(tried_.size(), 6u);
 }
 
 // Elements that depend on more blocks of the inputs than are opened: the parts of how they come about are told, and one of them decides.
-TEST_F(Disputes, OneFalseElementThatManyBlocksDecide) {
-  Prepare(
+TEST_F(OneFalseElement, ThatManyBlocksDecide) {
+  const std::string job =
       "steps = 1\nseed = 3\n[commit]\nevery = 1\n[model]\nkind = \"mlp\"\nhidden = [1100]\n[data]\nkind = \"features\"\n"
-      "features = 600\nclasses = 3\nsamples = 64\n[batch]\nmicrobatch = 40\n[optimizer]\nclip_norm = 1.0\n");
-  const StepNodes& nodes = honest_->terms().nodes();
-  std::map<std::string_view, int> tried;
-  for (std::size_t n = 0; n < nodes.size(); ++n) {
-    const OpInstance op = nodes.Instance(n);
-    const std::int64_t element = op.out[0].elements() / 2;
-    const std::vector<InputRange> needs = op.def->dependencies(op, 0, {element, element + 1});
-    if (ref::LeavesOf(op, needs).size() <= kDirectLeaves) continue;
-    const Finding finding = Against({.node =
-                                         [&](std::int64_t, std::size_t node, std::span<const std::span<std::uint8_t>> outputs) {
-                                           if (node == n) outputs[0][static_cast<std::size_t>(element) * 4] ^= 1;
-                                         },
-                                     .after = [](std::int64_t, State& state) { state[0].mutable_bytes()[0] ^= 1; }});
-    EXPECT_EQ(finding.cause, Cause::kOutput) << finding.reason;
-    EXPECT_EQ(finding.node, n) << op.def->name;
-    EXPECT_EQ(finding.element, element) << op.def->name;
-    ++tried[op.def->name];
+      "features = 600\nclasses = 3\nsamples = 64\n[batch]\nmicrobatch = 40\n[optimizer]\nclip_norm = 1.0\n";
+  for (const std::string& each : {job, InPrecision("int8x3", job), InPrecision("int8x2", job)}) {
+    Prepare(each);
+    const StepNodes& nodes = honest_->terms().nodes();
+    for (std::size_t n = 0; n < nodes.size(); ++n) {
+      const OpInstance op = nodes.Instance(n);
+      const std::int64_t element = op.out[0].elements() / 2;
+      const std::vector<InputRange> needs = op.def->dependencies(op, 0, {element, element + 1});
+      if (ref::LeavesOf(op, needs).size() > kDirectLeaves) Try(op, n, 0, static_cast<std::size_t>(element), 4);
+    }
+    EXPECT_GE(tried_["matmul"], 2);
+    EXPECT_GE(tried_["sum_squares"], 1);
+    tried_.clear();
   }
-  EXPECT_GE(tried["matmul"], 2);
-  EXPECT_GE(tried["sum_squares"], 1);
 }
 
 TEST_F(Disputes, LiesInAnswers) {

@@ -7,6 +7,8 @@
 
 namespace assay::docs {
 
+// Without digits, for vectors of rounded ops too; and with digits.
 std::vector<OpCase> CasesOfVectors(const OpDef& def);
+std::vector<OpCase> DigitCasesOfVectors(const OpDef& def);
 
 }  // namespace assay::docs

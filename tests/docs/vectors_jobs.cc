@@ -135,7 +135,7 @@ std::string Entry(const char* text) {
   if (!job) CheckFailed(job.error().message.c_str(), __FILE__, __LINE__);
   JobInputs inputs{.data = HashBytes(AsBytes("data")), .weights = {}};
   if (!job->init_weights.empty()) inputs.weights = HashBytes(AsBytes("weights"));
-  const Program program = BuildProgram(job->model, job->optimizer, job->batch);
+  const Program program = BuildProgram(job->model, job->optimizer, job->batch, DigitsOf(job->precision));
   const Bytes bytes = Encode(program);
   const bool small = bytes.size() <= 12000;
   const Bytes encoding = Encode(*job, inputs);

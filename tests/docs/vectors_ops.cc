@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "assay/merkle/sha256.h"
+#include "assay/ops/digits.h"
 #include "assay/ops/table.h"
 #include "assay/semantics/ref/ref.h"
 #include "docs/json.h"
@@ -41,6 +42,7 @@ std::string_view FillName(Fill fill) {
     case Fill::kNormal: return "normal";
     case Fill::kPositive: return "positive";
     case Fill::kSpecial: return "special";
+    case Fill::kRuns: return "runs";
     case Fill::kIndex: return "index";
     case Fill::kTarget: return "target";
     case Fill::kRng: return "rng";
@@ -184,7 +186,7 @@ void DistinctFirst(std::vector<OpCase>& cases, std::size_t count) {
 std::vector<OpCase> CasesOfVectors(const OpDef& def) {
   std::vector<OpCase> chosen = MoreCases(def.name), small, large;
   std::vector<OpCase> all = chosen;
-  for (const OpCase& c : def.cases()) {
+  for (const OpCase& c : ops::CasesWithoutDigits(def)) {
     all.push_back(c);
     if (Widest(def, c) <= kSmall) {
       small.push_back(c);
@@ -204,10 +206,62 @@ std::vector<OpCase> CasesOfVectors(const OpDef& def) {
   return chosen;
 }
 
+namespace {
+
+// Operands of which some blocks are made of zeros, denormals, huge or tiny values, or are not finite; as many digits each way.
+OpCase InRuns(std::string_view op) {
+  const auto floats = [](std::vector<TensorType> in, Attrs attrs) {
+    return OpCase{.name = "runs", .attrs = std::move(attrs), .in = in, .fill = std::vector(in.size(), Fill::kRuns)};
+  };
+  const std::int64_t one = 1, none = 0, two = 2;
+  if (op == "matmul") return floats({F32({9, 300}), F32({8, 300})}, {none, one});
+  if (op == "conv2d") return floats({F32({2, 5, 4, 40}), F32({7, 2, 2, 40})}, {two, one, one});
+  if (op == "conv2d_grad_x")
+    return floats({F32({2, 3, 3, 40}), F32({40, 2, 2, 7})}, {two, one, one, std::int64_t{5}, std::int64_t{4}});
+  if (op == "conv2d_grad_w") return floats({F32({3, 17, 17, 3}), F32({3, 17, 17, 2})}, {one, none, one, one, one});
+  const TensorType q = F32({1, 70, 2, 9}), k = F32({1, 70, 1, 9}), rng{DType::kU32, {4}};
+  OpCase c = floats({q, k, k}, {one, 0.25f, 0.2f, std::int64_t{6}});
+  if (op == "attention_grad") {
+    for (const TensorType& type : {q, F32({1, 2, 70}), q}) c.in.push_back(type);
+    c.fill = {Fill::kRuns, Fill::kRuns, Fill::kRuns, Fill::kNormal, Fill::kPositive, Fill::kRuns};
+  }
+  c.in.push_back(rng);
+  c.fill.push_back(Fill::kRng);
+  return c;
+}
+
+}  // namespace
+
+std::vector<OpCase> DigitCasesOfVectors(const OpDef& def) {
+  std::vector<OpCase> cases;
+  for (const int digits : {2, 3}) {
+    std::vector<OpCase> small, large;
+    for (const OpCase& c : def.cases()) {
+      if (ops::DigitsOf(def, c.attrs) != digits || !std::ranges::none_of(c.fill, [](Fill f) { return f == Fill::kRuns; }))
+        continue;
+      if (Widest(def, c) <= kSmall) {
+        small.push_back(c);
+      } else if (ElementsOf(def, c) <= kLarge && def.cost(testkit::CaseInstance(def, c)).flops <= kCostly) {
+        large.push_back(c);
+      }
+    }
+    DistinctFirst(small, 1);
+    cases.insert(cases.end(), small.begin(), small.end());
+    if (!large.empty()) cases.push_back(large[large.size() / 2]);
+    if (!small.empty() || !large.empty()) {
+      OpCase runs = InRuns(def.name);
+      runs.attrs = ops::WithDigits(runs.attrs, digits);
+      cases.push_back(std::move(runs));
+    }
+  }
+  return cases;
+}
+
 std::string OpVectors() {
   std::vector<std::string> entries;
   for (OpIndex i = 0; i < op::kCount; ++i) {
     for (const OpCase& c : CasesOfVectors(Ops()[i])) entries.push_back(Entry(Ops()[i], c));
+    for (const OpCase& c : DigitCasesOfVectors(Ops()[i])) entries.push_back(Entry(Ops()[i], c));
   }
   return Lines(entries) + "\n";
 }

@@ -24,7 +24,11 @@ const Shape kScalar{};
 class Generator {
  public:
   Generator(std::uint64_t seed, int nodes, bool gradients)
-      : choose_(seed), b_(Ops()), ops_(b_), nodes_(nodes), gradients_(gradients) {}
+      : choose_(seed),
+        b_(Ops()),
+        ops_(b_, seed % 4 < 2 ? 0 : static_cast<int>(seed % 4)),
+        nodes_(nodes),
+        gradients_(gradients) {}
 
   RandomGraph Make() && {
     DeclareInputs();

@@ -24,7 +24,7 @@ async function compare(file, what) {
   if (mine.status === 2) ++refused;
   const said = mine.status === 2 ? mine.verdict.error : mine.json, heard = theirs.status === 2 ? theirs.stderr.replace(/^assay: /, '') : theirs.stdout;
   if (mine.status === theirs.status && said === heard.trimEnd()) return;
-  if (++different <= 10) console.log(`${what}: assay ${theirs.status} ${heard.trimEnd()}\n  here ${mine.status} ${said}`);
+  if (++different <= 10) console.log(`${what}: assay ${theirs.status} ${heard.trimEnd().slice(0, 400)}\n  here ${mine.status} ${said.slice(0, 400)}`);
 }
 
 const names = fs.readdirSync(folder).sort();

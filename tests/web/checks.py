@@ -168,20 +168,31 @@ def telemetry_file(stage):
 
 
 def judge_module(stage):
-    """The judge that runs in the browser says what assay judge says; a build without one says so."""
+    """The judge that runs in the browser says of all evidence what assay judge says, and refuses what was altered; a build without one says so."""
     page = stage.visit("judge")
     if page.run("fetch('/judge.wasm').then(answer => answer.status)") == 404:
         print("  this build has no judge for browsers", flush=True)
         return
-    file = ROOT / "tests" / "golden" / "dispute.evidence"
-    bytes_of = json.dumps(base64.b64encode(file.read_bytes()).decode())
-    said = page.run(f"""(async () => {{
-        const {{judge}} = await import('/web/server_judge.js');
-        const evidence = Uint8Array.from(atob({bytes_of}), letter => letter.charCodeAt(0));
-        return [await judge(evidence, {json.dumps(str(file))}), await judge(evidence.subarray(1), 'none')];
-    }})()""")
-    expect(said[0] == stage.world.assay("judge", file, "--explain", "--json").expect(0).json(), f"the judge of browsers says {said[0]}")
-    expect("is not evidence" in said[1].get("error", ""), f"of what is none it says {said[1]}")
+    page.run("import('/web/server_judge.js').then(({judge}) => { window.judgeHere = judge; })")
+    files, refused, slowest = stage.evidence_files(), 0, 0
+    for number, file in enumerate(files):
+        whole = file.read_bytes()
+        versions = [whole] if number % 16 else [whole, whole[:-1], whole[: len(whole) // 2] + bytes([whole[len(whole) // 2] ^ 0x41]) + whole[len(whole) // 2 + 1 :]]
+        for version, content in enumerate(versions):
+            file.write_bytes(content)
+            bytes_of = json.dumps(base64.b64encode(content).decode())
+            said = page.run(f"""(async () => {{
+                const evidence = Uint8Array.from(atob({bytes_of}), letter => letter.charCodeAt(0)), began = performance.now();
+                return {{verdict: await judgeHere(evidence, {json.dumps(str(file))}), took: performance.now() - began}};
+            }})()""")
+            slowest = max(slowest, said["took"])
+            told = stage.world.assay("judge", file, "--explain", "--json")
+            expected = {"error": told.err.strip().removeprefix("assay: ")} if told.status == 2 else told.json()
+            refused += told.status == 2
+            expect(version == 0 or told.status == 2, f"{file.name}, altered, is taken for evidence")
+            expect(said["verdict"] == expected, f"{file.name}: the browser says {said['verdict']}, the command {expected}")
+    print(f"  {len(files)} files of evidence and {refused} altered ones; the slowest took {slowest:.0f} ms", flush=True)
+    expect(len(files) > 100 and refused > 10, "too little was judged")
 
 
 TESTS = [themes, phone, thousand, accessible, frames, first_paint, telemetry_file, judge_module]

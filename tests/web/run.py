@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """The page in a real browser, against a real coordinator with honest and cheating workers.
 
-    run.py [--assay PATH] [--cheat PATH] [--load PATH] [--pictures DIR] [--but NAME] [--list] [NAME ...]
+    run.py [--assay PATH] [--cheat PATH] [--load PATH] [--lies PATH] [--pictures DIR] [--but NAME] [--list] [NAME ...]
 
 Without names all tests are run. Exit status: 0 all passed, 1 some failed, 77 nothing was tried because this machine lacks what it takes (scripts/bootstrap.sh
 browser installs it).
@@ -35,6 +35,7 @@ def main():
     arguments.add_argument("--assay", default=str(build / "assay"))
     arguments.add_argument("--cheat", default=str(build / "cheat"))
     arguments.add_argument("--load", default=str(build / "tests" / "platform" / "platform_load"))
+    arguments.add_argument("--lies", default=str(build / "tests" / "dispute" / "dispute_lies_test"), help="a test of disputes that keeps its evidence")
     arguments.add_argument("--pictures", default=None, help="folder that pictures for the documents are written to")
     arguments.add_argument("--but", action="append", default=[], help="a test that is left out")
     arguments.add_argument("--list", action="store_true")
@@ -54,7 +55,7 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     ends = {}
     setting = Setting(given.assay, given.cheat, seed=4711, seconds=500)
-    with Browser(program) as browser, Stage(setting, given.load, browser, given.pictures) as stage:
+    with Browser(program) as browser, Stage(setting, given.load, given.lies, browser, given.pictures) as stage:
         for name in [name for name in given.names or TESTS if name not in given.but]:
             began = time.monotonic()
             try:

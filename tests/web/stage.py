@@ -1,7 +1,9 @@
 """What tests of the page share: a platform with workers, orders that are made once, and visitors who are signed in."""
 
 import json
+import os
 import re
+import shutil
 import subprocess
 import urllib.request
 
@@ -10,8 +12,8 @@ from world import ROOT, World
 
 
 class Stage:
-    def __init__(self, setting, load, browser, pictures):
-        self.world, self.load, self.browser, self.pictures = World(setting), load, browser, pictures
+    def __init__(self, setting, load, lies, browser, pictures):
+        self.world, self.load, self.lies, self.browser, self.pictures = World(setting), load, lies, browser, pictures
         self.pages, self.kept = [], {}
 
     def __enter__(self):
@@ -56,6 +58,14 @@ class Stage:
         for page, _ in self.pages:
             page.close()
         self.pages = []
+
+    def evidence_files(self):
+        """Evidence of every lie that the tests of disputes know, and one file that is kept with the source."""
+        folder = self.world.folder / "evidence"
+        folder.mkdir()
+        subprocess.run([self.lies, "--gtest_brief=1"], env={**os.environ, "ASSAY_KEEP_EVIDENCE": str(folder)}, check=True, stdout=subprocess.DEVNULL)
+        shutil.copy(ROOT / "tests" / "golden" / "dispute.evidence", folder)
+        return sorted(folder.iterdir())
 
     # Orders
 

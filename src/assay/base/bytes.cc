@@ -1,12 +1,18 @@
 #include "assay/base/bytes.h"
 
-#include <algorithm>
 #include <cstring>
-#include <limits>
 
 #include "assay/base/quote.h"
 
 namespace assay {
+namespace {
+
+Error Truncated(std::string_view what, std::uint64_t size, std::size_t position, std::size_t remaining) {
+  return Error{.message =
+                   fmt::format("{}: truncated: {} bytes expected at offset {}, {} left", what, size, position, remaining)};
+}
+
+}  // namespace
 
 void ByteWriter::Fixed(std::uint64_t v, int width) {
   for (int i = 0; i < width; ++i) bytes_.push_back(static_cast<std::uint8_t>(v >> (8 * i)));
@@ -25,9 +31,7 @@ void ByteWriter::Blob(ByteSpan b) {
 void ByteWriter::Raw(ByteSpan b) { bytes_.insert(bytes_.end(), b.begin(), b.end()); }
 
 Result<ByteSpan> ByteReader::Raw(std::size_t size) {
-  if (size > remaining()) {
-    return Err("{}: truncated: {} bytes expected at offset {}, {} left", what_, size, position_, remaining());
-  }
+  if (size > remaining()) return tl::unexpected(Truncated(what_, size, position_, remaining()));
   ByteSpan piece = bytes_.subspan(position_, size);
   position_ += size;
   return piece;
@@ -68,9 +72,9 @@ Result<std::string> ByteReader::String() {
 
 Result<Bytes> ByteReader::Blob() {
   ASSAY_ASSIGN(std::uint64_t size, U64());
-  // Where addresses have 32 bits, a length beyond them is still one beyond the input.
-  constexpr std::uint64_t kMost = std::numeric_limits<std::size_t>::max();
-  ASSAY_ASSIGN(ByteSpan piece, Raw(static_cast<std::size_t>(std::min(size, kMost))));
+  // Before it is a std::size_t, which may have 32 bits.
+  if (size > remaining()) return tl::unexpected(Truncated(what_, size, position_, remaining()));
+  ASSAY_ASSIGN(ByteSpan piece, Raw(static_cast<std::size_t>(size)));
   return Bytes(piece.begin(), piece.end());
 }
 

@@ -13,7 +13,7 @@ Bytes BytesOf(std::string_view text) { return {text.begin(), text.end()}; }
 std::string Between(const std::string& page, const std::string& begin, const std::string& end) {
   const std::size_t from = page.find(begin);
   if (from == std::string::npos) return "no " + begin;
-  return page.substr(from + begin.size(), page.find(end, from) - from - begin.size());
+  return page.substr(from + begin.size(), page.find(end, from + begin.size()) - from - begin.size());
 }
 
 std::string PageOf(std::string_view evidence) {

@@ -159,11 +159,6 @@ Step<Proceedings::Judged> Proceedings::JudgeByLog(const DisputedStep& step, Part
   if (terms_.job().round_rule == RoundRule::kPaper) {
     const auto symbol = rounding::FindSymbol(shown, element.elements, element.position);
     if (shown.halt()) return tl::unexpected(*shown.halt());
-    if (!symbol && symbol.error().system) {
-      return tl::unexpected(Halt(Undecided{
-          fmt::format("step {}: a rounding log by the published rule is compressed, and {}", step.step, symbol.error().message),
-          "the same by a build with zlib", step.step}));
-    }
     if (!symbol) return unreadable(symbol.error());
     return judged(rounding::JudgeBySymbol(element.grid, *symbol, element.tau, x, e, element.said[p]));
   }

@@ -5,8 +5,10 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 
+#include "assay/job/limits.h"
 #include "assay/ops/table.h"
 
 namespace assay {
@@ -393,6 +395,47 @@ TEST(Examples, EveryOneParsesAndFitsItsData) {
     EXPECT_EQ(decoded->job.data.augment, job->data.augment);
   }
   EXPECT_GE(count, 8);
+}
+
+TEST(Identity, DigitsArePartOfIt) {
+  const Job plain = ParseJob(kSmall, "a").value();
+  std::set<Bytes> encodings = {Encode(plain, {})};
+  for (const auto& [name, precision, digits] :
+       {std::tuple{"int8x3", Precision::kInt8x3, 3}, std::tuple{"int8x2", Precision::kInt8x2, 2}}) {
+    const std::string line = fmt::format("precision = \"{}\"\n", name);
+    const Job job = ParseJob(line + kSmall, "a").value();
+    EXPECT_EQ(job.precision, precision);
+    EXPECT_EQ(DigitsOf(job.precision), digits);
+    EXPECT_TRUE(IsExact(job.precision));
+    EXPECT_EQ(ParseJob(ToToml(job), "a").value().precision, precision);
+    const Bytes encoded = Encode(job, {});
+    EXPECT_TRUE(encodings.insert(encoded).second);
+    EXPECT_EQ(encoded.size(), Encode(plain, {}).size() + 2);  // of the name alone
+    const auto decoded = DecodeJob(encoded);
+    ASSERT_TRUE(decoded) << decoded.error().message;
+    EXPECT_EQ(decoded->job.precision, precision);
+    EXPECT_EQ(ErrorOf(line + "round_bits = 30\n" + kSmall),
+              "j.toml:2: 'round_bits' is for fp64-rounded, not " + std::string(name));
+  }
+  EXPECT_EQ(DigitsOf(Precision::kFp32) + DigitsOf(Precision::kFp64Rounded) + DigitsOf(Precision::kFp32Vendor), 0);
+  EXPECT_FALSE(IsExact(Precision::kFp64Rounded) || IsExact(Precision::kFp32Vendor));
+}
+
+// A program that is another precision's is no program of the job.
+TEST(Limits, DigitsAreThoseOfTheJob) {
+  Job job = ParseJob(kSmall, "a").value();
+  std::get<MlpConfig>(job.model).inputs = 5;
+  std::get<MlpConfig>(job.model).classes = 3;
+  for (const Precision precision : {Precision::kFp32, Precision::kFp64Rounded, Precision::kInt8x3, Precision::kInt8x2}) {
+    job.precision = precision;
+    for (const int digits : {0, 2, 3}) {
+      const Status status = CheckLimits(job, BuildProgram(job.model, job.optimizer, job.batch, digits));
+      EXPECT_EQ(status.has_value(), digits == DigitsOf(precision)) << digits;
+      if (!status) {
+        EXPECT_NE(status.error().message.find("digits"), std::string::npos) << status.error().message;
+      }
+    }
+  }
 }
 
 TEST(Identity, ThresholdsArePartOfItWhereThereAreSome) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "assay/ops/digits.h"
 #include "assay/ops/table.h"
 
 namespace assay {
@@ -251,6 +252,28 @@ TEST(Program, LargeModelsBuildQuickly) {
   const Program program = BuildProgram(Gpt2Config{}, {.clip_norm = 1}, {.microbatch = 4, .sequence = 128});
   EXPECT_EQ(program.state.size(), 3u * 148);
   EXPECT_TRUE(Verify(program));
+}
+
+// Whatever is made of a model has the digits asked for in every contraction, and is otherwise the same.
+TEST(Model, ContractionsHaveTheDigits) {
+  const auto check = [](const Graph& graph, const Graph& plain, int digits) {
+    ASSERT_EQ(graph.nodes().size(), plain.nodes().size());
+    int contractions = 0;
+    for (std::size_t n = 0; n < graph.nodes().size(); ++n) {
+      const OpDef& def = graph.def(graph.nodes()[n]);
+      contractions += TakesOptional(def.attrs) ? 1 : 0;
+      EXPECT_EQ(ops::DigitsOf(graph.Instance(graph.nodes()[n])), TakesOptional(def.attrs) ? digits : 0) << def.name;
+      EXPECT_EQ(graph.nodes()[n].op, plain.nodes()[n].op);
+    }
+    EXPECT_GT(contractions, 0);
+  };
+  for (const ModelConfig& model : AllTiny()) {
+    for (const int digits : {2, 3}) {
+      check(BuildProgram(model, {}, kBatch, digits).micro, BuildProgram(model, {}, kBatch).micro, digits);
+      check(BuildEval(model, kBatch, digits), BuildEval(model, kBatch), digits);
+      check(BuildLogits(model, kBatch, digits), BuildLogits(model, kBatch), digits);
+    }
+  }
 }
 
 }  // namespace

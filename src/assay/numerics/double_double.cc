@@ -65,12 +65,12 @@ DoubleDouble ExpM1Reduced(const DoubleDouble& r) {
 }
 
 // 2/pi, in words of 32 bits after the point.
-constexpr std::uint32_t kTwoOverPi[] = {0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab,
-                                        0xdebbc561, 0xb7246e3a, 0x424dd2e0, 0x06492eea, 0x09d1921c, 0xfe1deb1c, 0xb129a73e,
-                                        0xe88235f5, 0x2ebb4484, 0xe99c7026, 0xb45f7e41, 0x3991d639, 0x835339f4, 0x9c845f8b,
-                                        0xbdf9283b, 0x1ff897ff, 0xde05980f, 0xef2f118b, 0x5a0a6d1f, 0x6d367ecf, 0x27cb09b7,
-                                        0x4f463f66, 0x9e5fea2d, 0x7527bac7, 0xebe5f17b, 0x3d0739f7, 0x8a5292ea, 0x6bfb5fb1,
-                                        0x1f8d5d08, 0x56033046, 0xfc7b6bab, 0xf0cfbc20, 0x9af4361d, 0xa9e39161};
+constexpr std::uint32_t kTwoOverPiWords[] = {0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab,
+                                             0xdebbc561, 0xb7246e3a, 0x424dd2e0, 0x06492eea, 0x09d1921c, 0xfe1deb1c, 0xb129a73e,
+                                             0xe88235f5, 0x2ebb4484, 0xe99c7026, 0xb45f7e41, 0x3991d639, 0x835339f4, 0x9c845f8b,
+                                             0xbdf9283b, 0x1ff897ff, 0xde05980f, 0xef2f118b, 0x5a0a6d1f, 0x6d367ecf, 0x27cb09b7,
+                                             0x4f463f66, 0x9e5fea2d, 0x7527bac7, 0xebe5f17b, 0x3d0739f7, 0x8a5292ea, 0x6bfb5fb1,
+                                             0x1f8d5d08, 0x56033046, 0xfc7b6bab, 0xf0cfbc20, 0x9af4361d, 0xa9e39161};
 
 struct Angle {
   unsigned quadrant = 0;  // modulo 4
@@ -91,7 +91,7 @@ Angle Reduce(double x) {
   const std::uint64_t factors[2] = {mantissa & 0xffffffff, mantissa >> 32};
   for (int i = 0; i < kWords; ++i) {
     const int word = skipped / 32 + (kWords - 1 - i);
-    const std::uint64_t pair = (std::uint64_t{kTwoOverPi[word]} << 32) | kTwoOverPi[word + 1];
+    const std::uint64_t pair = (std::uint64_t{kTwoOverPiWords[word]} << 32) | kTwoOverPiWords[word + 1];
     const std::uint64_t window = (pair >> (32 - skipped % 32)) & 0xffffffff;
     std::uint64_t carry = 0;
     for (int j = 0; j < 2; ++j) {

@@ -33,6 +33,23 @@ TEST(Matmul, Refuses) {
   EXPECT_FALSE(Accepts(op::matmul, I({0, 0}), {F32({kHuge, 0}), F32({0, kHuge})}));
 }
 
+TEST(Digits, AreTwoOrThreeOrNotThere) {
+  const TensorType x = F32({2, 8, 8, 4}), w = F32({6, 3, 3, 4}), y = F32({2, 4, 4, 6}), q = F32({1, 4, 2, 8}),
+                   lse = F32({1, 2, 4});
+  const TensorType rng{DType::kU32, {4}};
+  const std::int64_t one = 1;
+  for (std::int64_t digits = -1; digits <= 5; ++digits) {
+    const bool fits = digits == 2 || digits == 3;
+    EXPECT_EQ(Accepts(op::matmul, I({0, 1, digits}), {F32({3, 4}), F32({5, 4})}), fits) << digits;
+    EXPECT_EQ(Accepts(op::conv2d, I({1, 1, 1, digits}), {x, w}), fits) << digits;
+    EXPECT_EQ(Accepts(op::conv2d_grad_x, I({2, 1, 1, 8, 8, digits}), {y, w}), fits) << digits;
+    EXPECT_EQ(Accepts(op::conv2d_grad_w, I({2, 1, 1, 3, 3, digits}), {x, y}), fits) << digits;
+    const Attrs attention{one, 0.5f, 0.0f, one, digits};
+    EXPECT_EQ(Accepts(op::attention, attention, {q, q, q, rng}), fits) << digits;
+    EXPECT_EQ(Accepts(op::attention_grad, attention, {q, q, q, q, lse, q, rng}), fits) << digits;
+  }
+}
+
 TEST(Conv2d, Refuses) {
   const TensorType x = F32({2, 8, 8, 4}), w = F32({6, 3, 3, 4});
   EXPECT_TRUE(Accepts(op::conv2d, I({1, 1, 1}), {x, w}));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "assay/graph/op_def.h"
 #include "assay/ops/infer.h"
@@ -21,6 +22,13 @@ inline int DigitsOf(const OpDef& def, const Attrs& attrs) {
   return HasOptional(attrs, def.attrs) ? static_cast<int>(attrs.Int(attrs.size() - 1)) : 0;
 }
 inline int DigitsOf(const OpInstance& op) { return DigitsOf(*op.def, op.attrs); }
+
+// Test cases of the op that do not go by digits: rounded jobs have no others.
+inline std::vector<OpCase> CasesWithoutDigits(const OpDef& def) {
+  std::vector<OpCase> cases = def.cases();
+  std::erase_if(cases, [&](const OpCase& c) { return DigitsOf(def, c.attrs) != 0; });
+  return cases;
+}
 
 // `attrs` and, unless `digits` is 0, the attribute.
 inline Attrs WithDigits(Attrs attrs, int digits) {

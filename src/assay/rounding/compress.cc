@@ -5,6 +5,7 @@
 #endif
 
 #include "assay/base/check.h"
+#include "assay/rounding/inflate.h"
 
 namespace assay::rounding {
 
@@ -18,28 +19,29 @@ std::optional<Bytes> Compressed(ByteSpan bytes) {
   return deflated;
 }
 
-Result<Bytes> Decompressed(ByteSpan stream, std::size_t size) {
-  // Deflate makes at most 1032 bytes of one.
-  if (size <= 1032 * stream.size()) {
-    Bytes out(size + 1);
-    uLongf got = size + 1;
-    uLong used = stream.size();
-    if (uncompress2(out.data(), &got, stream.data(), &used) == Z_OK && got == size && used == stream.size()) {
-      out.resize(size);
-      return out;
-    }
-  }
-  return Err("{} bytes are not a stream of {}", stream.size(), size);
+static std::optional<Bytes> Uncompressed(ByteSpan stream, std::size_t size) {
+  Bytes out(size + 1);
+  uLongf got = size + 1;
+  uLong used = stream.size();
+  if (uncompress2(out.data(), &got, stream.data(), &used) != Z_OK || got != size || used != stream.size()) return std::nullopt;
+  out.resize(size);
+  return out;
 }
 
 #else
 
 std::optional<Bytes> Compressed(ByteSpan) { return std::nullopt; }
 
-Result<Bytes> Decompressed(ByteSpan, std::size_t) {
-  return tl::unexpected(Error{.message = "this build cannot decompress (it has no zlib)", .system = true});
-}
+static std::optional<Bytes> Uncompressed(ByteSpan stream, std::size_t size) { return Inflated(stream, size); }
 
 #endif
+
+Result<Bytes> Decompressed(ByteSpan stream, std::size_t size) {
+  // Deflate makes at most 1032 bytes of one.
+  if (size <= 1032 * stream.size()) {
+    if (std::optional<Bytes> out = Uncompressed(stream, size)) return *std::move(out);
+  }
+  return Err("{} bytes are not a stream of {}", stream.size(), size);
+}
 
 }  // namespace assay::rounding

@@ -1,4 +1,4 @@
-// Compression by zlib, which builds for other processors do without: what they cannot decompress they know nothing about. Pure functions.
+// zlib streams. Builds for other processors and for browsers do without zlib: they read such streams (inflate.h) and write none. Pure functions.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace assay::rounding {
 // One zlib stream; none where this build has no zlib.
 std::optional<Bytes> Compressed(ByteSpan bytes);
 
-// What exactly one zlib stream holds, if that is `size` bytes. An error of the system: this build has no zlib, and nothing is said about the stream.
+// What exactly one zlib stream holds, if that is `size` bytes.
 Result<Bytes> Decompressed(ByteSpan stream, std::size_t size);
 
 }  // namespace assay::rounding

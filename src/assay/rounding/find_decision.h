@@ -26,7 +26,7 @@ class PartialLog {
 // log.
 Result<std::optional<Decision>> FindDecision(PartialLog& log, std::uint64_t elements, std::uint64_t position);
 
-// Of a log by the published rule: the symbol of `position`. An error of the system says nothing about the log: this build cannot decompress it.
+// Of a log by the published rule: the symbol of `position`.
 Result<std::uint8_t> FindSymbol(PartialLog& log, std::uint64_t elements, std::uint64_t position);
 
 }  // namespace assay::rounding

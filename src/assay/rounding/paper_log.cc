@@ -114,9 +114,6 @@ Status PaperHeader::Decode(ByteSpan coded, std::span<std::uint8_t> out, std::str
   if (form == kDeflated) {
     const Result<Bytes> packed = Decompressed(coded, size);
     if (packed) return Unpack(*packed, out, what);
-    if (packed.error().system) {
-      return tl::unexpected(Error{.message = fmt::format("{}: {}", what, packed.error().message), .system = true});
-    }
   }
   return Err("{}: {} bytes of form {} are not {} symbols", what, coded.size(), form, out.size());
 }

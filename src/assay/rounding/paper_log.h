@@ -46,7 +46,7 @@ struct PaperHeader {
   static Result<PaperHeader> Read(ByteSpan bytes, std::string_view what);  // kPaperHeaderBytes, or fewer
   // Whether a segment can lie at [begin, end) of so many coded bytes. The last must end with them.
   Status Check(std::uint64_t segment, std::uint64_t begin, std::uint64_t end, std::uint64_t coded) const;
-  // As many symbols as there is room for. An error of the system: this build cannot decompress them.
+  // As many symbols as there is room for.
   Status Decode(ByteSpan coded, std::span<std::uint8_t> symbols, std::string_view what) const;
 };
 

@@ -5,8 +5,10 @@
 #include <limits>
 
 #include "assay/backend/cuda/attention-inl.h"
+#include "assay/backend/cuda/digit_ops.h"
 #include "assay/backend/cuda/kernels.h"
 #include "assay/base/check.h"
+#include "assay/ops/digits.h"
 
 namespace assay::cuda {
 namespace attention {
@@ -220,6 +222,7 @@ void Choose(const Forward& a, Context& context) {
 }  // namespace attention
 
 void Run_attention(const KernelArgs& args, Context& context) {
+  if (ops::DigitsOf(*args.op) != 0) return digits::Attention(args, context);
   using namespace attention;
   const Geometry g = ops::GeometryOfAttention(args.attrs(), args.in_type(0).shape, args.in_type(1).shape);
   const Forward a{.g = g,

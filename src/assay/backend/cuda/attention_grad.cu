@@ -10,8 +10,10 @@
 #include <algorithm>
 
 #include "assay/backend/cuda/attention-inl.h"
+#include "assay/backend/cuda/digit_ops.h"
 #include "assay/backend/cuda/kernels.h"
 #include "assay/base/check.h"
+#include "assay/ops/digits.h"
 
 namespace assay::cuda {
 namespace attention {
@@ -378,6 +380,7 @@ void Choose(const Backward& a, Context& context) {
 }  // namespace attention
 
 void Run_attention_grad(const KernelArgs& args, Context& context) {
+  if (ops::DigitsOf(*args.op) != 0) return digits::AttentionGrad(args, context);
   using namespace attention;
   const Geometry g = ops::GeometryOfAttention(args.attrs(), args.in_type(0).shape, args.in_type(1).shape);
   const Backward a{.g = g,

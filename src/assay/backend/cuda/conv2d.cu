@@ -4,10 +4,12 @@
 #include <vector>
 
 #include "assay/backend/cuda/conv2d_load-inl.h"
+#include "assay/backend/cuda/digit_ops.h"
 #include "assay/backend/cuda/gemm_launch-inl.h"
 #include "assay/backend/cuda/kernels.h"
 #include "assay/base/check.h"
 #include "assay/ops/conv2d_geometry.h"
+#include "assay/ops/digits.h"
 
 namespace assay::cuda {
 namespace {
@@ -156,6 +158,7 @@ bool WholeTaps(const Class& c) { return WholeTaps(c.operands.a) && c.operands.b.
 }  // namespace
 
 void Run_conv2d(const KernelArgs& args, Context& context) {
+  if (ops::DigitsOf(*args.op) != 0) return digits::Conv2d(args, context);
   const Geometry g = ops::GeometryOfConv2d(args.attrs(), args.in_type(0).shape, args.in_type(1).shape);
   const float *x = args.In<float>(0), *weights = args.In<float>(1);
   float* y = args.Out<float>(0);
@@ -192,6 +195,7 @@ void Run_conv2d(const KernelArgs& args, Context& context) {
 }
 
 void Run_conv2d_grad_x(const KernelArgs& args, Context& context) {
+  if (ops::DigitsOf(*args.op) != 0) return digits::Conv2dGradX(args, context);
   const Geometry g = ops::GeometryOfConv2dGradX(args.attrs(), args.in_type(0).shape, args.in_type(1).shape);
   const float *dy = args.In<float>(0), *weights = args.In<float>(1);
   float* dx = args.Out<float>(0);
@@ -220,6 +224,7 @@ void Run_conv2d_grad_x(const KernelArgs& args, Context& context) {
 }
 
 void Run_conv2d_grad_w(const KernelArgs& args, Context& context) {
+  if (ops::DigitsOf(*args.op) != 0) return digits::Conv2dGradW(args, context);
   const Geometry g = ops::GeometryOfConv2dGradW(args.attrs(), args.in_type(0).shape, args.in_type(1).shape);
   const float *x = args.In<float>(0), *dy = args.In<float>(1);
   float* dw = args.Out<float>(0);

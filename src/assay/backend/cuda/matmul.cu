@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "assay/backend/cuda/digit_ops.h"
 #include "assay/backend/cuda/gemm_launch-inl.h"
 #include "assay/backend/cuda/kernels.h"
+#include "assay/ops/digits.h"
 #include "assay/ops/matmul_geometry.h"
 
 namespace assay::cuda {
@@ -102,6 +104,7 @@ gemm::Choice gemm::ChoiceFor(const ops::MatmulGeometry& g, const Context& contex
 }
 
 void Run_matmul(const KernelArgs& args, Context& context) {
+  if (ops::DigitsOf(*args.op) != 0) return digits::Matmul(args, context);
   const ops::MatmulGeometry g = ops::GeometryOfMatmul(args.attrs(), args.in_type(0).shape, args.in_type(1).shape);
   gemm::Product(g, args.In<float>(0), args.In<float>(1), args.Out<float>(0), context);
 }

@@ -8,8 +8,8 @@ namespace assay::ref::derive {
 namespace {
 
 // Two operands of which every element has a leaf of its own are 32 leaves; so are rows of up to 256 elements, each in two leaves.
-constexpr std::int64_t kProductsAtOnce = 16;
-constexpr std::int64_t kRowsAtOnce = 16;
+constexpr std::int64_t kFactorsAtOnce = 16;
+constexpr std::int64_t kWeightedAtOnce = 16;
 
 // A value larger than the greatest of its block shows that the latter is false; it counts as 0.
 std::int32_t IntegerOf(float x, std::uint32_t largest, int digits) {
@@ -74,13 +74,13 @@ NodePtr MakeProduct(const DigitProduct& product) {
   Formula::Spec spec;
   for (const DigitOperand& operand : {product.a, product.b}) {
     spec.parts.push_back(
-        [operand](Values) { return MakeFold(Largest{operand}, 0, {0, operand.shared_count}, kProductsAtOnce); });
+        [operand](Values) { return MakeFold(Largest{operand}, 0, {0, operand.shared_count}, kFactorsAtOnce); });
   }
   for (const bool lower : {false, true}) {
     if (lower && product.digits == 2) continue;
     spec.parts.push_back([product, lower](Values before) {
       const DigitProducts terms{product, At(before, 0), At(before, 1), lower};
-      return MakeFold(terms, 0, {0, product.count}, kProductsAtOnce);
+      return MakeFold(terms, 0, {0, product.count}, kFactorsAtOnce);
     });
   }
   spec.rule = [digits = product.digits](Values parts, Inputs) {
@@ -166,7 +166,7 @@ NodePtr MakeWeightedBlock(WeightedBlock block) {
     spec.parts.push_back([block, lower](Values before) {
       std::vector<Value> weights;
       for (std::int64_t k = 0; k < block.count; ++k) weights.push_back(At(before, k));
-      return MakeFold(WeightedRowsSum{block, std::move(weights), lower}, 0, {0, block.count}, kRowsAtOnce);
+      return MakeFold(WeightedRowsSum{block, std::move(weights), lower}, 0, {0, block.count}, kWeightedAtOnce);
     });
   }
   spec.rule = [digits = block.digits, count = static_cast<std::size_t>(block.count), before = block.before](Values parts,
