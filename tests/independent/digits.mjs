@@ -17,24 +17,28 @@ function digitsOf(q, n) {
 }
 export const none = (n) => Array(n).fill(0);
 
+const exponent = (u) => Math.max(23, (u >>> 23) + ((u & 0x7fffff) > 0x7efefe ? 1 : 0));
+const finite = (u) => u < 0x7f800000;
+export const magnitude = (x) => unsignedBits(Math.abs(x));
+// The scale of a block whose greatest magnitude is u, and the digits of one of its values; x · 2^… is exact in double.
+export const scaleOf = (u, n) => (finite(u) ? 2 ** (exponent(u) - 129 - 4 * n) : NaN);
+export const digitsUnder = (u, x, n) => (finite(u) ? digitsOf(nearest(x * 2 ** (125 + 8 * n - exponent(u))), n) : none(n));
+
 // Values that share a scale: {digits, scale}.
 export function block(values, n) {
-  let most = 0;
-  for (const x of values) most = Math.max(most, unsignedBits(Math.abs(x)));
-  if (most >= 0x7f800000) return { digits: values.map(() => none(n)), scale: NaN };
-  const e = Math.max(23, (most >>> 23) + ((most & 0x7fffff) > 0x7efefe ? 1 : 0)),
-    factor = 2 ** (125 + 8 * n - e); // x · factor is exact in double
-  return { digits: values.map((x) => digitsOf(nearest(x * factor), n)), scale: 2 ** (e - 129 - 4 * n) };
+  const u = values.reduce((most, x) => Math.max(most, magnitude(x)), 0);
+  return { digits: values.map((x) => digitsUnder(u, x, n)), scale: scaleOf(u, n) };
 }
 
-// The joined sum of products of lists of digits.
-export function joined(a, b, n) {
-  const orders = none(n);
-  for (let k = 0; k < a.length; ++k)
-    for (let o = 0; o < n; ++o) for (let i = n - 1 - o; i < n; ++i) orders[o] += a[k][i] * b[k][2 * (n - 1) - o - i];
-  const high = f(256 * orders[0] + orders[1]);
-  return n === 2 ? high : fma(high, 256, orders[2]);
+// The sum of one order over lists of digits.
+export function order(o, a, b, n) {
+  let sum = 0;
+  for (let k = 0; k < a.length; ++k) for (let i = n - 1 - o; i < n; ++i) sum += a[k][i] * b[k][2 * (n - 1) - o - i];
+  return sum;
 }
+// The joined sum of `high` = 256·P₀ + P₁ and, of three digits, P₂.
+export const join = (high, low, n) => (n === 2 ? f(high) : fma(f(high), 256, low));
+export const joined = (a, b, n) => join(256 * order(0, a, b, n) + order(1, a, b, n), n === 3 ? order(2, a, b, n) : 0, n);
 
 // What two blocks are as a number.
 export const product = (a, b, n) => mul(joined(a.digits, b.digits, n), mul(a.scale, b.scale));

@@ -499,7 +499,7 @@ export class Law {
     return decoded(() => {
       const r = new Reader(bytes, "record");
       need(
-        r.string() === "assay/node/1" && r.u32() === node && r.u16() === op && r.u16() === version && r.blob().equals(attributes),
+        r.string() === "assay/node/1" && r.u32() === node && r.u16() === op && r.u16() === (version & 0x7fff) && r.blob().equals(attributes),
         "record",
       );
       const opened = { inputs: r.list(() => r.take(32)), outputs: r.list(() => ({ bytes: r.u64(), root: r.take(32) })) };

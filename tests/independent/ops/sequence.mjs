@@ -138,7 +138,7 @@ export class Gradient extends Attention {
   }
 }
 // The numbers of those of `count` positions that have `property`, in blocks of 64 positions, without empty ones.
-function blocksOf64(count, property) {
+export function blocksOf64(count, property) {
   const blocks = [];
   for (let first = 0; first < count; first += 64) {
     const positions = Array.from({ length: Math.min(64, count - first) }, (_, k) => first + k).filter(property);
