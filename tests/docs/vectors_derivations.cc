@@ -81,7 +81,7 @@ void Append(const testkit::DerivationCase& c, std::size_t number, std::vector<st
   for (std::size_t k = 0; k < inputs.size(); ++k) {
     in.push_back(inputs[k].data());
     // As long as all inputs are: not even small ones are written down.
-    static constexpr std::string_view kFills[] = {"normal", "positive", "special", "index", "target", "rng", "step"};
+    static constexpr std::string_view kFills[] = {"normal", "positive", "special", "runs", "index", "target", "rng", "step"};
     ins.push_back(Object({{"type", Type(inputs[k].type())},
                           {"draw", Quoted(kFills[static_cast<std::size_t>(c.c.fill[k])])},
                           {"stream", Number(testkit::StreamOf(def, c.c, k))},
