@@ -385,8 +385,17 @@ const rules = {
   adamw: adam,
 };
 
+// The optional last attribute `digits`: how many attributes come before it.
+export const BEFORE_DIGITS = { matmul: 2, conv2d: 3, conv2d_grad_x: 5, conv2d_grad_w: 5, attention: 4, attention_grad: 4 };
+function checkDigits(name, values) {
+  const before = BEFORE_DIGITS[name] ?? values.length;
+  need(values.length <= before + (name in BEFORE_DIGITS ? 1 : 0));
+  need(values.length <= before || values[before] === 2 || values[before] === 3);
+}
+
 export function infer(name, values, types) {
   try {
+    checkDigits(name, values);
     return rules[name](values, types);
   } catch (error) {
     if (error instanceof Refused) return undefined;

@@ -2,8 +2,11 @@
 import { add, div, f, fma, max, mul, sqrt, sub } from "../arithmetic.mjs";
 import { exp, log, rsqrt } from "../functions.mjs";
 import { indexOf, placeOf } from "../images.mjs";
+import { blocksOf } from "../ops/contract.mjs";
 import { Attention, evaluator, Gradient } from "../ops/index.mjs";
-import { product } from "../types.mjs";
+import { blocksOf64 } from "../ops/sequence.mjs";
+import { BEFORE_DIGITS, product } from "../types.mjs";
+import { digitsum, weighted } from "./digits.mjs";
 import { colsum, combineLanes, contract, floatOf, fold, formula, leaf, rowsum, run, state, steps, then, wordOf } from "./trees.mjs";
 
 const word = wordOf;
@@ -420,6 +423,17 @@ function attention(op, output, e) {
     if (name === "m") return fold(steps({ needs: scores, step: (m, j, at) => max(m, score(j, at)) }), before.m, begin, end, 8);
     const m = floatOf(after.m),
       alpha = exp(sub(floatOf(before.m), m));
+    if (name === "o" && a.digits) {
+      const weights = Array.from({ length: end - begin }, (_, k) => begin + k).map((j) => ({
+          needs: [...scores(j, j + 1), run(2, a.keyRow(b, h, j), a.d), ...(a.dropout > 0 ? [run(3, 0, 4)] : [])],
+          value: (at) => {
+            const reader = new Attention(reading(op, at), 3);
+            return mul(reader.dropped(p(j, m, at), b, h, i, j), reader.rowDigits(2, a.keyRow(b, h, j)).scale);
+          },
+        })),
+        rows = weights.map((_, k) => [2, a.keyRow(b, h, begin + k), a.d]);
+      return weighted(word(mul(floatOf(before.o), alpha)), weights, rows, d, a.digits);
+    }
     if (name === "o") {
       const terms = {
         needs: (first, last) => [
@@ -448,6 +462,41 @@ function attention(op, output, e) {
   if (output === 0) return state(recurrence, ["m", "l", "o"], 0, blocks, start, (last) => word(div(floatOf(last.o), floatOf(last.l))));
   return state(recurrence, ["m", "l"], 0, blocks, start, (last) => word(logSumExp(last.m, last.l)));
 }
+// The blocks of positions of a gradient by digits: each position is {needs and value of its weight, its row}.
+function attentionGradDigits(a, { output, d, b, t, head, group, with_, probability, gradient }) {
+  const position = (h, i, j) => {
+    const input = [1, 0, 5][output],
+      first = output === 0 ? a.keyRow(b, h, j) : a.queryRow(b, h, i),
+      row = [input, first, a.d];
+    return {
+      row,
+      needs: [...(output === 2 ? probability(h, i, j) : gradient(h, i, j)), run(...row)],
+      value: (at) => {
+        const g = with_(at),
+          weight = output === 2 ? g.dropped(g.probability(b, h, i, j), b, h, i, j) : g.scoreGradient(b, h, i, j);
+        return mul(weight, g.rowDigits(input, first).scale);
+      },
+    };
+  };
+  const blocks =
+    output === 0
+      ? blocksOf64(a.tk, (j) => j < a.visible(t)).map((keys) => keys.map((j) => position(head, t, j)))
+      : Array.from({ length: group }, (_, k) => head * group + k).flatMap((h) =>
+          blocksOf64(a.tq, (i) => t < a.visible(i)).map((queries) => queries.map((i) => position(h, i, t))),
+        );
+  const recurrence = {
+    uses: { total: ["total"] },
+    block: (_, number, before) =>
+      weighted(
+        before.total,
+        blocks[number],
+        blocks[number].map(({ row }) => row),
+        d,
+        a.digits,
+      ),
+  };
+  return state(recurrence, ["total"], 0, blocks.length, { total: 0 }, (last) => last.total);
+}
 function attentionGrad(op, output, e) {
   const a = new Gradient(op, 6),
     d = e % a.d,
@@ -467,6 +516,7 @@ function attentionGrad(op, output, e) {
       run(2, a.keyRow(b, h, j), a.d),
     ],
     each = (begin, end, of) => [...Array(end - begin).keys()].flatMap((k) => of(begin + k));
+  if (a.digits) return attentionGradDigits(a, { output, d, b, t, head, group, with_, probability, gradient });
   if (output === 0) {
     const terms = steps({
       needs: (begin, end) => each(begin, end, (j) => gradient(head, t, j)),
@@ -528,4 +578,7 @@ const trees = {
   attention_grad: attentionGrad,
 };
 // The root of an element's tree; undefined for an op that has none.
-export const derive = (name, op, output, e) => trees[name]?.(op, output, e);
+export function derive(name, op, output, e) {
+  const n = op.values[BEFORE_DIGITS[name]];
+  return n && name in blocksOf ? digitsum(blocksOf[name](op, e), n) : trees[name]?.(op, output, e);
+}

@@ -1,6 +1,7 @@
 // Hashes, encodings, the job, the program and its numbers: from docs/formats/{state,program}.md, docs/JOBS.md and docs/NUMERICS.md. Used by
 // judge.mjs and law.mjs.
 import crypto from "node:crypto";
+import { BEFORE_DIGITS } from "../types.mjs";
 
 export class Failure extends Error {}
 export const need = (condition, message) => {
@@ -224,6 +225,11 @@ export function openProgram(bytes) {
       need(ops[op], `program: op ${op}`);
       for (const kind of ops[op].schema)
         values.push(kind === "i" ? reader.u64() : kind === "f" ? reader.f32() : reader.list(() => reader.u64()));
+      if (version & 0x8000) {
+        // The optional last attribute, which few ops have; its values are looked at with the others.
+        need(ops[op].name in BEFORE_DIGITS, `program: op ${op} has no optional attribute`);
+        values.push(reader.u64());
+      }
       return { op, version, attributes: bytes.subarray(begin, reader.at), values, inputs: reader.list(() => reader.u32()) };
     });
     return { inputs, nodes, outputs: reader.list(() => ({ name: reader.string(), value: reader.u32() })) };

@@ -257,7 +257,7 @@ class Judge {
     if (!this.comparison) {
       const keys = new Set(this.parties.map(({ key }) => hex(key)));
       need(
-        keys.size === this.parties.length || this.law.precision === "fp32",
+        keys.size === this.parties.length || this.law.precision !== "fp64-rounded",
         "one key has several claims that do not contradict each other",
       );
     }
@@ -415,7 +415,7 @@ class Judge {
   twoReceipts({ parties }) {
     const [a, b] = parties.map((party) => this.parties[party]);
     need(
-      a && b && !this.comparison && this.law.precision === "fp32" && a.key.equals(b.key) && a.promise !== b.promise,
+      a && b && !this.comparison && this.law.precision !== "fp64-rounded" && a.key.equals(b.key) && a.promise !== b.promise,
       "two receipts: they do not contradict each other",
     );
     return { fallen: parties.map((party) => ({ party, how: "convicted" })) };

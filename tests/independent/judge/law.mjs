@@ -227,7 +227,7 @@ export class Law {
   // The form of an entry; what it names before it is looked at where the logs differ.
   entryRight(entry, index) {
     const none = sha256(),
-      rounds = this.job.precision !== "fp32";
+      rounds = this.job.precision === "fp64-rounded";
     return (
       entry.step === this.job.stepOf(index) &&
       rounds === !!entry.roundings &&
@@ -242,7 +242,7 @@ export class Law {
     const { job, claims } = this,
       last = job.entries - 1,
       roots = claims.map(({ log }) => Buffer.from(log, "hex")),
-      rounded = job.precision !== "fp32";
+      rounded = job.precision === "fp64-rounded";
     need(claims[0].promise !== claims[1].promise, "law: the claims are the same");
     const entries = (begin, end, asked) =>
       this.both((side) => this.leaves(side, "1,0,0,0", job.entries, roots[side], begin, end, decodeEntry, asked));
@@ -499,7 +499,7 @@ export class Law {
     return decoded(() => {
       const r = new Reader(bytes, "record");
       need(
-        r.string() === "assay/node/1" && r.u32() === node && r.u16() === op && r.u16() === version && r.blob().equals(attributes),
+        r.string() === "assay/node/1" && r.u32() === node && r.u16() === op && r.u16() === (version & 0x7fff) && r.blob().equals(attributes),
         "record",
       );
       const opened = { inputs: r.list(() => r.take(32)), outputs: r.list(() => ({ bytes: r.u64(), root: r.take(32) })) };
@@ -608,7 +608,7 @@ export class Law {
       place = Math.floor(range(4096).find((i) => told[0][i] !== told[1][i]) / width),
       element = (4096 * leaf) / width + place;
     const values = told.map((bytes) => bytes.subarray(width * place, width * (place + 1)));
-    if (this.job.precision !== "fp32" && type.dtype === 1)
+    if (this.job.precision === "fp64-rounded" && type.dtype === 1)
       decideRounded(this, disputed, node, records[0].inputs, index, leaf, element, values);
     const { said, right } = decide(this, step, node, records[0].inputs, index, element, values);
     this.judge(

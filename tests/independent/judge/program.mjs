@@ -30,7 +30,7 @@ function valuesOf({ inputs, nodes, outputs }) {
     firsts = [];
   values.forEach(checkType);
   nodes.forEach(({ op, version, values: attributes, inputs: from }, n) => {
-    need(version === 1, `program: node ${n} has another version`);
+    need((version & 0x7fff) === 1, `program: node ${n} has another version`);
     need(attributes.every((value) => !Array.isArray(value) || value.length <= 64), `program: node ${n} has too long a list`);
     need(from.every((value) => value < values.length), `program: node ${n} takes what does not exist`);
     const made = infer(

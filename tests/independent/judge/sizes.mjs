@@ -1,4 +1,5 @@
 // How large things may be: docs/formats/dispute.md, "Sizes". What is larger makes evidence none.
+import { BEFORE_DIGITS } from "../types.mjs";
 import { dearest, inputElements, sourceBytes } from "./bill.mjs";
 import { instanceOf } from "./element.mjs";
 import { bytesOf, leavesOf, need, ops, range } from "./formats.mjs";
@@ -13,7 +14,7 @@ export function checkEncodings(job, program) {
   need(job.length <= 2 ** 16 && program.length <= 2 ** 22, "the job or its program is too long");
 }
 
-function checkGraph({ inputs, nodes, outputs }) {
+function checkGraph({ inputs, nodes, outputs }, precision) {
   const values = inputs.length + nodes.reduce((sum, { op }) => sum + ops[op].outputs, 0);
   need(nodes.length <= 2 ** 16 && values <= 2 ** 17, "program: too many nodes");
   for (const list of [inputs, outputs, ...nodes.map((node) => node.inputs)]) need(list.length <= 2 ** 14, "program: too many names");
@@ -21,6 +22,8 @@ function checkGraph({ inputs, nodes, outputs }) {
   need(!inputs.some(({ type }) => empty(type)), "program: an input without elements");
   for (const node of nodes) {
     need(recordBytes(node) <= 2 ** 18, "program: a record is too long");
+    const digits = BEFORE_DIGITS[ops[node.op].name];
+    need(digits === undefined || node.values[digits] === { int8x3: 3, int8x2: 2 }[precision], "program: digits that are not the precision's");
     need(ops[node.op].name !== "dropout" || node.values[1] <= 0x0fffffff, "program: a reserved random stream");
   }
 }
@@ -29,7 +32,7 @@ function checkGraph({ inputs, nodes, outputs }) {
 export function checkProgram({ fields }, { state, microbatches, micro, update }) {
   need(state.length > 0 && state.length <= 2 ** 14 && !state.some(empty), "program: its state");
   need(state.every(({ name }) => name.length <= 256), "program: a name is too long");
-  [micro, update].forEach(checkGraph);
+  [micro, update].forEach((graph) => checkGraph(graph, fields.precision));
   need(micro.outputs.every(({ value }) => value >= micro.inputs.length), "program: a microbatch gives what no node made");
   const samples = fields["batch.microbatch"],
     batch = micro.inputs.filter(({ name }) => name.startsWith("batch/"));
@@ -48,7 +51,7 @@ export function checkStep(law) {
     last = law.step.nodes.length - update.nodes.length;
   for (const node of [...range(micro.nodes.length), ...range(update.nodes.length).map((n) => last + n)])
     need(!law.types(node).some(empty), "program: an output without elements");
-  need(law.job.precision === "fp32" || dearest(law) <= 4_000_000, "program: a dispute about an element takes too many bytes");
+  need(law.job.precision !== "fp64-rounded" || dearest(law) <= 4_000_000, "program: a dispute about an element takes too many bytes");
 }
 
 // The leaves of a tree, by its name; nothing where the job has no such tree, or does not say.
@@ -71,7 +74,7 @@ function treeSize(law, tree) {
     8: () => (node === 0 && within(1, job.steps) ? tensor(law.fields[index]) : undefined),
     9: () => tensor(instance()?.types[index]),
     10: () => tensor(instance() && law.types(node)[index]),
-    11: () => (job.precision === "fp32" ? undefined : covered()),
+    11: () => (job.precision !== "fp64-rounded" ? undefined : covered()),
     12: () => (plain && at === 0 ? law.ownWeights.length : undefined),
   };
   return sizes[kind]?.();

@@ -1,4 +1,5 @@
-// embedding, rope, attention and their gradients: docs/NUMERICS.md, section 5.
+// embedding, rope, attention and their gradients: docs/NUMERICS.md, section 5, and with digits section 7.
+import * as digits from "../digits.mjs";
 import { add, div, f, fma, max, mul, sub } from "../arithmetic.mjs";
 import { cos, exp, log, pow, sin } from "../functions.mjs";
 import { draw, keep } from "../random.mjs";
@@ -36,7 +37,7 @@ function rope(op, _, e) {
 // What attention and its gradients share; `rng` is the number of that input.
 export class Attention {
   constructor(op, rng) {
-    [this.causal, this.scale, this.dropout, this.stream] = op.values;
+    [this.causal, this.scale, this.dropout, this.stream, this.digits] = op.values;
     [, this.tq, this.hq, this.d] = op.in[0].shape;
     [, this.tk, this.hkv] = op.in[1].shape;
     Object.assign(this, { op, rng });
@@ -51,10 +52,23 @@ export class Attention {
       head = Math.floor(e / this.d);
     return { b: Math.floor(head / (heads * time)), t: Math.floor(head / heads) % time, head: head % heads };
   }
+  // The sum over D of products of two rows, of inputs x and y.
+  dot(x, first, y, second) {
+    if (!this.digits) return chain(this.d, this.row(x, first), this.row(y, second));
+    return digits.product(this.rowDigits(x, first), this.rowDigits(y, second), this.digits);
+  }
   score(b, h, i, j) {
-    return this.op.once(`score ${b} ${h} ${i} ${j}`, () =>
-      mul(chain(this.d, this.row(0, this.queryRow(b, h, i)), this.row(1, this.keyRow(b, h, j))), this.scale),
-    );
+    return this.op.once(`score ${b} ${h} ${i} ${j}`, () => mul(this.dot(0, this.queryRow(b, h, i), 1, this.keyRow(b, h, j)), this.scale));
+  }
+  // With digits: a row over D as a block.
+  rowDigits(input, first) {
+    return this.op.once(`row ${input} ${first}`, () => digits.block(Array.from({ length: this.d }, (_, d) => this.op.at(input, first + d)), this.digits));
+  }
+  // With digits: what at most 64 weights of rows of an input add to `total`, at d. `key` names these weights.
+  weighted(total, d, key, weights, input, firsts) {
+    const rows = firsts.map((first) => this.rowDigits(input, first)),
+      w = this.op.once(`weights ${key}`, () => digits.block(weights().map((x, k) => mul(x, rows[k].scale)), this.digits));
+    return fma(digits.joined(w.digits, rows.map((row) => row.digits[d]), this.digits), w.scale, total);
   }
   dropped(x, b, h, i, j) {
     if (!(this.dropout > 0)) return x;
@@ -97,7 +111,10 @@ function attention(op, output, e) {
   let o = 0;
   for (const { first, p, alpha } of blocks) {
     o = mul(o, alpha);
-    p.forEach((x, k) => (o = fma(a.dropped(x, b, h, i, first + k), op.at(2, a.keyRow(b, h, first + k) + d), o)));
+    if (a.digits) {
+      const weights = () => p.map((x, k) => a.dropped(x, b, h, i, first + k));
+      o = a.weighted(o, d, `${b} ${h} ${i} ${first}`, weights, 2, p.map((_, k) => a.keyRow(b, h, first + k)));
+    } else p.forEach((x, k) => (o = fma(a.dropped(x, b, h, i, first + k), op.at(2, a.keyRow(b, h, first + k) + d), o)));
   }
   return div(o, l);
 }
@@ -112,7 +129,7 @@ export class Gradient extends Attention {
   }
   scoreGradient(b, h, i, j) {
     return this.op.once(`ds ${b} ${h} ${i} ${j}`, () => {
-      const dp = chain(this.d, this.row(5, this.queryRow(b, h, i)), this.row(2, this.keyRow(b, h, j)));
+      const dp = this.dot(5, this.queryRow(b, h, i), 2, this.keyRow(b, h, j));
       return mul(
         mul(this.probability(b, h, i, j), sub(this.dropped(dp, b, h, i, j), this.delta(b, h, i))),
         this.scale,
@@ -120,9 +137,42 @@ export class Gradient extends Attention {
     });
   }
 }
+// The numbers of those of `count` positions that have `property`, in blocks of 64 positions, without empty ones.
+export function blocksOf64(count, property) {
+  const blocks = [];
+  for (let first = 0; first < count; first += 64) {
+    const positions = Array.from({ length: Math.min(64, count - first) }, (_, k) => first + k).filter(property);
+    if (positions.length > 0) blocks.push(positions);
+  }
+  return blocks;
+}
+function attentionGradDigits(a, output, e) {
+  const d = e % a.d,
+    { b, t, head } = a.gradientPlace(output, e),
+    group = a.hq / a.hkv;
+  let total = 0;
+  if (output === 0) {
+    for (const keys of blocksOf64(a.tk, (j) => j < a.visible(t))) {
+      const weights = () => keys.map((j) => a.scoreGradient(b, head, t, j));
+      total = a.weighted(total, d, `dq ${b} ${head} ${t} ${keys[0]}`, weights, 1, keys.map((j) => a.keyRow(b, head, j)));
+    }
+    return total;
+  }
+  const [name, input, weight] =
+    output === 1
+      ? ["dk", 0, (h, i) => a.scoreGradient(b, h, i, t)]
+      : ["dv", 5, (h, i) => a.dropped(a.probability(b, h, i, t), b, h, i, t)];
+  for (let h = head * group; h < (head + 1) * group; ++h)
+    for (const queries of blocksOf64(a.tq, (i) => t < a.visible(i))) {
+      const weights = () => queries.map((i) => weight(h, i));
+      total = a.weighted(total, d, `${name} ${b} ${h} ${t} ${queries[0]}`, weights, input, queries.map((i) => a.queryRow(b, h, i)));
+    }
+  return total;
+}
 function attentionGrad(op, output, e) {
-  const a = new Gradient(op, 6),
-    d = e % a.d,
+  const a = new Gradient(op, 6);
+  if (a.digits) return attentionGradDigits(a, output, e);
+  const d = e % a.d,
     { b, t, head } = a.gradientPlace(output, e),
     group = a.hq / a.hkv;
   let sum = 0;

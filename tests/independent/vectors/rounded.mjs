@@ -7,6 +7,7 @@ import { findDecision, findSymbol } from "../rounded/log.mjs";
 import { decoded } from "../judge/formats.mjs";
 import { infer } from "../types.mjs";
 import { attributes, elementsOf, typeOf } from "./read.mjs";
+import { BEFORE_DIGITS } from "../types.mjs";
 
 const digits = (x) => bits64(x).toString(16).padStart(16, "0");
 
@@ -88,8 +89,9 @@ function checkSymbols({ elements, log: hex, said }, differs) {
   }
 }
 
-// `ops` are the entries of ops.json, in the same order.
-export function checkRounded(vectors, differs, ops) {
+// `all` are the entries of ops.json, in the same order; those with digits are of no rounded job.
+export function checkRounded(vectors, differs, all) {
+  const ops = all.filter(({ op, attributes }) => attributes.length <= (BEFORE_DIGITS[op] ?? Infinity));
   vectors.ops.forEach((wanted, i) => {
     if (ops[i]?.op !== wanted.op || ops[i]?.case !== wanted.case) differs(`${wanted.op}/${wanted.case}`, "another case in ops.json");
     else checkOp(ops[i], wanted, differs);
