@@ -20,7 +20,8 @@ std::string_view KindName(AttrKind kind) {
 std::string AttributesOf(const OpDef& def) {
   std::string text;
   for (const AttrSpec& spec : def.attrs)
-    text += fmt::format("{}{}{} `{}`", text.empty() ? "" : ", ", spec.optional ? "optional " : "", KindName(spec.kind), spec.name);
+    text +=
+        fmt::format("{}{}{} `{}`", text.empty() ? "" : ", ", spec.optional ? "optional " : "", KindName(spec.kind), spec.name);
   return text;
 }
 

@@ -4,8 +4,8 @@
 #include <array>
 
 #include "assay/base/check.h"
-#include "assay/ops/narrow.h"
 #include "assay/ops/digits.h"
+#include "assay/ops/narrow.h"
 #include "assay/ops/table.h"
 #include "assay/semantics/rounded/formula.h"
 #include "docs/tables.h"
