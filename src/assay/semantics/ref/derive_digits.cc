@@ -26,6 +26,9 @@ void Need(const DigitOperand& operand, const DigitPlace& place, Range steps, Nee
   }
 }
 
+// The bits of a magnitude as parties show them: NaN in its one form.
+std::uint32_t ShownMagnitude(float x) { return MagnitudeBits(numerics::CanonicalNan(x)); }
+
 // The greatest bit pattern of the magnitudes in a block.
 struct Largest {
   DigitOperand operand;
@@ -33,7 +36,7 @@ struct Largest {
   void Need(Range steps, NeedList& needs) const { derive::Need(operand, operand.shared, steps, needs); }
   Value Run(Value start, Range steps, Inputs in) const {
     for (std::int64_t k = steps.begin; k < steps.end; ++k) {
-      start = std::max(start, MagnitudeBits(in.Floats(static_cast<std::size_t>(operand.input))[operand.shared(k)]));
+      start = std::max(start, ShownMagnitude(in.Floats(static_cast<std::size_t>(operand.input))[operand.shared(k)]));
     }
     return start;
   }
