@@ -81,6 +81,9 @@ WorkEnd LeaseWork::Conclude(const LeaseFolder& folder, const Setback& setback) {
     Say(name, reason == Halt::Reason::kCancelled ? "is cancelled"
               : delivered                        ? "is delivered; " + halt_.words()
                                                  : "is over: " + halt_.words());
+    // The coordinator may have the result, though its answer was lost: then the lease is over for that reason, and questions about the run will come. It is
+    // kept until the order is decided.
+    if (delivered && reason == Halt::Reason::kEnded) return WorkEnd::kDelivered;
   } else {
     const bool limit = reason == Halt::Reason::kLimit;
     const Setback end = limit ? Setback{.why = life::Ending::kGivenBack, .words = halt_.words(), .over_room = true} : setback;

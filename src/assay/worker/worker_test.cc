@@ -291,6 +291,21 @@ TEST_F(WorkerTest, HandsOverAResultAgainWhenTheCoordinatorIsRestoredInBetween) {
   EXPECT_GE(home_.commits, 2) << "nothing was lost with the coordinator";
 }
 
+TEST_F(WorkerTest, KeepsARunWhoseArrivalItWasNotToldOf) {
+  home_.lease_ms = 60'000;
+  const life::Order first = MakeOrder("a", {.replicas = 2}), second = MakeOrder("b", {.replicas = 2});
+  home_.SetMuteAtDelivery(true);
+  home_.Submit(first);
+  Running worker(home_, scratch_ / "one", honest_);
+  ASSERT_TRUE(home_.WaitFor([&] { return home_.HasRun(first.id); }));
+  home_.Submit(second);  // whose lease tells the worker that the first one is over
+  ASSERT_TRUE(home_.WaitFor([&] { return home_.HasRun(second.id); }));
+  const auto leases = worker.place().Leases();
+  ASSERT_TRUE(leases);
+  EXPECT_TRUE(std::ranges::any_of(*leases, [&](const LeaseName& name) { return name.order == first.id; }))
+      << "nobody could answer for it in a dispute";
+}
+
 TEST_F(WorkerTest, GivesBackWhatDoesNotFit) {
   const auto words_for = [&](const std::string& digit, const life::LeaseLimits& limits, Craft& craft) {
     life::Order order = MakeOrder(digit, {.replicas = 1, .audit = 100});
