@@ -89,7 +89,7 @@ def check_libm(root):
 
 
 def check_flags(root):
-    files = list(sources(root)) + [p for p in root.glob("cmake/**/*") if p.is_file()] + sorted(root.glob("scripts/*"))
+    files = list(sources(root)) + [p for pattern in ("cmake/**/*", "scripts/*") for p in sorted(root.glob(pattern)) if p.is_file()]
     files += [root / name for name in BUILD_FILES if (root / name).exists()]
     files += [p for top in ("src", "tests", "bench") for p in sorted((root / top).rglob("CMakeLists.txt"))]
     for path in files:
