@@ -18,7 +18,7 @@ namespace assay::cpu::HWY_NAMESPACE {
 namespace digit {
 namespace {
 
-constexpr std::int64_t kPassBlocks = 16;                    // of k that are packed at a time
+constexpr std::int64_t kPassBlocks = 4;                     // of k that are packed at a time
 constexpr std::int64_t kPassBytes = std::int64_t{8} << 20;  // of one operand that are packed at a time, about
 
 // Elements [k0, k0 + depth) of lines from `first` on.

@@ -76,6 +76,9 @@ class Threads {
   int worker_;
 };
 
+inline constexpr std::int64_t kKeptBytes = std::int64_t{512} << 10;  // of lines that are multiplied with all panels
+inline constexpr std::int64_t kKeptRows = 96;                        // at least
+
 struct Result {
   float* c;
   std::int64_t m, n;
@@ -128,15 +131,20 @@ template <class Kernel, class Depth, class Line, class Panel>
 HWY_INLINE void Multiply(const Result& result, const Blocks& blocks, const Threads& threads, const Depth& depth,
                          const Line& line, const Panel& panel) {
   const std::int64_t panels = DivideUp(result.n, kDigitColumns), tiles = DivideUp(result.m, Kernel::kRows);
-  // Pieces enough that no thread waits long for the last, but not of a few rows alone.
+  // Pieces enough that no thread waits long for the last, but not of a few rows alone; and lines that the second-level cache keeps for
+  // the next panel.
   const std::int64_t wanted = threads.count() == 1 ? 1 : DivideUp(6 * threads.count(), panels);
-  const std::int64_t stretches = std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(1, tiles / 4));
+  const std::int64_t shared = std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(1, tiles / 4));
+  std::int64_t bytes = 0;
+  for (std::int64_t block = blocks.begin; block < blocks.end; ++block) bytes += Kernel::LineBytes(depth(block));
+  const std::int64_t kept = std::max<std::int64_t>(kKeptRows, kKeptBytes / bytes);
+  const std::int64_t stretches = std::max(shared, DivideUp(result.m, kept));
   threads.For(panels * stretches, [&](std::int64_t begin, std::int64_t end, int) HWY_ATTR {
     for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t stretch = i % stretches;
+      const std::int64_t stretch = i / panels;
       const std::int64_t row_begin = tiles * stretch / stretches * Kernel::kRows;
       const std::int64_t row_end = std::min(result.m, tiles * (stretch + 1) / stretches * Kernel::kRows);
-      MultiplyPanel<Kernel>(result, blocks, i / stretches, row_begin, row_end, depth, line, panel);
+      MultiplyPanel<Kernel>(result, blocks, i % panels, row_begin, row_end, depth, line, panel);
     }
   });
 }
