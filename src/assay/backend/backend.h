@@ -98,6 +98,10 @@ class Backend {
   // What a device has left.
   virtual std::optional<std::size_t> free_bytes() const { return std::nullopt; }
 
+  // For measuring what making digits takes: from here on contractions by digits (attention aside) make those of their operands and leave out the
+  // products, or again do both. What they write meanwhile means nothing. False where a backend knows no such difference.
+  virtual bool LeaveOutProducts(bool) { return false; }
+
   // What it rounds results with, if it is one that rounds (docs/ROUNDING.md).
   virtual rounding::Rounder* rounder() { return nullptr; }
 

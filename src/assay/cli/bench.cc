@@ -9,6 +9,7 @@
 #include "assay/cli/launch_timing.h"
 #include "assay/cli/load.h"
 #include "assay/cli/progress.h"
+#include "assay/cli/step_parts.h"
 #include "assay/cli/text.h"
 #include "assay/cli/timing.h"
 #include "assay/ops/table.h"
@@ -39,6 +40,7 @@ struct BenchResult {
   std::vector<double> committing;      // the same, with the state's root taken after each
   std::vector<OpRow> ops;              // slowest first
   std::vector<LaunchTiming> launches;  // of a device; slowest first
+  PartSeconds parts;
   double flops = 0;
   std::size_t memory_bytes = 0;
   std::size_t peak_bytes = 0;  // of a device
@@ -94,7 +96,10 @@ std::vector<OpTiming> TimeOps(const PreparedJob& prepared, HostBackend& backend,
     TimeSteps(prepared, timed, state, 2 + steps + i, 1, counter);
     const std::vector<OpTiming> latest = timing.Timings();
     if (timings.empty()) timings = latest;
-    for (std::size_t op = 0; op < latest.size(); ++op) timings[op].seconds = std::min(timings[op].seconds, latest[op].seconds);
+    for (std::size_t op = 0; op < latest.size(); ++op) {
+      timings[op].seconds = std::min(timings[op].seconds, latest[op].seconds);
+      timings[op].digit_seconds = std::min(timings[op].digit_seconds, latest[op].digit_seconds);
+    }
   }
   return timings;
 }
@@ -134,7 +139,9 @@ Result<BenchResult> Measure(const PreparedJob& prepared, Backend& backend, int s
     rows[op].seconds = timings[op].seconds;
     rows[op].fused = timings[op].fused;
     result.flops += rows[op].flops;
+    result.parts.Add(PartOf(Ops()[static_cast<OpIndex>(op)]), timings[op].seconds, timings[op].digit_seconds);
   }
+  for (const LaunchTiming& launch : result.launches) result.parts.Add(launch.part, launch.seconds, launch.digit_seconds);
   std::erase_if(rows, [](const OpRow& row) { return row.nodes == 0; });
   std::sort(rows.begin(), rows.end(), [](const OpRow& a, const OpRow& b) { return a.seconds > b.seconds; });
   std::ranges::sort(result.steps);
@@ -156,6 +163,17 @@ void PrintLaunches(const std::vector<LaunchTiming>& launches) {
   fmt::print("{}{} kinds of launches, {:.2f} ms in all\n", Table(table), launches.size(), 1e3 * total);
 }
 
+void PrintParts(const PartSeconds& parts) {
+  std::vector<std::vector<std::string>> table = {{"part", "ms/step", "share"}};
+  for (std::size_t i = 0; i < kStepParts; ++i) {
+    const auto part = static_cast<StepPart>(i);
+    if (parts[part] == 0) continue;
+    table.push_back({std::string(Name(part)), fmt::format("{:.3f}", 1e3 * parts[part]),
+                     fmt::format("{:.1f}%", 100 * parts[part] / parts.total())});
+  }
+  fmt::print("{}\n", Table(table));
+}
+
 void PrintText(const PreparedJob& prepared, const Compute& compute, const BenchResult& result) {
   const Throughput throughput = ThroughputOf(prepared.job);
   const double best = result.steps.front();
@@ -169,6 +187,7 @@ void PrintText(const PreparedJob& prepared, const Compute& compute, const BenchR
   fmt::print("work space  {}\n", ByteCount(static_cast<double>(result.memory_bytes)));
   if (result.peak_bytes != 0) fmt::print("GPU memory  {} at most\n", ByteCount(static_cast<double>(result.peak_bytes)));
   fmt::print("\n");
+  PrintParts(result.parts);
   if (!result.launches.empty()) return PrintLaunches(result.launches);
   double total = 0;
   for (const OpRow& row : result.ops) total += row.seconds;
@@ -195,6 +214,11 @@ void PrintJson(const PreparedJob& prepared, const Compute& compute, const BenchR
                         {"flops", Whole(launch.flops)},
                         {"bytes", Whole(launch.bytes)}});
   }
+  OrderedJson parts = OrderedJson::object();
+  for (std::size_t i = 0; i < kStepParts; ++i) {
+    const auto part = static_cast<StepPart>(i);
+    parts[std::string(Name(part))] = result.parts[part];
+  }
   const Throughput throughput = ThroughputOf(prepared.job);
   const OrderedJson json = {{"job", prepared.job.name},
                             {"device", compute.device},
@@ -209,6 +233,7 @@ void PrintJson(const PreparedJob& prepared, const Compute& compute, const BenchR
                             {"committing_seconds_median", result.committing[result.committing.size() / 2]},
                             {"working_bytes", result.memory_bytes},
                             {"device_peak_bytes", result.peak_bytes},
+                            {"parts", parts},
                             {"ops", ops},
                             {"launches", launches}};
   fmt::print("{}\n", Dump(json));

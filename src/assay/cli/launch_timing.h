@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "assay/backend/backend.h"
+#include "assay/cli/step_parts.h"
 
 namespace assay::cli {
 
@@ -17,7 +18,9 @@ namespace assay::cli {
 struct LaunchTiming {
   std::string what;  // "matmul f32[8192, 768] f32[768, 3072]"
   std::int64_t launches = 0;
-  double seconds = 0;  // of all of them
+  StepPart part = StepPart::kOther;
+  double seconds = 0;        // of all of them
+  double digit_seconds = 0;  // of these, to make digits of operands
   double flops = 0, bytes = 0;
 };
 
@@ -40,7 +43,8 @@ class LaunchTimer final : public Backend {
   void Reset() { timings_.clear(); }
 
  private:
-  void Time(const std::string& what, double flops, double bytes, const std::function<void()>& launch);
+  LaunchTiming& Time(const std::string& what, StepPart part, double flops, double bytes, const std::function<void()>& launch);
+  double BestSeconds(const std::function<void()>& launch);
 
   Backend& backend_;
   std::map<std::string, LaunchTiming> timings_;

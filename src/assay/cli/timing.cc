@@ -2,6 +2,8 @@
 
 #include <chrono>
 
+#include "assay/cli/step_parts.h"
+
 namespace assay::cli {
 namespace {
 
@@ -12,9 +14,15 @@ std::int64_t NowNs() {
 }  // namespace
 
 void TimingBackend::Run(const KernelArgs& args) {
+  Cell& cell = cells_[args.op->def->index];
+  if (MakesDigits(*args.op) && backend_.LeaveOutProducts(true)) {
+    const std::int64_t start = NowNs();
+    backend_.Run(args);
+    cell.digits_ns.fetch_add(NowNs() - start, std::memory_order_relaxed);
+    backend_.LeaveOutProducts(false);
+  }
   const std::int64_t begin = NowNs();
   backend_.Run(args);
-  Cell& cell = cells_[args.op->def->index];
   cell.whole_ns.fetch_add(NowNs() - begin, std::memory_order_relaxed);
   cell.calls.fetch_add(1, std::memory_order_relaxed);
 }
@@ -32,6 +40,7 @@ std::vector<OpTiming> TimingBackend::Timings() const {
   for (const Cell& cell : cells_) {
     const auto pieces = static_cast<double>(cell.pieces_ns.load()) / pool().threads();
     timings.push_back({.seconds = 1e-9 * (static_cast<double>(cell.whole_ns.load()) + pieces),
+                       .digit_seconds = 1e-9 * static_cast<double>(cell.digits_ns.load()),
                        .calls = cell.calls.load(),
                        .fused = cell.pieces_ns.load() > 0});
   }
@@ -42,6 +51,7 @@ void TimingBackend::Reset() {
   for (Cell& cell : cells_) {
     cell.whole_ns = 0;
     cell.pieces_ns = 0;
+    cell.digits_ns = 0;
     cell.calls = 0;
   }
 }

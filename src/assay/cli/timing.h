@@ -1,7 +1,8 @@
 // TimingBackend: a backend that measures how long each op takes and otherwise does what the one behind it does.
 //
 // Ops that run inside a fused group are measured on the threads that run them; their time is divided by the number of threads, so that the
-// sum over all ops compares with the wall clock. The backend behind must outlive it.
+// sum over all ops compares with the wall clock. Contractions by digits are run twice, first without their products, which tells what making
+// digits takes. The backend behind must outlive it.
 #pragma once
 
 #include <atomic>
@@ -15,8 +16,9 @@ namespace assay::cli {
 
 struct OpTiming {
   double seconds = 0;
-  std::int64_t calls = 0;  // whole ops, or pieces of fused ones
-  bool fused = false;      // ran inside a fused group at least once
+  double digit_seconds = 0;  // of these, to make digits of operands
+  std::int64_t calls = 0;    // whole ops, or pieces of fused ones
+  bool fused = false;        // ran inside a fused group at least once
 };
 
 class TimingBackend : public HostBackend {
@@ -33,7 +35,7 @@ class TimingBackend : public HostBackend {
 
  private:
   struct Cell {
-    std::atomic<std::int64_t> whole_ns{0}, pieces_ns{0}, calls{0};
+    std::atomic<std::int64_t> whole_ns{0}, pieces_ns{0}, digits_ns{0}, calls{0};
   };
   HostBackend& backend_;
   std::vector<Cell> cells_;

@@ -2,10 +2,8 @@
 
 #include <array>
 
-#include "assay/backend/by_reference.h"
 #include "assay/backend/cpu/kernels.h"
 #include "assay/base/check.h"
-#include "assay/ops/digits.h"
 #include "assay/ops/table.h"
 
 namespace assay::cpu {
@@ -70,7 +68,6 @@ class CpuBackend final : public HostBackend {
   std::string_view name() const override { return Name(simd_); }
 
   void Run(const KernelArgs& args) override {
-    if (ops::DigitsOf(*args.op) != 0) return RunDigits(args);
     const Kernel& kernel = Find(args);
     if (kernel.run != nullptr) {
       kernel.run(args, context_);
@@ -100,9 +97,12 @@ class CpuBackend final : public HostBackend {
 
   bool in_place() const override { return true; }
 
+  bool LeaveOutProducts(bool leave) override {
+    context_.leaves_out_products = leave;
+    return true;
+  }
+
  private:
-  // Contractions by digits, none of which has a kernel of its own.
-  void RunDigits(const KernelArgs& args) { RunByReference(args, pool()); }
   const Kernel& Find(const KernelArgs& args) const { return kernels_[args.op->def->index]; }
 
   Simd simd_;

@@ -59,6 +59,7 @@ class Threads {
  public:
   Threads(Context& context, int worker) : context_(context), worker_(worker) {}
 
+  bool leave_out_products() const { return context_.leaves_out_products; }
   std::int64_t count() const { return worker_ == Context::kShared ? context_.pool().threads() : 1; }
 
   // Calls body(begin, end, worker) for stretches of [0, n).
@@ -130,6 +131,7 @@ HWY_INLINE void MultiplyPanel(const Result& result, const Blocks& blocks, std::i
 template <class Kernel, class Depth, class Line, class Panel>
 HWY_INLINE void Multiply(const Result& result, const Blocks& blocks, const Threads& threads, const Depth& depth,
                          const Line& line, const Panel& panel) {
+  if (threads.leave_out_products()) return;
   const std::int64_t panels = DivideUp(result.n, kDigitColumns), tiles = DivideUp(result.m, Kernel::kRows);
   // Pieces enough that no thread waits long for the last, but not of a few rows alone; and lines that the second-level cache keeps for
   // the next panel.

@@ -29,6 +29,8 @@ class Context {
   // private to that worker during a ParallelFor; slot kShared belongs to the calling thread.
   static constexpr int kShared = -1;
   void* Scratch(int worker, std::size_t bytes);
+  // Backend::LeaveOutProducts.
+  bool leaves_out_products = false;
 
  private:
   ThreadPool& pool_;

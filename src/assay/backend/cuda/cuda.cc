@@ -93,6 +93,10 @@ class CudaBackend final : public Backend {
   }
   void RunGroup(const Group& group) override { RunElementGroup(group, context_); }
   bool in_place() const override { return true; }
+  bool LeaveOutProducts(bool leave) override {
+    context_.leaves_out_products = leave;
+    return true;
+  }
 
   std::vector<Digest> TensorRoots(std::span<const ByteSpan> tensors) override {
     const HashedList& list = ListOf(tensors);

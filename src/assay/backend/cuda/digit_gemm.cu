@@ -116,7 +116,7 @@ void TakeForProduct(Scratch& scratch, DigitGemm& g, int digits, const Context& c
 }
 
 void Multiply(const DigitGemm& g, int digits, Context& context) {
-  if (g.m == 0 || g.n == 0 || g.batch == 0) return;
+  if (g.m == 0 || g.n == 0 || g.batch == 0 || context.leaves_out_products) return;
   if (g.blocks > 0 && !Plainly(context)) return MultiplyOnHopper(g, digits, context);
   const std::int64_t tiles = (g.m + kPlainTile - 1) / kPlainTile * ((g.n + kPlainTile - 1) / kPlainTile) * g.batch;
   const auto grid = static_cast<unsigned>(std::min<std::int64_t>(tiles, std::int64_t{1} << 24));

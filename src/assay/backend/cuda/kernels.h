@@ -41,6 +41,8 @@ class Context {
   // Device memory of at least `bytes`, 256-byte aligned, of undefined content, for the kernels of the calling launcher. One call
   // for each launcher. Throws OutOfMemory.
   void* Scratch(std::size_t bytes);
+  // Backend::LeaveOutProducts.
+  bool leaves_out_products = false;
 
  private:
   cudaStream_t stream_;
