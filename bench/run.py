@@ -7,6 +7,7 @@ contains it).
 """
 
 import argparse
+import functools
 import json
 import os
 import pathlib
@@ -23,13 +24,52 @@ OURS = [str(BUILD / "bench" / "steps")]
 TORCH = ["/usr/bin/python3", str(ROOT / "bench" / "peer_torch.py")]
 
 
+@functools.cache
+def peer_settings():
+    """What lets the peers do their best on this machine.
+
+    Idle threads of OpenMP that spin take a core from whoever's turn it is. An OpenBLAS that is older than the processor may take it for a much
+    simpler one, so the kernels that it could run are tried and the fastest are asked for.
+    """
+    settings = {"OMP_WAIT_POLICY": "PASSIVE"}
+    flags = pathlib.Path("/proc/cpuinfo").read_text().partition("\nflags")[2].partition("\n")[0].split()
+    cores = [""] + ["Haswell", "Zen"] * ("avx2" in flags) + ["SkylakeX"] * ("avx512bw" in flags)
+    speeds = {core: openblas_speed(dict(os.environ, **settings, **({"OPENBLAS_CORETYPE": core} if core else {}))) for core in cores}
+    best = max(speeds, key=speeds.get)
+    if best and speeds[best] > 1.02 * speeds[""]:
+        settings["OPENBLAS_CORETYPE"] = best
+    print("peers run with", " ".join(f"{name}={value}" for name, value in settings.items()), flush=True)
+    return settings
+
+
+def openblas_speed(environment):
+    """Products a second of two matrices, 768 wide, on one thread; 0 where that cannot be run."""
+    trial = """
+import ctypes, time, numpy
+blas = ctypes.CDLL("libopenblas.so.0")
+n = 768
+a, b, c = (numpy.ones((n, n), numpy.float32) for _ in range(3))
+pointer = lambda x: x.ctypes.data_as(ctypes.c_void_p)
+one = ctypes.c_float(1)
+best = 1e9
+for _ in range(12):
+    start = time.perf_counter()
+    blas.cblas_sgemm(101, 111, 111, n, n, n, one, pointer(a), n, pointer(b), n, one, pointer(c), n)
+    best = min(best, time.perf_counter() - start)
+print(1 / best)
+"""
+    done = subprocess.run(["/usr/bin/python3", "-c", trial], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                          env=dict(environment, OPENBLAS_NUM_THREADS="1"))
+    return float(done.stdout or 0)
+
+
 class Contender:
     """A process that runs one training step for each line it is sent."""
 
     def __init__(self, command, model, batch, threads, dropout):
         # PyTorch's forward and backward threads have a team of workers each; while one team spins the other starves, unless waiting is passive.
-        environment = dict(os.environ, OMP_NUM_THREADS=str(threads), OPENBLAS_NUM_THREADS=str(threads), MKL_NUM_THREADS=str(threads),
-                           OMP_WAIT_POLICY="PASSIVE")
+        environment = dict(os.environ, **peer_settings(), OMP_NUM_THREADS=str(threads), OPENBLAS_NUM_THREADS=str(threads),
+                           MKL_NUM_THREADS=str(threads))
         self.process = subprocess.Popen([*command, model, str(batch), str(threads), str(dropout)], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True, env=environment)
         if self.process.stdout.readline().strip() != "ready":
@@ -68,12 +108,16 @@ def native(name, options):
     """The lines of a benchmark that times both contenders in its own process."""
     with tempfile.NamedTemporaryFile(suffix=".json") as out:
         extra = ["--seconds", "0.1"] if options.quick else []
-        subprocess.run([BUILD / "bench" / name, "--json", out.name, *extra], check=True)
+        subprocess.run([BUILD / "bench" / name, "--json", out.name, *extra], check=True, env=dict(os.environ, **peer_settings()))
         return json.load(open(out.name))
 
 
 def matmul(options):
     return native("matmul_bench", options)
+
+
+def digits(options):
+    return native("digit_bench", options)
 
 
 def hashing(options):
@@ -98,6 +142,19 @@ def steps(options):
             what = f"{model} step, batch {batch}" + (f", dropout {dropout}" if dropout else "")
             lines.append(line(f"{what} (1/s)", peer, threads, 1 / ours, 1 / theirs, target))
             lines.append(line(f"{what}, memory (1/GiB)", peer, threads, 1 / memory[0], 1 / memory[1], 1.0))
+    return lines
+
+
+def precisions(options):
+    """The same steps with contractions by digits beside fp32; what they gain depends on the processor's units for 8-bit integers."""
+    lines = []
+    for model, batch in (("gpt2-124m", 4), ("resnet50", 32)):
+        contenders = [Contender(OURS, model + suffix, batch, 2, 0.0) for suffix in ("", "-int8x3", "-int8x2")]
+        fp32, *others = race(contenders, 3 if options.quick else 5)
+        for contender in contenders:
+            contender.close()
+        for precision, seconds in zip(("int8x3", "int8x2"), others):
+            lines.append(line(f"{model} step, batch {batch}, {precision} (1/s)", "fp32", 2, 1 / seconds, 1 / fp32, 0.0))
     return lines
 
 
@@ -211,7 +268,7 @@ def main():
     parser.add_argument("--only", default="", help="only the parts whose name contains this")
     options = parser.parse_args()
     lines = []
-    for part in (startup, linearity, hashing, committing, auditing, disputes, matmul, steps):
+    for part in (startup, linearity, hashing, committing, auditing, disputes, matmul, digits, steps, precisions):
         if options.only in part.__name__:
             print(f"== {part.__name__}", flush=True)
             lines += part(options)

@@ -1,6 +1,6 @@
 // Our training steps, one per line read, so that bench/run.py can let us and a peer take turns.
 //
-// Usage: steps MODEL BATCH THREADS DROPOUT, MODEL one of FindSetup() below. Answers "ready", then to each line "step" the seconds one step
+// Usage: steps MODEL BATCH THREADS DROPOUT, MODEL one of FindSetup() below, with -int8x2 or -int8x3 behind it for contractions by digits. Answers "ready", then to each line "step" the seconds one step
 // took, to "commit" those that hashing the state took, and to "memory" the peak resident set in bytes.
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "assay/backend/cpu/cpu.h"
@@ -27,10 +28,17 @@ struct Setup {
   ModelConfig model;
   OptimizerConfig optimizer;
   BatchConfig batch;
+  int digits = 0;
 };
 
 std::optional<Setup> FindSetup(std::string_view name, std::int64_t batch, float dropout) {
   Setup setup;
+  for (const int digits : {2, 3}) {
+    const std::string suffix = fmt::format("-int8x{}", digits);
+    if (!name.ends_with(suffix)) continue;
+    name.remove_suffix(suffix.size());
+    setup.digits = digits;
+  }
   setup.batch.microbatch = batch;
   setup.batch.sequence = 128;
   setup.optimizer = {.beta2 = 0.95f, .weight_decay = 0.1f};
@@ -76,7 +84,7 @@ void Serve(const Setup& setup, int threads) {
   ThreadPool pool(threads);
   const std::vector<cpu::Simd> simd = cpu::SupportedSimd();
   const std::unique_ptr<Backend> backend = simd.empty() ? ref::MakeRefBackend(pool) : cpu::MakeCpuBackend(simd.front(), pool);
-  const Program program = BuildProgram(setup.model, setup.optimizer, setup.batch);
+  const Program program = BuildProgram(setup.model, setup.optimizer, setup.batch, setup.digits);
   State state = InitialState(program, 1);
   StepRunner runner(program, *backend);
   StepInput input;
@@ -112,7 +120,7 @@ int main(int argc, char** argv) {
   using namespace assay::bench;
   const auto setup = argc == 5 ? FindSetup(argv[1], std::atoll(argv[2]), static_cast<float>(std::atof(argv[4]))) : std::nullopt;
   if (!setup || std::atoll(argv[2]) < 1 || std::atoi(argv[3]) < 1) {
-    fmt::print(stderr, "usage: steps gpt2-124m|gpt2-small|resnet50 BATCH THREADS DROPOUT\n");
+    fmt::print(stderr, "usage: steps gpt2-124m|gpt2-small|resnet50[-int8x2|-int8x3] BATCH THREADS DROPOUT\n");
     return 2;
   }
   Serve(*setup, std::atoi(argv[3]));
