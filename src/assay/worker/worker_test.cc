@@ -187,7 +187,7 @@ class WorkerTest : public testing::Test {
 TEST_F(WorkerTest, TwoHonestWorkersAgreeAndEndOnce) {
   // Long enough that there is something to tell while it trains.
   std::string toml = kJob;
-  toml.replace(toml.find("steps = 9"), 9, "steps = 900");
+  toml.replace(toml.find("steps = 9"), 9, "steps = 3000");
   const life::Order order = MakeOrder("a", {.replicas = 2}, toml);
   home_.Submit(order);
   Running one(home_, scratch_ / "one", honest_, {.once = true});
@@ -472,7 +472,7 @@ TEST_F(WorkerTest, TellsNothingOfASealedOrderButHowFarItIs) {
   Liar liar;
   const Identity client = Identity::Generate().value();
   std::string toml = kJob;
-  toml.replace(toml.find("steps = 9"), 9, "steps = 90");
+  toml.replace(toml.find("steps = 9"), 9, "steps = 3000");  // long enough that there is something to tell while it trains
   life::Order order;
   {
     const Running one(home_, scratch_ / "one", liar, {}, false), two(home_, scratch_ / "two", honest_, {}, false);
