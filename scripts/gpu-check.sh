@@ -6,8 +6,8 @@
 # --binaries takes assay, conformance_test, exec_conformance_test and gpu_bench from there instead of building them; --out is where the report goes
 # (two files), --records where the records that it is made of are kept (one file, and the sanitizers' logs in another); --sanitize 10 runs every tenth
 # case under compute-sanitizer (default: all);
-# --quick leaves out the audits on the CPU of the large models, the sanitizers (unless --sanitize asks for them) and all
-# peers but PyTorch's eager FP32.
+# --quick leaves out the audits on the CPU of the large models, the sanitizers (unless --sanitize asks for them) and the
+# compiled peers.
 # Exit status 1 if anything is unequal or fails; speeds are only reported.
 set -u
 cd "$(dirname "$0")/.."
@@ -88,9 +88,18 @@ for line in list(sys.stdin)[:12]: record = json.loads(line); print("      ", rec
 fi
 unset ASSAY_TEST_BACKENDS
 
+# job_file JOB: the file, or of FILE@PRECISION a copy in that precision.
+job_file() {
+  case $1 in
+    *@*) mkdir -p "$work/jobs" && { echo "precision = \"${1#*@}\"" && cat "${1%@*}"; } >"$work/jobs/$(basename "${1%@*}" .toml)-${1#*@}.toml" &&
+           echo "$work/jobs/$(basename "${1%@*}" .toml)-${1#*@}.toml" ;;
+    *) echo "$1" ;;
+  esac
+}
 step "trainings: state roots at every committed step, against the CPU's"
 while read -r job steps root log; do
   case $job in '' | '#'*) continue ;; esac
+  job=$(job_file "$job")
   name=$(basename "$job" .toml)
   "$assay" train "$job" --steps "$steps" --device cuda --out "$work/$name" --quiet --json >"$work/train" 2>"$work/error" </dev/null || failed=1
   got=$("$assay" log "$work/$name" --json | python3 -c 'import json, sys; d = json.load(sys.stdin); print(d["root"], d["entries"][-1]["state_root"])')
@@ -110,6 +119,7 @@ audit() {
 step "audits of one by the other"
 audit llama-tiny cpu "audit on the CPU"
 audit gpt2-tiny cpu "audit on the CPU"
+audit gpt2-tiny-int8x3 cpu "audit on the CPU"
 [ -n "$quick" ] || audit resnet50-b64 cpu "audit on the CPU"
 [ -n "$quick" ] || audit gpt2-124m-t64 cpu "audit on the CPU"
 "$assay" train examples/resnet18-tiny.toml --out "$work/resnet18-tiny" --quiet >/dev/null 2>&1 </dev/null || failed=1
@@ -118,28 +128,46 @@ audit resnet18-tiny cuda "trained on the CPU, audit on the GPU"
 audit llama-tiny-cpu cuda "trained on the CPU, audit on the GPU"
 
 step "speed: matmul, memory, hashing"
-"$binaries/gpu_bench" >"$records/bench.txt" || failed=1
+# watched NAME COMMAND...: runs it and notes the medians of clock and power meanwhile.
+watched() {
+  local name=$1 watcher status
+  shift
+  nvidia-smi --query-gpu=clocks.sm,power.draw --format=csv,noheader,nounits -lms 200 >"$work/clock" 2>/dev/null &
+  watcher=$!
+  "$@"
+  status=$?
+  kill $watcher 2>/dev/null
+  note clock "$name" $(python3 -c 'import statistics, sys
+rows = [[float(x) for x in line.split(",")] for line in open(sys.argv[1]) if line.count(",") == 1 and "N/A" not in line]
+print(*(f"{key} {statistics.median(row[i] for row in rows)}" for i, key in enumerate(("mhz", "watts"))) if rows else ["mhz 0 watts 0"])' "$work/clock")
+  return $status
+}
+watched "products in FP32 and by digits" "$binaries/gpu_bench" >"$records/bench.txt" || failed=1
 tail -n1 "$records/bench.txt"
 step "speed: whole steps"
-for pair in "gpt2-124m-t1024:gpt2-124m b8 t1024" "gpt2-124m-t64:gpt2-124m b8 t64" "resnet50-b64:resnet50 b64"; do
-  "$assay" bench "bench/gpu/${pair%%:*}.toml" --device cuda --steps 10 --json </dev/null >"$work/bench.json" || failed=1
-  python3 - "${pair#*:}" "$work/bench.json" >>"$records/steps.txt" <<'PYTHON'
+for pair in "gpt2-124m-t1024:gpt2-124m b8 t1024" "gpt2-124m-t64:gpt2-124m b8 t64" "resnet50-b64:resnet50 b64" \
+            "gpt2-124m-t1024@int8x3:gpt2-124m b8 t1024" "gpt2-124m-t1024@int8x2:gpt2-124m b8 t1024" "gpt2-124m-t64@int8x3:gpt2-124m b8 t64" \
+            "gpt2-124m-t64@int8x2:gpt2-124m b8 t64" "resnet50-b64@int8x3:resnet50 b64" "resnet50-b64@int8x2:resnet50 b64"; do
+  job=${pair%%:*} precision=
+  case $job in *@*) precision=${job#*@} job=${job%@*} ;; esac
+  "$assay" bench "$(job_file "bench/gpu/$job.toml${precision:+@$precision}")" --device cuda --steps 10 --json </dev/null >"$work/bench.json" || failed=1
+  python3 - "${pair#*:}" "$work/bench.json" "$precision" >>"$records/steps.txt" <<'PYTHON'
 import json, sys
-name, path = sys.argv[1:]
+name, path, precision = sys.argv[1:]
 bench = json.load(open(path))
 step = 1e3 * bench["step_seconds_median"]
 commit = 1e3 * bench["committing_seconds_median"]
-print(json.dumps({"section": "step", "name": name, "step_ms": step, "committing_ms": commit, "committing_cost": commit / step - 1,
+print(json.dumps({"section": "step", "name": name, **({"precision": precision} if precision else {}), "parts": bench["parts"], "step_ms": step, "committing_ms": commit, "committing_cost": commit / step - 1,
                   "allocated_bytes": bench["device_peak_bytes"]}))
 for launch in bench["launches"][:8]:
-    print(json.dumps({"section": "kernel", "name": launch["launch"], "of": name, "ms": 1e3 * launch["seconds"], "calls": launch["count"],
+    print(json.dumps({"section": "kernel", "name": launch["launch"], "of": f"{name} {precision}".strip(), "ms": 1e3 * launch["seconds"], "calls": launch["count"],
                       "tflops": 1e-12 * launch["flops"] / launch["seconds"], "gbps": 1e-9 * launch["bytes"] / launch["seconds"]}))
-print(f"{name}: {step:.2f} ms, committing {commit:.2f} ms, {bench['device_peak_bytes'] / 2**30:.2f} GiB", file=sys.stderr)
+print(f"{name} {precision or 'fp32'}: {step:.2f} ms, committing {commit:.2f} ms, {bench['device_peak_bytes'] / 2**30:.2f} GiB", file=sys.stderr)
 PYTHON
 done
 if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
   step "PyTorch"
-  timeout 240 python3 bench/peer_torch_gpu.py ${quick:+--quick} >"$records/peer.txt" 2>"$work/peer.err"
+  timeout 240 python3 bench/peer_torch_gpu.py ${quick:+--only '(fp32|tf32|bf16) eager'} >"$records/peer.txt" 2>"$work/peer.err"
 fi
 step "report"
 python3 scripts/gpu_report.py "$records" --out "$out"

@@ -3,7 +3,7 @@
 
 Usage: gpu_report.py FOLDER [--date YYYY-MM-DD] [--out FOLDER]. Reads every file of the folder, in order of name. A line that is a
 JSON object with "section" and "name" is a record; any other line is passed over, so that whole outputs can be given. Of timings
-with the same section, name, precision, variant and step the last counts; facts about the machine, conformance and equality are all
+with the same section, name, precision, variant, step and peer the last counts; facts about the machine, conformance and equality are all
 kept, so that none can hide a failure. Beside "section" and "name" a record has
 
   machine      (name: of the GPU) anything else is shown as it is: driver, cuda, torch, ...; copy_gigabytes_per_second is the peak of bandwidth
@@ -11,7 +11,10 @@ kept, so that none can hide a failure. Beside "section" and "name" a record has
   finding      tool, count: what a sanitizer said (scripts/sanitizer_records.py)
   equality     steps, root, expected (state roots at the end of a training, here and elsewhere), against (which machine or backend)
   matmul, conv ours, theirs (speeds in one unit), unit, peer; target (optional, of ours / theirs), tile (optional: what was chosen)
-  step         step_ms; allocated_bytes, committing_ms (optional: with the state's root after each step): our training step
+  digits       the same of products by digits; of_int8_peak (of the products alone), cutting (share of the time that makes digits)
+  clock        mhz, watts, of (what was running): medians
+  step         step_ms; precision (fp32 unless said), allocated_bytes, committing_ms (optional: with the state's root after each step), parts (optional:
+               seconds by kind of work): our training step
   peer         precision, variant, step_ms, allocated_bytes, reserved_bytes, or error: bench/peer_torch_gpu.py prints these
   hash         bytes, ms
   kernel       ms, calls, tflops, gbps: where a step's time goes; of (which step)
@@ -42,7 +45,7 @@ def read(folder):
                 continue
             if "section" in record and "name" in record:
                 all_count = record["section"] in ("machine", "conformance", "equality")
-                kind = [str(record.get(key, "")) for key in ("section", "name", "precision", "variant", "of", "tool")]
+                kind = [str(record.get(key, "")) for key in ("section", "name", "precision", "variant", "of", "tool", "peer")]
                 records[(*kind, len(records) if all_count else None)] = record
     return list(records.values())
 
@@ -88,28 +91,45 @@ def speeds(title, records):
     return table(title, ["shape", ">ours", ">theirs", "unit", "peer", ">ratio", ">target", "tile"], rows)
 
 
+def precision(record):
+    return record.get("precision", "fp32")
+
+
 def steps(ours, peers):
-    mine = {r["name"]: r for r in ours}
     rows, memory = [], []
     for peer in peers:
         what = [peer["name"], peer["precision"], peer["variant"]]
         if "error" in peer:
-            rows.append([*what, "failed", "", ""])
+            rows.append([*what, "failed", "", "", ""])
             continue
-        ms = mine.get(peer["name"], {}).get("step_ms")
-        used = mine.get(peer["name"], {}).get("allocated_bytes")
-        rows.append([*what, number(peer["step_ms"], 2), number(ms, 2), number(ms and peer["step_ms"] / ms)])
-        ratio = number(used and peer["reserved_bytes"] / used)
-        memory.append([*what, gib(peer["allocated_bytes"]), gib(peer["reserved_bytes"]), gib(used), ratio])
+        for r in (r for r in ours if r["name"] == peer["name"]):
+            used = r.get("allocated_bytes")
+            rows.append([*what, number(peer["step_ms"], 2), precision(r), number(r["step_ms"], 2), number(peer["step_ms"] / r["step_ms"])])
+            ratio = number(used and peer["reserved_bytes"] / used)
+            memory.append([*what, gib(peer["allocated_bytes"]), gib(peer["reserved_bytes"]), precision(r), gib(used), ratio])
     named = {peer["name"] for peer in peers}
-    rows += [[r["name"], "", "", "", number(r["step_ms"], 2), ""] for r in ours if r["name"] not in named]
+    rows += [[r["name"], "", "", "", precision(r), number(r["step_ms"], 2), ""] for r in ours if r["name"] not in named]
     peer = ["step", "precision", "PyTorch"]
-    commits = [[r["name"], number(r["step_ms"], 2), number(r["committing_ms"], 2),
+    commits = [[r["name"], precision(r), number(r["step_ms"], 2), number(r["committing_ms"], 2),
                 f"{100 * (r['committing_ms'] / r['step_ms'] - 1):.1f} %"] for r in ours if "committing_ms" in r]
-    return [*table("Training steps", [*peer, ">theirs (ms)", ">ours (ms)", ">ratio"], rows),
-            *table("Committing every step", ["step", ">step (ms)", ">with the state's root (ms)", ">cost"], commits),
+    kinds = list(dict.fromkeys(part for r in ours for part in r.get("parts", {})))
+    parts = [[r["name"], precision(r), *(number(1e3 * r["parts"][kind], 2) for kind in kinds)] for r in ours if "parts" in r]
+    return [*table("Training steps", [*peer, ">theirs (ms)", "ours in", ">ours (ms)", ">ratio"], rows),
+            *table("What our steps' time goes into (ms, each launch by itself)", ["step", "precision", *(f">{kind}" for kind in kinds)], parts),
+            *table("Committing every step", ["step", "precision", ">step (ms)", ">with the state's root (ms)", ">cost"], commits),
             *table("Peak memory of a step (GiB; ours is all that was taken of the device, as reserved is)",
-                   [*peer, ">allocated", ">reserved", ">ours", ">reserved / ours"], memory)]
+                   [*peer, ">allocated", ">reserved", "ours in", ">ours", ">reserved / ours"], memory)]
+
+
+def by_digits(records):
+    rows = [[r["name"], number(r["ours"], 2), number(r["theirs"], 2), r["unit"], r["peer"], number(r["ours"] / r["theirs"]), number(r.get("target"), 2),
+             number(r.get("of_int8_peak"), 2), number(r.get("cutting"), 2)] for r in records]
+    return table("Products by digits, making the digits included",
+                 ["shape", ">ours", ">theirs", "unit", "peer", ">ratio", ">target", ">products' share of the int8 peak", ">digits' share of the time"], rows)
+
+
+def clocks(records):
+    return table("Clock and power", ["while", ">MHz", ">W"], [[r["name"], number(r["mhz"], 0), number(r["watts"], 0)] for r in records])
 
 
 def hashing(records):
@@ -119,7 +139,8 @@ def hashing(records):
 
 def kernels(records, ours, flops_peak, bytes_peak, most=8):
     """The slowest, with the better of their shares of the two peaks."""
-    totals = {r["name"]: r["step_ms"] for r in ours}
+    totals = {r["name"]: r["step_ms"] for r in ours if precision(r) == "fp32"}
+    totals |= {f"{r['name']} {r['precision']}": r["step_ms"] for r in ours if "precision" in r}
     rows = []
     for step in dict.fromkeys(r["of"] for r in records):
         part = sorted((r for r in records if r["of"] == step), key=lambda r: -r["ms"])
@@ -147,7 +168,7 @@ def page(title, records):
     lines = [f"# {title}", "", "Written by scripts/gpu_report.py. Ratios are speeds, ours over theirs.", ""]
     lines += [f"- {key}: {value}" for key, value in facts.items()]
     lines += conformance(of("conformance")) + findings(of("finding")) + equality(of("equality"))
-    lines += speeds("Matrix multiplication", of("matmul")) + speeds("Convolution", of("conv"))
+    lines += speeds("Matrix multiplication", of("matmul")) + speeds("Convolution", of("conv")) + by_digits(of("digits")) + clocks(of("clock"))
     lines += steps(of("step"), of("peer")) + hashing(of("hash"))
     peak = max((r["theirs"] for r in of("matmul") if r["unit"] == "TFLOP/s"), default=0)
     lines += kernels(of("kernel"), of("step"), peak, facts.get("copy_gigabytes_per_second", 0))
