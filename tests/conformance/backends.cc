@@ -25,9 +25,9 @@ void AddCuda(const std::shared_ptr<ThreadPool>& pool, std::vector<NamedBackend>&
   if (!cuda::FindDevice()) return;
   const std::pair<const char*, cuda::Tuning> tunings[] = {
       {"cuda", {}},
-      {"cuda_32threads", {.threads = 32, .gemm_tile = 1, .gemm_split = 1}},
-      {"cuda_64threads", {.threads = 64, .gemm_tile = 6}},
-      {"cuda_96threads", {.threads = 96, .gemm_tile = 2, .gemm_split = 3}},
+      {"cuda_32threads", {.threads = 32, .gemm_tile = 1, .gemm_split = 1, .digit_unit = cuda::DigitUnit::kMmaInt8}},
+      {"cuda_64threads", {.threads = 64, .gemm_tile = 6, .digit_unit = cuda::DigitUnit::kMmaBf16}},
+      {"cuda_96threads", {.threads = 96, .gemm_tile = 2, .gemm_split = 3, .digit_unit = cuda::DigitUnit::kPlain}},
       {"cuda_256threads", {.threads = 256, .gemm_tile = 3, .gemm_split = 1000, .gemm_waiting = 3000}},
   };
   for (const auto& [name, tuning] : tunings) {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "assay/backend/cuda/digit_gemm.h"
-#include "assay/numerics/device-inl.h"
+#include "assay/backend/cuda/digit_join-inl.h"
 
 namespace assay::cuda::digits {
 namespace {
@@ -72,11 +72,11 @@ __global__ void __launch_bounds__(kPlainThreads) MultiplyPlainly(DigitGemm g) {
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
           const std::int64_t column = b_first + x + 16 * j;
-          if (row >= a_end || column >= b_end || (g.lacks && scale_a == 0.0f)) continue;
-          const float scale = __fmul_rn(scale_a, g.b.scales[std::int64_t{block} * g.b.rows + column]);
-          const std::int32_t upper = 256 * sums[0][i][j] + sums[1][i][j];
-          const float joined = n == 3 ? numerics::JoinThree(upper, sums[n - 1][i][j]) : numerics::JoinTwo(upper);
-          totals[i][j] = __fadd_rn(totals[i][j], __fmul_rn(joined, scale));
+          if (row >= a_end || column >= b_end) continue;
+          std::int32_t integers[n];
+#pragma unroll
+          for (int o = 0; o < n; ++o) integers[o] = sums[o][i][j];
+          AddBlock<n>(totals[i][j], integers, scale_a, g.b.scales[std::int64_t{block} * g.b.rows + column], g.lacks);
         }
       }
     }
@@ -92,9 +92,6 @@ __global__ void __launch_bounds__(kPlainThreads) MultiplyPlainly(DigitGemm g) {
     }
   }
 }
-
-// Tests ask for it: the second tile of the other products stands for the plain kernel here.
-bool Plainly(const Context& context) { return context.tuning().gemm_tile == 2 || !RunsOnHopper(); }
 
 }  // namespace
 
@@ -117,7 +114,10 @@ void TakeForProduct(Scratch& scratch, DigitGemm& g, int digits, const Context& c
 
 void Multiply(const DigitGemm& g, int digits, Context& context) {
   if (g.m == 0 || g.n == 0 || g.batch == 0 || context.leaves_out_products) return;
-  if (g.blocks > 0 && !Plainly(context)) return MultiplyOnHopper(g, digits, context);
+  const DigitUnit unit = context.tuning().digit_unit;
+  if (g.blocks > 0 && unit == DigitUnit::kBest && RunsOnHopper()) return MultiplyOnHopper(g, digits, context);
+  if (unit == DigitUnit::kMmaInt8 || unit == DigitUnit::kMmaBf16)
+    return MultiplyByMma(g, digits, unit == DigitUnit::kMmaBf16, context);
   const std::int64_t tiles = (g.m + kPlainTile - 1) / kPlainTile * ((g.n + kPlainTile - 1) / kPlainTile) * g.batch;
   const auto grid = static_cast<unsigned>(std::min<std::int64_t>(tiles, std::int64_t{1} << 24));
   (digits == 3 ? MultiplyPlainly<3> : MultiplyPlainly<2>)<<<grid, kPlainThreads, 0, context.stream()>>>(g);

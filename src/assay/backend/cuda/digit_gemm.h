@@ -63,9 +63,12 @@ class Scratch {
 };
 
 // Takes what Multiply needs beside its operands, and enqueues the product. `digits` is 2 or 3. The kernel for Hopper where it is built and the device is one;
-// elsewhere, or where `plain` says so, one for any device.
+// elsewhere, or where the tuning says so, one for any device.
 void TakeForProduct(Scratch& scratch, DigitGemm& gemm, int digits, const Context& context);
 void Multiply(const DigitGemm& gemm, int digits, Context& context);
+
+// digit_mma.cu.
+void MultiplyByMma(const DigitGemm& gemm, int digits, bool bf16, Context& context);
 
 // digit_hopper.cu.
 bool RunsOnHopper();

@@ -17,12 +17,21 @@
 
 namespace assay::cuda {
 
+// What multiplies digits. All give the same bytes.
+enum class DigitUnit : std::uint8_t {
+  kBest,     // for the device
+  kPlain,    // four products at a time, on any device
+  kMmaInt8,  // tensor cores of capability 8.0 and newer, for 8-bit integers
+  kMmaBf16,  // the same for bf16
+};
+
 // What varies between machines and must not vary the bits. Tests force unusual values; 0 leaves the choice to the launcher.
 struct Tuning {
   int threads = 0;                // of a block, a multiple of 32, in kernels that can take any
   int gemm_tile = 0;              // 1 + index into the tiles of gemm.h
   int gemm_split = 0;             // slices of K, each a whole number of the contract's blocks
   std::int64_t gemm_waiting = 0;  // elements of sums of slices that may wait in memory
+  DigitUnit digit_unit = DigitUnit::kBest;
 };
 
 // What a launcher may use beside its arguments. One per backend; launchers run one at a time.
