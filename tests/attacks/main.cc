@@ -3,7 +3,7 @@
 //   cheat --list
 //   cheat NAME JOB --out DIR [--steps N] [--at STEP] [--key FILE] [--threads N]
 //   cheat NAME --worker --work DIR [--at STEP] [options of `assay worker`]    is a worker of the platform that cheats
-//   cheat NAME JOB --out DIR ... --provide [HOST:]PORT    answers for the run that it left there before, as `assay provide` does, and lies where it lied
+//   cheat NAME JOB --out DIR ... --provide [HOST:]PORT    answers for its run there, which it trains first unless it did before, as `assay provide` does, and lies where it lied
 //
 // Exit status: 0 the run is there, 2 bad input or usage.
 #include <fmt/format.h>
@@ -77,13 +77,14 @@ Result<int> Run(const Options& options) {
   ASSAY_TRY(cli::ComputeFor(job, compute));
   ASSAY_ASSIGN(const SigningKey key, cli::OpenSigner(options.key));
   const CheatRequest request{.job = job, .out = options.out, .at = options.at};
-  if (!options.provide.empty()) return Provide(options, *cheat, request, key, compute);
+  if (!options.provide.empty() && RunDirectory::IsRun(options.out)) return Provide(options, *cheat, request, key, compute);
   ASSAY_ASSIGN(const Lie lie, RunCheat(*cheat, request, key, *compute.backend, *compute.pool));
   fmt::print("cheat       {}: {}\n", cheat->name, cheat->what);
   if (lie.step) fmt::print("step        {}\n", *lie.step);
   if (lie.node) fmt::print("node        {}\nleaf        {}\n", *lie.node, lie.leaf.value_or(0));
   fmt::print("run         {}\n", options.out);
-  return cli::kExitOk;
+  std::fflush(stdout);
+  return options.provide.empty() ? Result<int>(cli::kExitOk) : Provide(options, *cheat, request, key, compute);
 }
 
 int Main(int argc, char** argv) {
@@ -103,7 +104,9 @@ int Main(int argc, char** argv) {
       "--worker", worker,
       "Be a worker of the platform that cheats: cheat NAME --worker --work DIR [--at STEP] [options of assay worker]; "
       "cheat --worker --help lists them");
-  arguments.Option("--provide", options.provide, "Answer a referee about the run in --out instead of training it")
+  arguments
+      .Option("--provide", options.provide,
+              "Answer a referee about the run in --out, which is trained first unless it is there")
       .Type("[HOST:]PORT");
   arguments.Option("--steps", options.steps, "Steps to train, instead of the job's number")
       .Range(std::int64_t{1}, kMaxSteps)

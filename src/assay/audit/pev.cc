@@ -26,7 +26,6 @@ using monitor::RuleState;
 using monitor::SameLoss;
 
 constexpr std::uint64_t kMaxReceiptBytes = 1 << 16;
-constexpr std::int64_t kLeastGroups = 2;  // for an interval
 constexpr int kMeasuredSteps = 8;
 
 double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -219,7 +218,7 @@ class EpochChecker {
       const auto whole = std::ranges::count_if(
           drawn_, [&](std::int64_t step) { return step + 1 >= facts.first_step && step + 1 <= facts.last_step; });
       wanted -= static_cast<std::int64_t>(whole) * prepared_.job.batch.microbatches;
-      if (wanted < kLeastGroups) wanted = 0;
+      if (wanted < static_cast<std::int64_t>(monitor::kLeastGroups)) wanted = 0;
     }
     facts.drawn = std::min(wanted, groups) * rows;
     epochs_[index].positions =

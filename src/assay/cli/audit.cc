@@ -17,6 +17,7 @@
 #include "assay/cli/text.h"
 #include "assay/train/interrupt.h"
 #include "assay/train/job_paths.h"
+#include "assay/train/memory_fit.h"
 
 namespace assay::cli {
 namespace {
@@ -241,6 +242,7 @@ Result<AuditReport> RunOn(const AuditCommand& command, const RunDirectory& run, 
     ASSAY_ASSIGN(asked, PrepareRun(run, command.data, *compute.pool));
   }
   ASSAY_TRY(ComputeFor(asked->job, compute));
+  ASSAY_TRY(CheckFits(*asked, *compute.backend));
   return Replayed(command, run, *asked, options, compute);
 }
 

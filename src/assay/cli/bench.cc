@@ -15,6 +15,7 @@
 #include "assay/ops/table.h"
 #include "assay/run/snapshot.h"
 #include "assay/train/batch.h"
+#include "assay/train/memory_fit.h"
 
 namespace assay::cli {
 namespace {
@@ -244,6 +245,7 @@ Result<int> RunBench(const BenchOptions& options) {
   ASSAY_ASSIGN(Job job, LoadJobOf(options.target, options.data));
   ASSAY_ASSIGN(const PreparedJob prepared, Prepare(std::move(job), compute.pool.get()));
   ASSAY_TRY(ComputeFor(prepared.job, compute));
+  ASSAY_TRY(CheckFits(prepared, *compute.backend));
   if (prepared.job.precision == Precision::kFp64Rounded) return BenchRounding(prepared, compute, options.steps, options.json);
   ASSAY_ASSIGN(const BenchResult result, Measure(prepared, *compute.backend, options.steps));
   if (options.json) {

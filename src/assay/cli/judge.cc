@@ -33,6 +33,8 @@ Status WritePage(const JudgeOptions& options, ByteSpan evidence, const verdict::
 
 Result<int> RunJudge(const JudgeOptions& options) {
   if (!options.data.empty() && options.job.empty()) return Err("--data: belongs to --job FILE");
+  if (!options.html.empty() && Exists(options.html))
+    return Err("--html {}: exists already and is not overwritten; choose another name", options.html);
   if (IsDirectory(options.evidence)) return Err("{}: is a directory, expected a file of evidence", options.evidence);
   ASSAY_ASSIGN(const MappedFile file, MappedFile::Open(options.evidence));
   if (!verdict::LooksLikeEvidence(file.bytes())) {

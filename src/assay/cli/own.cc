@@ -45,6 +45,7 @@ OrderedJson StretchJson(const own::Stretch& stretch) {
 
 Result<int> MakeClaimFile(const OwnCommand& command) {
   if (command.out.empty()) return Err("--out: name the file to write the claim to");
+  if (Exists(command.out)) return Err("--out {}: exists already and is not overwritten; choose another name", command.out);
   ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(command.path));
   ASSAY_ASSIGN(const Compute compute, MakeCompute(command.compute));
   own::MakeOptions options{.top = static_cast<std::uint32_t>(command.top),

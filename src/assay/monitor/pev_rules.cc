@@ -87,9 +87,13 @@ RuleResult SeedEpochRule(const EpochFacts& epoch, double percent) {
 
 RuleResult StrictEpochRule(const EpochFacts& epoch) {
   if (auto special = Special(epoch)) return *std::move(special);
-  if (epoch.groups.size() < 2) {
-    return Named(kEpoch, "too_few", RuleState::kNotApplicable,
-                 "the share leaves fewer than two microbatches of this epoch for its mean, and those have no interval");
+  if (epoch.groups.size() < kLeastGroups) {
+    return Named(
+        kEpoch, "too_few", RuleState::kNotApplicable,
+        fmt::format(
+            "the share leaves fewer than {} microbatches of this epoch for its mean, and their interval would say next to "
+            "nothing; a larger --percent leaves more",
+            kLeastGroups));
   }
   const ConfidenceInterval interval = FinitePopulationInterval(epoch.groups, epoch.drawn, epoch.population);
   double limit = static_cast<double>(*epoch.highest);

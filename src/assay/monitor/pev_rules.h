@@ -4,6 +4,7 @@
 // bit for bit those that were committed is the other half, which needs no statistics (`SameLossRule`).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -40,6 +41,8 @@ struct ConfidenceInterval {
 };
 
 inline constexpr double kConfidence = 0.999;
+// The interval of two microbatches has Student's quantile 637, so that any mean would lie in it.
+inline constexpr std::size_t kLeastGroups = 3;
 
 // Of the mean over `population` samples of which `drawn` were looked at, in groups of equal size; at least two groups.
 ConfidenceInterval FinitePopulationInterval(const std::vector<float>& groups, std::int64_t drawn, std::int64_t population);

@@ -66,7 +66,7 @@ TEST(EpochRules, SpecialCasesHaveNames) {
   epoch.recorded[0] = std::nanf("");
   EXPECT_EQ(SeedEpochRule(epoch, 10).verdict, "not_finite");
   epoch = Falling();
-  epoch.groups.resize(1);
+  epoch.groups.resize(2);
   EXPECT_EQ(StrictEpochRule(epoch).verdict, "too_few");
 }
 

@@ -2,6 +2,7 @@
 
 #include "assay/base/allowance.h"
 #include "assay/exec/step.h"
+#include "assay/monitor/usage.h"
 
 namespace assay {
 namespace {
@@ -34,16 +35,17 @@ std::string WhatWouldFit(const Job& job, Backend& backend, std::size_t bytes) {
         "directory)",
         microbatch, batch.microbatches, AmountOf(needed));
   }
-  return "no smaller microbatch would fit either; --device cpu gives the same bytes";
+  return backend.free_bytes() ? "no smaller microbatch would fit either; --device cpu gives the same bytes"
+                              : "no smaller microbatch would fit either";
 }
 
 Status CheckFits(const PreparedJob& prepared, Backend& backend) {
-  const auto free = backend.free_bytes();
-  if (!free) return {};
+  const auto on_device = backend.free_bytes();
+  const std::size_t free = on_device ? *on_device : static_cast<std::size_t>(monitor::AvailableMemory());
   const std::size_t needed = TrainingBytes(prepared.program, backend);
-  if (needed <= *free) return {};
-  return Err("GPU memory: this job takes {}, {} are free; {}", AmountOf(needed), AmountOf(*free),
-             WhatWouldFit(prepared.job, backend, *free));
+  if (needed <= free) return {};
+  return Err("{}: this job takes {}, {} are free; {}", on_device ? "GPU memory" : "memory", AmountOf(needed), AmountOf(free),
+             WhatWouldFit(prepared.job, backend, free));
 }
 
 }  // namespace assay

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "assay/backend/host.h"
+#include "assay/backend/ref/ref_backend.h"
 
 namespace assay {
 namespace {
@@ -50,6 +51,19 @@ TEST_F(FitTest, WhatItWouldTakeIsKnownWithoutTakingIt) {
   prepared_.program = BuildProgram(prepared_.job.model, prepared_.job.optimizer, prepared_.job.batch);
   SmallDevice device(pool_, 0);
   EXPECT_GT(TrainingBytes(prepared_.program, device), std::size_t{4} << 40);
+}
+
+// On the host it is the machine's memory.
+TEST_F(FitTest, WhatNoMachineHasIsRefusedOnTheHost) {
+  const auto host = ref::MakeRefBackend(pool_);
+  EXPECT_TRUE(CheckFits(prepared_, *host));
+  prepared_.job.model = MlpConfig{.inputs = 1 << 20, .classes = 4, .hidden = {8}};
+  prepared_.job.batch = {.microbatch = 1 << 20, .microbatches = 1};
+  prepared_.program = BuildProgram(prepared_.job.model, prepared_.job.optimizer, prepared_.job.batch);
+  const Status refused = CheckFits(prepared_, *host);
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(refused.error().message.starts_with("memory: this job takes 4.")) << refused.error().message;
+  EXPECT_NE(refused.error().message.find("with [batch] microbatch = "), std::string::npos) << refused.error().message;
 }
 
 TEST_F(FitTest, WhatDoesNotNamesTheLargestSplitThatDoes) {
