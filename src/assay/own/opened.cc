@@ -81,6 +81,9 @@ Result<PreparedJob> OpenedClaim::Prepare(const std::string& data_path, ThreadPoo
   ASSAY_ASSIGN(Job job, LoadRunJob(run_, data_path));
   const bool from_file = std::exchange(job.init_weights, {}) != "";
   if (from_file != job_.inputs.weights.has_value()) return Err("job.toml: starts from other weights than job.bin");
+  if (data_path.empty() && !job.data.path.empty() && !Exists(job.data.path))
+    return Err("a claim does not hold the data that its run was trained on, and {} is not here; name it with --data PATH",
+               job.data.path);
   ASSAY_TRY(CheckFilesOf(run_, job, data_path));
   job.file.clear();
   ASSAY_ASSIGN(PreparedJob prepared, assay::Prepare(std::move(job), &pool));
