@@ -51,6 +51,19 @@ says 0 '"rule":"distance","verdict":"accepted"' own verify "$work/g.claim" --rul
 says 1 'is a run of job' own verify "$work/g.claim" --nonce 0badcafe --job "$(printf '%064d' 0)"
 says 1 'is signed by' own verify "$work/g.claim" --nonce 0badcafe --signer "$work/other.key.pub"
 mv "$work/gone" "$work/gpt2-tiny"
+# The receipt for which the nonce was given: who knows the nonce first could sign another one.
+hash=$(sha256sum "$work/gpt2-tiny/receipt.json" | cut -c1-64)
+says 0 "this very receipt, $hash" own verify "$work/g.claim" --nonce 0badcafe
+says 0 ': accepted$' own verify "$work/g.claim" --nonce 0badcafe --receipt "$hash"
+! grep -q 'this very receipt' "$work/out" || fail "what is insisted on is not assumed"
+says 0 "\"receipt\":\"$hash\"" own verify "$work/g.claim" --nonce 0badcafe --receipt "$work/gpt2-tiny/receipt.json" --json
+says 1 'signed +refused .*not the one that was known before' own verify "$work/g.claim" --nonce 0badcafe --receipt "$work/mlp/receipt.json"
+refuses 'exists already and is not overwritten' "$assay" own claim "$work/gpt2-tiny" --out "$work/g.claim"
+# A directory with that receipt and another run's log, honest where the claimed one is not.
+"$cheat" wrong-learning-rate examples/gpt2-tiny.toml --out "$work/fast" --at 18 --key "$ASSAY_KEY" >/dev/null || fail cheat
+says 0 'a claim' own claim "$work/fast" --out "$work/fast.claim" --nonce 00 --draw 1
+cp -r "$work/gpt2-tiny" "$work/mixed" && cp "$work/fast/receipt.json" "$work/mixed/"
+says 4 'draw +damaged' own verify "$work/fast.claim" --nonce aa --run "$work/mixed"
 [ -z "$(ls "$TMPDIR")" ] || fail "left behind what it unpacked: $(ls "$TMPDIR")"
 # Edited, cut off, or not a claim.
 cp "$work/g.claim" "$work/e.claim"
@@ -143,6 +156,22 @@ says 3 'order_unknown' own verify "$work/namesake.seen" --against "$work/first.s
 cp "$work/parent.claim" "$work/beyond.claim"
 printf '\377' | dd of="$work/beyond.claim" bs=1 seek=$(($(stat -c %s "$work/parent.claim") - 13)) conv=notrunc 2>/dev/null
 says 4 'shows steps .* of a run of 24' own verify "$work/beyond.claim"
+# A state that the claim shows at a stretch's end alone, and that is not the committed one.
+python3 - "$work/parent.claim" "$work/end.claim" <<'EOF' || fail "end.claim"
+import pathlib, struct, sys
+claim = bytearray(pathlib.Path(sys.argv[1]).read_bytes())
+# The last snapshot that no stretch begins with is of the last step; its first weights.
+at = claim.rindex(b"snapshots/step-0000000024") + 200
+at = claim.index(b"}}", at) + 100
+claim[at] ^= 1
+pathlib.Path(sys.argv[2]).write_bytes(claim)
+EOF
+says 4 'damaged' own verify "$work/end.claim"
+# Where gradients are not finite the published formula says nothing.
+sed 's/^lr = 0.1/lr = 1e30/' "$work/base.toml" >"$work/wild.toml"
+train "$work/wild" "$work/wild.toml" >/dev/null || fail "$(cat "$work/stderr")"
+says 0 claim own claim "$work/wild" --out "$work/wild.claim"
+says 3 'distance +not_finite' own verify "$work/wild.claim" --rules seed
 
 # A seed that follows from a commitment of somebody else's.
 cp "$work/parent/log/checkpoint" "$work/beacon"

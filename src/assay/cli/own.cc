@@ -22,7 +22,7 @@ struct OwnCommand {
   std::string out, nonce;
   std::int64_t top = own::kTop, drawn = own::kDraws;
   std::vector<std::string> parents;
-  std::string rules = "strict", data, signer, job, run, seed_from, against;
+  std::string rules = "strict", data, signer, job, run, receipt, seed_from, against;
   std::vector<std::string> witnesses;
   ComputeOptions compute;
   bool json = false;
@@ -58,6 +58,7 @@ Result<int> MakeClaimFile(const OwnCommand& command) {
   if (options.nonce.size() > own::kMaxNonceBytes) return Err("--nonce: expected at most {} bytes", own::kMaxNonceBytes);
   ASSAY_ASSIGN(const own::MadeClaim made, own::MakeClaim(run, options, *compute.pool));
   ASSAY_TRY(WriteFileAtomic(command.out, [&](FileSink& sink) { return own::Write(made.claim, sink); }));
+  ASSAY_ASSIGN(const Bytes receipt, ReadFile(run.receipt_path(), own::MaxBytesOf("receipt.json")));
   std::uint64_t bytes = 0;
   OrderedJson stretches = OrderedJson::array();
   for (const own::ClaimedFile& file : made.claim.files) bytes += file.bytes.size();
@@ -66,6 +67,7 @@ Result<int> MakeClaimFile(const OwnCommand& command) {
     fmt::print("{}\n", Dump({{"claim", command.out},
                              {"job_id", run.identity().job.hex()},
                              {"signer", run.signer().ToString()},
+                             {"receipt", HashBytes(receipt).hex()},
                              {"files", made.claim.files.size()},
                              {"bytes", bytes},
                              {"nonce", Hex(options.nonce)},
@@ -76,6 +78,7 @@ Result<int> MakeClaimFile(const OwnCommand& command) {
   for (const own::Stretch& stretch : made.claim.stretches) {
     fmt::print("steps {} to {}: {}\n", stretch.steps.begin + 1, stretch.steps.end, own::Name(stretch.chosen));
   }
+  fmt::print("receipt {}\n", HashBytes(receipt).hex());
   fmt::print("{}: a claim of job {:.16} with {} files, {} bytes\n", command.out, run.identity().job.hex(),
              made.claim.files.size(), bytes);
   return kExitOk;
@@ -128,6 +131,7 @@ void PrintJson(const OwnCommand& command, const own::OwnReport& report, const ow
                            {"reason", report.reason.empty() ? OrderedJson(nullptr) : OrderedJson(report.reason)},
                            {"job_id", text([](const own::OpenedClaim& opened) { return opened.receipt().job.hex(); })},
                            {"signer", text([](const own::OpenedClaim& opened) { return opened.receipt().signer; })},
+                           {"receipt", text([](const own::OpenedClaim& opened) { return opened.receipt_hash().hex(); })},
                            {"weights", text([](const own::OpenedClaim& opened) { return opened.receipt().weights.hex(); })},
                            {"steps", text([](const own::OpenedClaim& opened) { return opened.receipt().steps; })},
                            {"nonce", Hex(claim.nonce)},
@@ -164,6 +168,14 @@ Result<own::VerifyOptions> VerifyOptionsOf(const OwnCommand& command) {
     const auto id = Digest::FromHex(command.job);
     if (!id) return Err("--job: expected the 64 hex digits of a job's id, which assay show JOB prints");
     options.job = *id;
+  }
+  if (!command.receipt.empty()) {
+    if (const auto hash = Digest::FromHex(command.receipt)) {
+      options.receipt = *hash;
+    } else {
+      ASSAY_ASSIGN(const Bytes bytes, ReadFile(command.receipt, own::MaxBytesOf("receipt.json")));
+      options.receipt = HashBytes(bytes);
+    }
   }
   if (!command.seed_from.empty()) {
     ASSAY_ASSIGN(const Bytes bytes, ReadFile(command.seed_from, kMaxSeedFromBytes));
@@ -254,7 +266,10 @@ void AddOwn(Arguments& app, Command& command) {
       "  assay own verify FILE                run these stretches again; needs the data, nothing else of the run\n"
       "\n"
       "An expert gives the claimant a nonce once the receipt is known, and verifies with the same one: nobody can then have\n"
-      "known which stretches would be drawn. strict: every stretch shown gives bit for bit what was committed, the run starts\n"
+      "known which stretches would be drawn. The expert keeps the receipt, or its SHA-256, and insists on it with --receipt: "
+      "who\n"
+      "knows the nonce first can sign receipts until one draws what suits. strict: every stretch shown gives bit for bit what "
+      "was committed, the run starts\n"
       "where its job says, the model is the last state's, and each file of weights that it descends from has a receipt.\n"
       "seed: the published rule, literally: replayed weights lie nearer than a mean gradient is long. docs/CHECKS.md has the\n"
       "formulas and the holes, docs/formats/claim.md the format. A run that starts from a file of weights can be claimed if\n"
@@ -284,6 +299,8 @@ void AddOwn(Arguments& app, Command& command) {
   sub.Option("--signer", options->signer, "verify: public key, or a file with it, of the claimant").Type("KEY");
   sub.Option("--run", options->run, "verify: the claimed run, where it is at hand: another --nonce then draws from it")
       .Type("RUN");
+  sub.Option("--receipt", options->receipt, "verify: the receipt for which the nonce was given, a file or its SHA-256")
+      .Type("FILE|HASH");
   sub.Option("--job", options->job, "verify: the id of the job that the claim must be about").Type("ID");
   sub.Option("--seed-from", options->seed_from, "verify: the public bytes that the job's seed must follow from").Type("FILE");
   sub.Option("--against", options->against, "verify: another claim: which came first, does one start in the other")

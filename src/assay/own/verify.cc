@@ -61,6 +61,9 @@ class Verifier {
     ASSAY_ASSIGN(run_, RunDirectory::Open(options_.run));
     ASSAY_ASSIGN(const Bytes receipt, ReadFile(run_->receipt_path(), MaxBytesOf("receipt.json")));
     if (HashBytes(receipt) != opened_.receipt_hash()) return Err("{}: is not the run that the claim is about", options_.run);
+    // Steps are held against the log of that directory, which must be the one that the receipt is for.
+    ASSAY_ASSIGN(const auto refuted, CheckHeader(*run_, {}));
+    if (refuted) return Err("{}: {}", options_.run, refuted->reason);
     const Receipt& said = opened_.receipt();
     for (const Segment& segment :
          DrawnStretches(said.steps, said.snapshot_every, opened_.receipt_hash(), *options_.nonce, kDraws)) {
@@ -141,6 +144,17 @@ class Verifier {
     return Judged("start", true, std::nullopt, std::nullopt, "the run starts from the weights of its parent's receipt");
   }
 
+  // A replay needs the state that a stretch begins with. The claim holds the one that it ends with, too, and that has to be the committed one.
+  Status CheckEnd(const Stretch& stretch) const {
+    const std::string path = opened_.run().SnapshotPath(stretch.steps.end);
+    ASSAY_ASSIGN(const Snapshot end, ReadSnapshot(path, prepared_.program.state, pool_));
+    const auto& entries = opened_.log().entries();
+    const auto entry = std::ranges::find(entries, stretch.steps.end, &LogEntry::step);
+    if (entry == entries.end() || end.info.state_root != entry->state_root)
+      return Err("{}: is not the state that the log commits to", path.substr(path.rfind('/') + 1));
+    return {};
+  }
+
   // Bit for bit what was committed, by the audit's own eyes.
   RuleResult Replayed(OwnReport& report) {
     if (prepared_.job.precision == Precision::kFp32Vendor) {
@@ -156,7 +170,7 @@ class Verifier {
                                  if (options_.on_step) options_.on_step(++done, total);
                                },
                            .should_stop = options_.should_stop};
-    const auto look = [&](const RunDirectory& run, const Stretch& stretch) {
+    const auto look = [&](const RunDirectory& run, const Stretch& stretch, const Status& shown) {
       StretchResult result{.stretch = stretch};
       auto found = AuditStretch(run, prepared_, stretch.steps, backend_, pool_, hooks);
       if (!found) {
@@ -169,15 +183,16 @@ class Verifier {
         result.equal = !*found;
         if (*found) result.reason = (*found)->reason;
         if (!*found) ++equal;
+        if (!shown && !trouble) trouble = Failed("replay", shown.error());
       }
       report.stretches.push_back(std::move(result));
     };
     const auto stopped = [&] { return options_.should_stop && options_.should_stop(); };
     for (const Stretch& stretch : claim_.stretches) {
-      if (!stopped()) look(opened_.run(), stretch);
+      if (!stopped()) look(opened_.run(), stretch, CheckEnd(stretch));
     }
     for (const Stretch& stretch : others_) {
-      if (!stopped()) look(*run_, stretch);
+      if (!stopped()) look(*run_, stretch, {});
     }
     const auto wrong = std::ranges::find_if(report.stretches, [](const StretchResult& one) { return one.equal == false; });
     const auto figure = static_cast<double>(equal), limit = static_cast<double>(claim_.stretches.size() + others_.size());
@@ -216,8 +231,13 @@ class Verifier {
       if (stretch.chosen == Chosen::kDrawn) continue;  // the rule knows no draws
       auto result = DistanceAlong(replay, stretch, done, total);
       if (!result) return Failed("distance", result.error());
+      if (!std::isfinite(*result->limit)) {
+        return Named("distance", "not_finite", RuleState::kUnchecked,
+                     fmt::format("the gradients of steps {} to {} are not finite; the formula says nothing",
+                                 stretch.steps.begin + 1, stretch.steps.end));
+      }
       const double ratio = *result->limit > 0 ? result->distance->l2 / *result->limit : result->distance->l2 > 0 ? 1e308 : 0;
-      worst = std::max(worst, ratio);
+      worst = std::isfinite(ratio) ? std::max(worst, ratio) : 1e308;
       report.stretches.push_back(std::move(*result));
     }
     if (report.stretches.empty())
@@ -309,6 +329,12 @@ void Assume(const OwnershipClaim& claim, const OpenedClaim& opened, const Verify
     report.assumed.push_back(
         "the bytes that the seed follows from were public and not the claimant's to choose; --seed-from FILE names them");
   }
+  if (!options.receipt) {
+    report.assumed.push_back(
+        fmt::format("the nonce was given for this very receipt, {}: who knows a nonce can sign receipts until one draws what "
+                    "suits; --receipt insists on one",
+                    opened.receipt_hash().hex()));
+  }
   if (claim.nonce.empty()) {
     report.assumed.push_back(
         "the draw follows from the receipt alone: who signs many receipts can choose among their draws; a nonce that the "
@@ -331,6 +357,10 @@ OwnReport VerifyClaim(const OwnershipClaim& claim, const OpenedClaim& opened, co
     report.rules.push_back(
         Judged("signed", false, std::nullopt, std::nullopt,
                fmt::format("is signed by {}, not by {}", opened.receipt().signer, options.signer->ToString())));
+  } else if (options.receipt && opened.receipt_hash() != *options.receipt) {
+    report.rules.push_back(Judged("signed", false, std::nullopt, std::nullopt,
+                                  fmt::format("has the receipt {:.16}, not the one that was known before, {:.16}",
+                                              opened.receipt_hash().hex(), options.receipt->hex())));
   } else {
     report.rules.push_back(Judged("signed", true, std::nullopt, std::nullopt,
                                   fmt::format("receipt, log and job are of one run, signed by {}", opened.receipt().signer)));

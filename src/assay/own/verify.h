@@ -24,6 +24,7 @@ struct VerifyOptions {
   // The claim must be drawn by it, unless the whole run is at hand: then what it draws is taken from there.
   std::optional<Bytes> nonce{};
   std::string run{};                  // a directory of the claimed run; empty: there is none
+  std::optional<Digest> receipt{};    // SHA-256 of the receipt that was known when the nonce was given
   std::optional<Digest> seed_from{};  // the seed must follow from it
   std::optional<VerifyKey> signer{};  // who must have signed
   std::optional<Digest> job{};        // what must have been trained
