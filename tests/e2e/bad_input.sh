@@ -116,3 +116,8 @@ refuses 'name the weights to use with --weights' "$assay" eval $job
 refuses 'garbage.safetensors' "$assay" eval $job --weights "$work/garbage.safetensors"
 refuses "expected a language model" "$assay" sample $job --weights "$work/mlp/model.safetensors"
 refuses 'No such file' "$assay" bench "$work/nowhere.toml"
+# A job that no machine holds is refused before anything is taken: a kernel that runs out of memory ends processes without a word.
+sed -e 's/^layers = .*/layers = 200/' -e 's/^heads = .*/heads = 64/' -e 's/^width = .*/width = 16384/' examples/gpt2-tiny.toml >"$work/huge.toml"
+refuses 'memory: this job takes .* TiB, .* are free; ' "$assay" train "$work/huge.toml" --out "$work/huge"
+[ ! -e "$work/huge" ] || fail "a refused training left $work/huge"
+refuses 'memory: this job takes .* TiB, .* are free; ' "$assay" bench "$work/huge.toml"
