@@ -38,6 +38,7 @@ refused_alike "unknown command 'TRAIN'; did you mean train" "$assay" TRAIN
 refused_alike '--out: expected a name, got an empty one' "$assay" train $job --out ''
 refused_alike "train: unknown option --stpes; did you mean --steps" "$assay" train $job --out "$work/run" --stpes 3
 refuses 'unknown option --otu; did you mean --out' "$assay" train $job --otu "$work/run"
+refuses 'submit: unknown option --dry \(see' "$assay" submit $job --dry
 refuses 'these arguments were not expected: one two' "$assay" train $job --out "$work/run" one two
 refuses '--steps: expected a value after it' "$assay" train $job --out "$work/run" --steps
 refused_alike 'train: --out: expected a value after it' "$assay" train $job --out --quiet

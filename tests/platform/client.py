@@ -43,6 +43,7 @@ def verified(platform, job):
     status, said, error = platform.client("submit", job, "--replicas", 2, "--wait")
     check(status == 0 and said["verdict"] == "verified", f"two honest workers: {status} {said} {error}")
     check(said["provider"] and said["convicted"] == [], f"two honest workers: {said}")
+    check(said["steps"] == 12 and said["loss"] > 0, f"what is delivered: {said}")
     check("trains" in error, f"progress: {error}")
     fetch(platform, said["id"], platform.path / "verified")
     return said["id"]
@@ -68,6 +69,13 @@ def fetch(platform, order, out, **how):
     for key, status in ((renamed((out / "coordinator.pub").read_text()), 0), (platform.path / "one" / "key.pub", 1)):
         seen = subprocess.run([platform.assay, "verify", out, "--signer", key], capture_output=True, text=True)
         check(seen.returncode == status, f"verify --signer {key}: {seen.returncode}, expected {status}: {seen.stdout} {seen.stderr}")
+    for command in ("sample", "eval", "audit"):
+        used = subprocess.run([platform.assay, command, out], capture_output=True, text=True)
+        check(used.returncode == 2 and f"assay sample JOB --weights {out}/model.safetensors" in used.stderr, f"{command}: {used.stdout} {used.stderr}")
+    shown = subprocess.run([platform.assay, "show", out], capture_output=True, text=True)
+    check(shown.returncode == 0 and "assay sample JOB --weights" in shown.stdout, f"show of a delivery: {shown.stdout} {shown.stderr}")
+    shown = subprocess.run([platform.assay, "show", out / "order.json"], capture_output=True, text=True)
+    check(shown.returncode == 2 and "is a signed order" in shown.stderr, f"show of an order: {shown.stdout} {shown.stderr}")
     again, _, error = platform.client("fetch", order, "--out", out, **how)
     check(again == 2 and "not overwritten" in error, f"fetch into a folder that is there: {again} {error}")
 
@@ -128,10 +136,14 @@ def bookkeeping(platform, job):
     check(status == 0 and said["id"] == order, f"submit --again: {status} {said} {error}")
     status, said, _ = platform.client("jobs")
     check(status == 0 and [line["id"] for line in said["orders"]].count(order) == 1, f"jobs: {said}")
+    listed = next(line for line in said["orders"] if line["id"] == order)
+    check(listed["name"] == "small" and not listed["cancelled"], f"jobs: {listed}")
     status, said, error = platform.client("cancel", order)
     check(status == 0 and said["cancelled"], f"cancel: {status} {said} {error}")
+    listed = next(line for line in platform.client("jobs")[1]["orders"] if line["id"] == order)
+    check(listed["verdict"] == "failed" and listed["cancelled"], f"jobs: {listed}")
     status, said, _ = platform.client("watch", order)
-    check(status == 1 and said["verdict"] == "failed", f"a cancelled order: {status} {said}")
+    check(status == 1 and said["verdict"] == "failed" and said["steps"] is None, f"a cancelled order: {status} {said}")
     status, said, _ = platform.client("fetch", order, "--out", platform.path / "cancelled")
     check(status == 1 and said["model"] is None and not (platform.path / "cancelled").exists(), f"fetch of a cancelled order: {said}")
     status, said, error = platform.client("watch", "0" * 32)
@@ -153,6 +165,10 @@ def stumbling(platform, job, order):
     says(nobody, "jobs", ASSAY_TOKEN="assay_" + "0" * 64)
     refused = says(nobody, "worker", "--work", platform.path / "denied", ASSAY_TOKEN="assay_" + "0" * 64)
     check("GFLOP/s" not in refused.stderr, f"a worker without a token measures the machine: {refused.stderr}")
+    check(not (platform.path / "denied").exists(), "a worker without a token leaves a folder behind")
+    nowhere = platform.path / "nobody"
+    says("name the key with --signer", "watch", order, XDG_CONFIG_HOME=str(nowhere / "config"), XDG_STATE_HOME=str(nowhere / "state"))
+    check(not (nowhere / "config").exists(), "somebody who only reads gets a key")
     says("a token of role client may not do this, only one of role provider or auditor or admin", "worker", "--work", platform.path / "denied")
     says("no order of this id in this token's account (tokens made with --account NAME share one)", "watch", "0" * 32)
     says("--audit: expected a whole number of percent from 1 to 100", "submit", job, "--audit", "0%")
@@ -178,6 +194,11 @@ def stumbling(platform, job, order):
     listed = json.loads(says("tokens", "admin", "tokens", "--json", status=0, **admin).stdout)["tokens"]
     check(all(line["expires_ms"] is None for line in listed) and {line["revoked_ms"] is None for line in listed} == {True, False}, f"admin tokens: {listed}")
     says("--memory: 4.00 KiB is less than any job needs", "submit", job, "--memory", "4096")
+    large = platform.path / "large.toml"
+    large.write_text(JOB.replace("hidden = [16]", "hidden = [1024, 1024]"))
+    says("and the order allows 1.00 MiB: workers would give it back", "submit", large, "--memory", "1MiB")
+    says("--disk: ", "submit", large, "--disk", "1MiB")
+    says("--attempts is 2, expected 5 to 64", "submit", job, "--replicas", 5, "--attempts", 2)
     says("another coordinator serves this folder", "serve", "--store", platform.path / "store")
     says("of 1000000000", "admin", "quota", made["account"], "--bytes", "1GB", status=0, **admin)
     new = platform.path / "nothing"
@@ -348,10 +369,31 @@ def lies(platform, liar, two_honest, with_cheat):
     fresh = platform.path / "fresh"
     fresh.mkdir()
     refused("wrong-convict", with_cheat, "does not convict", "watch", fresh)
-    refused("order", two_honest, "--signer", "watch", fresh)
+    liar.tell("order")
+    status, said, error = platform.client("watch", two_honest, server=liar.url, state=fresh)
+    check(status == 2 and "--signer" in error and "begin anew" not in error, f"an order of somebody unknown: {status} {said} {error}")
+    own = platform.path / "home" / ".config" / "assay" / "key.pub"
+    status, said, error = platform.client("watch", two_honest, "--signer", own, server=liar.url, state=fresh)
+    check(status == 1 and "--signer" in said["refused"], f"an order of another signer than the one named: {status} {said} {error}")
     refused("early", two_honest, "no decision follows", "watch", fresh)
     liar.tell("none")
     fetch(platform, two_honest, out, server=liar.url)
+
+
+def taken(platform, name):
+    """The key of a worker that has ended, under a token of another account: how to get on is said, and does it."""
+    admin = platform.tokens["admin"]
+    other = call(f"{platform.server}/v1/admin/tokens", admin, {"role": "provider"})[1]["token"]
+    key = platform.path / name / "key"
+    command = [platform.assay, "worker", "--work", platform.path / "other", "--key", key]
+    settings = platform.environment(ASSAY_SERVER=platform.server, ASSAY_TOKEN=other)
+    done = subprocess.run(command, text=True, capture_output=True, timeout=120, env=settings)
+    check(done.returncode == 2 and "assay admin release KEY" in done.stderr, f"the key of another account: {done.returncode} {done.stderr}")
+    vkey = key.with_name("key.pub").read_text().strip()
+    for text, status, words in (("nobody+00000000", 2, "no workers have a key"), ("+".join(vkey.split("+")[:2]), 0, vkey)):
+        done = subprocess.run([platform.assay, "admin", "release", text], text=True, capture_output=True, timeout=60,
+                              env=platform.environment(ASSAY_SERVER=platform.server, ASSAY_TOKEN=admin))
+        check(done.returncode == status and words in done.stdout + done.stderr, f"release {text}: {done.returncode} {done.stdout}{done.stderr}")
 
 
 def main():
@@ -381,6 +423,7 @@ def main():
         with_cheat = refereed(platform, job)
         damaged(platform, platform.path / "refereed")
         lies(platform, liar, two_honest, with_cheat)
+        taken(platform, "two")
     print("ok")
 
 

@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <ctime>
 #include <map>
 #include <set>
+#include <vector>
 
 #include "assay/base/file.h"
 #include "assay/base/quote.h"
@@ -164,14 +166,28 @@ Result<int> ShowWorkers(const AdminOptions& options) {
   return kExitOk;
 }
 
+// The whole key where `text` is its NAME+HASH, as logs have it.
+Result<std::string> WorkerKey(ApiClient& api, const std::string& text) {
+  if (std::ranges::count(text, '+') != 1) return text;
+  ASSAY_ASSIGN(const OrderedJson answer, Plain(api.Get("/v1/admin/workers")));
+  std::vector<std::string> found;
+  for (const OrderedJson& worker : ListOf(answer, "workers")) {
+    if (std::string key = TextOf(worker, "key"); key.starts_with(text + "+")) found.push_back(std::move(key));
+  }
+  if (found.size() == 1) return found.front();
+  return Err("release: {} workers have a key {}; expected a whole key, NAME+HASH+DATA, as assay admin workers lists them",
+             found.empty() ? "no" : "several", Quote(text));
+}
+
 Result<int> ReleaseWorker(const AdminOptions& options) {
   if (options.id.empty()) return Err("release: expected the public key of a worker (assay admin workers)");
   ASSAY_ASSIGN(const auto api, OpenApi(options.platform));
-  ASSAY_TRY(Plain(api->Post("/v1/admin/workers/release", {{"key", options.id}})));
+  ASSAY_ASSIGN(const std::string key, WorkerKey(*api, options.id));
+  ASSAY_TRY(Plain(api->Post("/v1/admin/workers/release", {{"key", key}})));
   if (options.json) {
-    fmt::print("{}\n", Dump({{"released", options.id}}));
+    fmt::print("{}\n", Dump({{"released", key}}));
   } else {
-    fmt::print("released {}; whoever proves next to hold this key has it\n", options.id);
+    fmt::print("released {}; whoever proves next to hold this key has it\n", key);
   }
   return kExitOk;
 }
@@ -296,7 +312,7 @@ void AddAdmin(Arguments& app, Command& command) {
       "  assay admin tokens                   list them\n"
       "  assay admin revoke TOKEN-ID\n"
       "  assay admin workers                  with their records and convictions\n"
-      "  assay admin release KEY              take a worker's key from the account that it is registered to\n"
+      "  assay admin release KEY              take a worker's key, or NAME+HASH of it, from its account\n"
       "  assay admin orders                   of all accounts that are open, oldest first; --all: all\n"
       "  assay admin cancel ORDER\n"
       "  assay admin quota ACCOUNT            show what an account may have; --orders and --bytes set it\n"

@@ -104,7 +104,7 @@ Status CheckCommand(const CLI::App& app, std::string_view word) {
 std::vector<std::string> OptionNames(const CLI::App& command) {
   std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& name : option->get_lnames()) names.push_back(name);
   }
   return names;
 }
@@ -117,8 +117,9 @@ std::string UnexpectedText(const CLI::App& command, const std::vector<std::strin
                        OneLine(fmt::format("{}", fmt::join(arguments, " "))));
   }
   const std::string name = option->substr(0, option->find('='));
-  const auto meant = Nearest(name, OptionNames(command));
-  return fmt::format("unknown option {}{}", OneLine(name), meant ? fmt::format("; did you mean {}?", *meant) : "");
+  // Hyphens before a name are no letters of it, by which a short one would look like another.
+  const auto meant = Nearest(name.substr(std::min(name.find_first_not_of('-'), name.size())), OptionNames(command));
+  return fmt::format("unknown option {}{}", OneLine(name), meant ? fmt::format("; did you mean --{}?", *meant) : "");
 }
 
 // CLI11 would take the next option for the value: `--out --json` makes a directory of that name. Such a value can be written --out=--json.

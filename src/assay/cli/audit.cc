@@ -15,6 +15,7 @@
 #include "assay/cli/readable_run.h"
 #include "assay/cli/signer.h"
 #include "assay/cli/text.h"
+#include "assay/cli/verification.h"
 #include "assay/train/interrupt.h"
 #include "assay/train/job_paths.h"
 #include "assay/train/memory_fit.h"
@@ -272,6 +273,7 @@ Result<int> RunAudit(const AuditCommand& command) {
     asked = std::move(*prepared);
     options->expected.job = asked->identity.job;
   }
+  if (IsDelivery(command.run)) return BadInput(command, NotARunButADelivery(command.run));
   if (const Status readable = CheckReadable(command.run); !readable) return BadInput(command, readable.error());
   const auto run = RunDirectory::Open(command.run);
   if (!run) {

@@ -13,6 +13,8 @@ client::Checked<int> Cancel(const OrderOptions& options) {
   ASSAY_TRY(reader.Update());
   if (!reader.life().cancelled())
     return client::Refused("order {}: is said to be cancelled, and its life does not say so", options.id);
+  // A list of orders says only that it failed.
+  ASSAY_TRY(session.state.RememberCancelled(options.id));
   if (options.json) {
     fmt::print("{}\n", Dump({{"id", options.id}, {"cancelled", true}}));
   } else {

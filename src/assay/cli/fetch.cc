@@ -27,7 +27,13 @@ client::Checked<int> Fetch(const FetchOptions& options, int& signal) {
   const StopOnSignal stop(*session.api);
   OrderView view(stderr, ProgressModeFor(stderr, options.quiet));
   const auto fetch = [&]() -> client::Checked<int> {
-    ASSAY_ASSIGN(const client::CheckedLife checked, WatchOrder(session, options, options.id, view));
+    const auto watched = WatchOrder(session, options, options.id, view);
+    if (!watched) {
+      view.Finish();
+      if (stop.signal() != 0) SayOrderGoesOn(options.id);
+      return tl::unexpected(watched.error());
+    }
+    const client::CheckedLife& checked = *watched;
     const life::Life& life = checked.life();
     const bool delivers = client::Delivers(life.decision()->verdict);
     if (delivers) {

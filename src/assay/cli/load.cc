@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "assay/cli/verification.h"
 #include "assay/model/import.h"
 #include "assay/train/job_paths.h"
 
@@ -49,6 +50,7 @@ Result<PreparedJob> Prepared(const RunDirectory& run, const ModelSource& source,
 }  // namespace
 
 Result<Job> LoadJobOf(const std::string& target, const std::string& data) {
+  if (IsDelivery(target)) return tl::unexpected(NotARunButADelivery(target));
   if (IsDirectory(target)) {
     ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(target));
     ASSAY_ASSIGN(Job job, LoadRunJob(run, data));

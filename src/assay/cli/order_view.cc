@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <optional>
 
 #include "assay/base/quote.h"
 #include "assay/cli/colour.h"
@@ -19,10 +22,22 @@ constexpr double kBarInterval_s = 0.1;
 constexpr double kLineInterval_s = 5;
 constexpr double kSmoothing = 0.3;  // weight of the latest sample's time
 constexpr double kStale_s =
-    15;  // without a sample, before nothing is foretold from those that came: workers send one every second or so
+    10;  // without a sample, before nothing is foretold from those that came: workers send one every second or so
 constexpr double kPatience_s = 3;  // a worker that is free takes up what is wanted sooner
 constexpr std::size_t kMaxWords = 300;
 constexpr std::size_t kBarCells = 24;
+
+// Whether leases were given back for one reason ("memory: …", though the amounts may differ), and which; empty: for several, or none was.
+std::string ReasonOf(const std::vector<std::string>& given_back) {
+  const auto kind = [](const std::string& words) { return words.substr(0, words.find(':')); };
+  if (given_back.empty() || given_back.back().empty()) return "";
+  for (const std::string& words : given_back) {
+    if (kind(words) != kind(given_back.back())) return "";
+  }
+  return fmt::format("; {} given back: {}",
+                     given_back.size() == 1 ? "a lease was" : fmt::format("{} leases were", given_back.size()),
+                     given_back.back().substr(0, kMaxWords));
+}
 
 // Keys are long; their names and hashes tell them apart.
 std::string Short(const std::string& vkey) {
@@ -101,6 +116,30 @@ std::string ProviderOf(const life::Life& life) {
   return lease != nullptr ? lease->worker : std::string();
 }
 
+// Of the run that is delivered, signed by its worker and checked with the life; null where none is.
+const Receipt* ReceiptOf(const life::Life& life) {
+  const life::Lease* lease = life.decision() ? life.Find(life.decision()->lease) : nullptr;
+  return lease != nullptr && lease->receipt ? &*lease->receipt : nullptr;
+}
+
+std::optional<float> LossOf(const Receipt* receipt) {
+  if (receipt == nullptr || receipt->steps < 1) return std::nullopt;
+  return std::bit_cast<float>(receipt->loss_bits);
+}
+
+std::string ResultText(const life::Life& life) {
+  const Receipt* receipt = ReceiptOf(life);
+  if (receipt == nullptr) return "";
+  std::string text = fmt::format("result      steps {}", receipt->steps);
+  const std::optional<float> loss = LossOf(receipt);
+  text += loss ? fmt::format(", last loss {:.6f}\n", *loss) : "\n";
+  if (loss && !std::isfinite(*loss)) {
+    text += fmt::format("{} the last loss is not a finite number: this is what the job gives, and the model is of no use\n",
+                        PaintedWord("warning", 11, Tone::kBad, stdout));
+  }
+  return text;
+}
+
 std::vector<const life::Lease*> Convicted(const life::Life& life) {
   std::vector<const life::Lease*> out;
   for (const auto& [number, lease] : life.leases()) {
@@ -136,7 +175,12 @@ std::string WaitsFor(const life::Life& life) {
 }
 
 void OrderView::Entry(const life::Entry& entry, const life::Life& life, double now_s) {
-  if (std::string waits_for = WaitsFor(life); waits_for != waits_for_) {
+  if (const auto* released = std::get_if<life::Released>(&entry.event);
+      released != nullptr && released->why == life::Ending::kGivenBack)
+    given_back_.push_back(OneLine(released->words));
+  std::string waits_for = WaitsFor(life);
+  if (!waits_for.empty()) waits_for += ReasonOf(given_back_);
+  if (waits_for != waits_for_) {
     waits_for_ = std::move(waits_for);
     waits_since_s_ = now_s;
     waiting_said_ = false;
@@ -155,6 +199,7 @@ void OrderView::Sample(const OrderedJson& sample, double now_s) {
   if (lease < 1) return;
   Work& work = works_[lease];
   work.heard_s = now_s;
+  work.silence_said = false;
   const std::int64_t step = life::CountOf(sample, "step");
   work.phase = OneLine(life::TextOf(sample, "phase")).substr(0, 16);
   work.steps = std::max<std::int64_t>(0, life::CountOf(sample, "steps"));
@@ -177,8 +222,16 @@ void OrderView::Tick(double now_s) {
     waiting_said_ = true;
     Say(waits_for_);
   }
-  // Lines are for what happens.
-  if (mode_ == ProgressMode::kBar) Draw(Line(now_s), Share(), now_s);
+  if (mode_ == ProgressMode::kBar) {
+    Draw(Line(now_s), Share(), now_s);
+    return;
+  }
+  // Lines are for what happens: that somebody fell silent is one, and that it still is, is not.
+  for (auto& [lease, work] : works_) {
+    if (work.silence_said || now_s - work.heard_s < kStale_s) continue;
+    work.silence_said = true;
+    Say(fmt::format("lease {}: no news for {}", lease, Duration(now_s - work.heard_s)));
+  }
 }
 
 // Of whoever is furthest behind: the order waits for all.
@@ -276,6 +329,8 @@ OrderedJson OutcomeJson(const life::Life& life) {
   for (const life::Judged& judged : life.disputes()) {
     for (const life::LeaseNumber number : judged.silent) silent.push_back(life.Find(number)->worker);
   }
+  const Receipt* receipt = ReceiptOf(life);
+  const std::optional<float> loss = LossOf(receipt);
   return {{"id", life.order().id},
           {"job_id", life.order().job.hex()},
           {"verdict", decision ? OrderedJson(life::Name(decision->verdict)) : OrderedJson(nullptr)},
@@ -283,6 +338,8 @@ OrderedJson OutcomeJson(const life::Life& life) {
           {"convicted", convicted},
           {"silent", silent},
           {"words", decision ? OrderedJson(decision->words) : OrderedJson(nullptr)},
+          {"steps", receipt != nullptr ? OrderedJson(receipt->steps) : OrderedJson(nullptr)},
+          {"loss", loss && std::isfinite(*loss) ? OrderedJson(*loss) : OrderedJson(nullptr)},
           {"trusted", client::TakenOnTrust(life)},
           {"size", life.size()}};
 }
@@ -298,7 +355,7 @@ std::string OutcomeText(const life::Life& life) {
     text += fmt::format("{} {} (lease {}), by evidence checked here\n", PaintedWord("convicted", 11, Tone::kBad, stdout),
                         lease->worker, lease->number);
   for (const std::string& trusted : client::TakenOnTrust(life)) text += fmt::format("on trust    {}\n", trusted);
-  return text;
+  return text + ResultText(life);
 }
 
 }  // namespace assay::cli

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "assay/cli/json.h"
 #include "assay/cli/progress.h"
@@ -29,7 +30,7 @@ class OrderView {
   // Of an upload or a download.
   void Transfer(const std::string& what, std::uint64_t done, std::uint64_t total, double now_s);
   void Note(const std::string& text);
-  // Time has passed: says what the order waits for, if it has waited for a while, and draws anew how far workers are.
+  // Time has passed: says what the order waits for, if it has waited for a while, and draws anew how far workers are, or says which have fallen silent.
   void Tick(double now_s);
   void Finish();
 
@@ -44,6 +45,7 @@ class OrderView {
     double loss = 0;
     bool has_loss = false;
     double heard_s = 0;           // when the last sample came
+    bool silence_said = false;    // since then
     double since_s = 0;           // when `step` was first seen
     double seconds_per_step = 0;  // smoothed; 0 until there were two samples
   };
@@ -55,8 +57,9 @@ class OrderView {
 
   std::FILE* stream_;
   ProgressMode mode_;
-  std::map<std::int64_t, Work> works_;  // by lease, of those that are open
-  std::string waits_for_;               // what nobody has taken up yet; empty: nothing
+  std::map<std::int64_t, Work> works_;   // by lease, of those that are open
+  std::vector<std::string> given_back_;  // why each lease was that ended so
+  std::string waits_for_;                // what nobody has taken up yet; empty: nothing
   double waits_since_s_ = 0;
   bool waiting_said_ = false;
   double shown_s_ = 0;

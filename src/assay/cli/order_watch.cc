@@ -50,8 +50,11 @@ client::Checked<client::CheckedLife> WatchOrder(Session& session, const Platform
   client::LifeReader reader(*session.api, session.state, std::move(terms));
   ASSAY_TRY(reader.Update());
   const bool sealed = !reader.life().order().sealed.empty();
+  // Whoever has no key has not signed the order, and its disputes are somebody else's to hold.
   if (sealed) {
-    ASSAY_ASSIGN(key, OpenSigner(options.key));
+    ASSAY_ASSIGN(key, OpenSignerIfAny(options.key));
+  }
+  if (key) {
     ASSAY_ASSIGN(std::vector<Identity> identities, session.state.OpenIdentities());
     referee.identities = std::make_shared<const std::vector<Identity>>(std::move(identities));
     referee.key = &*key;
@@ -74,7 +77,7 @@ client::Checked<client::CheckedLife> WatchOrder(Session& session, const Platform
     const std::lock_guard lock(turn);
     view.Tick(NowSeconds());
   });
-  ASSAY_TRY(client::Follow(*session.api, reader, sealed ? &referee : nullptr, hooks));
+  ASSAY_TRY(client::Follow(*session.api, reader, key ? &referee : nullptr, hooks));
   return reader.checked();
 }
 

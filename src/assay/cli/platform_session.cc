@@ -54,13 +54,16 @@ void AddPlatformOptions(Subcommand& sub, PlatformOptions& options) {
   sub.Flag("--quiet", options.quiet, "Only the result, no progress");
 }
 
-void AddLifeOptions(Subcommand& sub, PlatformOptions& options) {
+void AddLifeOptions(Subcommand& sub, PlatformOptions& options, bool others) {
   sub.Option("--key", options.key,
-             "Signing key of the client (assay keygen). Default: $ASSAY_KEY, or your own, made at first use")
+             fmt::format("Signing key of the client (assay keygen). Default: $ASSAY_KEY, or your own{}",
+                         others ? "" : ", made at first use"))
       .Type("FILE");
-  sub.Option("--signer", options.signer,
-             "Who submitted the order, if that was neither this machine nor this key: a public key, or a file with it")
-      .Type("KEY");
+  if (others) {
+    sub.Option("--signer", options.signer,
+               "Who submitted the order, if that was neither this machine nor this key: a public key, or a file with it")
+        .Type("KEY");
+  }
   sub.Option("--witness", options.witnesses,
              "A witness who has to have signed what the coordinator shows: a public key, or a file with it; repeat for each")
       .Type("KEY");
@@ -121,8 +124,10 @@ client::Checked<client::LifeTerms> TermsOf(const Session& session, const Platfor
     ASSAY_ASSIGN(VerifyKey signer, ParseSigner(options.signer));
     terms.clients.push_back(std::move(signer));
   }
-  ASSAY_ASSIGN(const SigningKey own, OpenSigner(options.key));
-  terms.clients.push_back(own.verify_key());
+  // To read what somebody else signed, nobody needs a key of its own.
+  ASSAY_ASSIGN(const std::optional<SigningKey> own, OpenSignerIfAny(options.key));
+  if (own) terms.clients.push_back(own->verify_key());
+  terms.insists = !options.signer.empty() || !options.key.empty();
   return terms;
 }
 
@@ -141,6 +146,10 @@ StopOnSignal::StopOnSignal(platform::ApiClient& api) {
 StopOnSignal::~StopOnSignal() {
   over_ = true;
   thread_.join();
+}
+
+void SayOrderGoesOn(const std::string& id) {
+  fmt::print(stderr, "assay: the order goes on: assay watch {}; to end it: assay cancel {}\n", id, id);
 }
 
 Result<int> Concluded(client::Checked<int> outcome, const std::string& id, bool json) {

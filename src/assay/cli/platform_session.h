@@ -29,10 +29,12 @@ struct PlatformOptions {
   float patience_s = 120;
   bool json = false;
   bool quiet = false;
-  std::string no_token = "assay admin token --role client makes one";  // what to do where there is none
+  // What to do where there is none.
+  std::string no_token = "ask whoever runs the coordinator for one, which `assay admin token --role client` makes there";
 };
 void AddPlatformOptions(Subcommand& subcommand, PlatformOptions& options);
-void AddLifeOptions(Subcommand& subcommand, PlatformOptions& options);
+// `others`: the order may be somebody else's.
+void AddLifeOptions(Subcommand& subcommand, PlatformOptions& options, bool others = true);
 
 // Of commands that are about one order.
 struct OrderOptions : PlatformOptions {
@@ -68,6 +70,9 @@ class StopOnSignal {
   std::atomic<bool> over_ = false;
   std::thread thread_;
 };
+
+// What becomes of an order whose watching was interrupted, on standard error.
+void SayOrderGoesOn(const std::string& id);
 
 // The exit status of what a command came to. What is refused is reported here: a line on standard error, with --json an object on standard output; the status is
 // then kExitRefuted.

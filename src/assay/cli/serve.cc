@@ -89,9 +89,9 @@ void AddServe(Arguments& app, Command& command) {
   Subcommand sub = app.Add("serve", "Run a coordinator: clients submit jobs to it, workers train them, until Ctrl-C");
   sub.Footer(
       "The first start makes the folder with the coordinator's key, a database and a place for files, and prints the\n"
-      "administrator's token, which is not kept. `assay admin token` makes tokens for others; `assay admin token --store DIR`\n"
-      "another for the administrator. One line of JSON for each request (workers' polls, renewals and\n"
-      "telemetry only if they fail) goes to standard error, or to --log.\n"
+      "administrator's token, which is not kept. `assay admin token` makes tokens for others; `assay admin token --role admin\n"
+      "--store DIR` another for the administrator. One line of JSON for each request (workers' polls, renewals and telemetry\n"
+      "only if they fail) goes to standard error, or to --log.\n"
       "\n"
       "Several coordinators serve together if they share a PostgreSQL database and the folder of --store.\n"
       "\n"

@@ -307,13 +307,19 @@ Result<int> ShowFile(const ShowOptions& options) {
 // Whatever is signed is shown by what it shows.
 Result<int> ShowSigned(const ShowOptions& options) {
   ThreadPool pool(1);
-  ASSAY_ASSIGN(const Verification verification, VerifyFile(options.target, {}, pool));
+  const bool delivery = IsDelivery(options.target);
+  ASSAY_ASSIGN(const Verification verification,
+               delivery ? VerifyDelivery(options.target, {}, pool) : VerifyFile(options.target, {}, pool));
   if (options.json) {
     OrderedJson json = {{"file", options.target}};
     AddVerification(json, verification);
     fmt::print("{}\n", Dump(json));
   } else {
     fmt::print("{}", VerificationText(verification));
+    if (delivery) {
+      fmt::print("{:<11} assay sample JOB --weights {} (or assay eval), JOB being the job file that was ordered\n", "to use it",
+                 JoinPath(options.target, "model.safetensors"));
+    }
   }
   return ExitStatusOf(verification);
 }
@@ -322,8 +328,9 @@ Result<int> RunShow(const ShowOptions& options) {
   if (!options.data.empty() && !Exists(options.data)) return Err("--data {}: No such file or directory", options.data);
   if (!Exists(options.target))
     return Err("{}: no such run, job file, safetensors file, receipt, evidence or key", options.target);
-  if (IsDirectory(options.target)) return ShowRun(options);
-  const bool is_signed = IsSignedFile(options.target);
+  const bool delivery = IsDelivery(options.target);
+  if (IsDirectory(options.target) && !delivery) return ShowRun(options);
+  const bool is_signed = delivery || IsSignedFile(options.target);
   const bool other = is_signed || options.target.ends_with(".safetensors");
   if (other && !options.data.empty()) return Err("--data: belongs to a job or a run, and {} is neither", options.target);
   if (is_signed && options.tensors) return Err("--tensors: belongs to a job or a run, and {} is neither", options.target);
@@ -336,15 +343,15 @@ Result<int> RunShow(const ShowOptions& options) {
 
 void AddShow(Arguments& app, Command& command) {
   auto options = std::make_shared<ShowOptions>();
-  Subcommand sub = app.Add("show", "What a job, a run, a safetensors file, a receipt, evidence or a key is");
+  Subcommand sub = app.Add("show", "What a job, a run, a delivery, a safetensors file, a receipt, evidence or a key is");
   sub.Footer(
       "Examples: assay show examples/gpt2-124m.toml    model, parameters, work and memory of a step, job id\n"
       "          assay show runs/mlp                   the same, as the run committed to it, and how far it is; needs no data\n"
       "          assay show model.safetensors          tensors and metadata; checks the state root of a snapshot\n"
-      "          assay show receipt.json               what assay verify says about it\n"
+      "          assay show receipt.json               what assay verify says about it, as of a folder that assay fetch left\n"
       "          assay show provider.pub               whose key it is");
   sub.Option("target", options->target,
-             "Run directory, job file, .safetensors file, receipt, checkpoint, proof, evidence or key")
+             "Run directory, job file, .safetensors file, receipt, checkpoint, proof, evidence, key, or folder of assay fetch")
       .Required()
       .Type("WHAT");
   sub.Option("--data", options->data, "Of a job or a run: data file or folder instead of the job's").Type("PATH");

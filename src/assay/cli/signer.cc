@@ -67,6 +67,12 @@ Result<std::optional<SigningKey>> OpenExistingSigner() {
   return std::optional<SigningKey>(std::move(key));
 }
 
+Result<std::optional<SigningKey>> OpenSignerIfAny(const std::string& path) {
+  if (path.empty()) return OpenExistingSigner();
+  ASSAY_ASSIGN(SigningKey key, ReadSigningKey(path));
+  return std::optional<SigningKey>(std::move(key));
+}
+
 Result<VerifyKey> ParseSigner(const std::string& text) { return ParsePublicKey("--signer", text); }
 
 Result<VerifyKey> ParsePublicKey(std::string_view option, const std::string& text) {

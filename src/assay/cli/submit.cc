@@ -25,6 +25,14 @@ Result<std::int64_t> RoomOf(const std::string& name, const std::string& text) {
   return bytes;
 }
 
+// What is wrong with a policy, by the names that its fields have here.
+std::string InOptions(const std::string& complaint) {
+  for (const std::string_view field : {"replicas is", "audit is", "probe is", "attempts is"}) {
+    if (complaint.starts_with(field)) return "--" + complaint;
+  }
+  return complaint;
+}
+
 // One run and an audit where an audit is asked for, otherwise two runs that have to agree.
 Result<client::OrderWish> WishOf(const SubmitOptions& options) {
   client::OrderWish wish{.job = options.job, .data = options.data};
@@ -44,6 +52,7 @@ Result<client::OrderWish> WishOf(const SubmitOptions& options) {
     ASSAY_ASSIGN(wish.limits.disk, RoomOf("--disk", options.disk));
   }
   wish.limits.seconds = options.seconds.value_or(0);
+  if (const Status good = life::CheckPolicy(wish.policy); !good) return Err("{}", InOptions(good.error().message));
   return wish;
 }
 
@@ -53,6 +62,11 @@ client::Checked<std::string> Make(const SubmitOptions& options, Session& session
   ASSAY_ASSIGN(const SigningKey key, OpenSigner(options.key));
   ASSAY_ASSIGN(const life::Order order,
                client::MakeOrder(session.state, key, session.coordinator, session.api->server(), wish));
+  if (!order.sealed.empty() && !options.quiet) {
+    fmt::print(stderr,
+               "assay: the result will be sealed to the identity in {}: keep a copy of that file, nothing else opens it\n",
+               session.state.IdentityPath());
+  }
   return order.id;
 }
 
@@ -73,6 +87,9 @@ client::Checked<int> Submit(const SubmitOptions& options, std::string& id, int& 
                                       }});
   if (!sent) {
     client::Trouble trouble = sent.error();
+    view.Finish();
+    if (stop.signal() != 0)
+      fmt::print(stderr, "assay: the order may not have arrived; to send it again: assay submit --again {}\n", id);
     if (trouble.later) trouble.message += fmt::format("; send the same order again with: assay submit --again {}", id);
     return failed(std::move(trouble));
   }
@@ -87,7 +104,10 @@ client::Checked<int> Submit(const SubmitOptions& options, std::string& id, int& 
   }
   const auto checked = WatchOrder(session, options, id, view);
   view.Finish();
-  if (!checked) return failed(checked.error());
+  if (!checked) {
+    if (stop.signal() != 0) SayOrderGoesOn(id);
+    return failed(checked.error());
+  }
   PrintOutcome(checked->life(), options.json);
   return ExitStatusOf(checked->life());
 }
@@ -110,11 +130,13 @@ void AddSubmit(Arguments& app, Command& command) {
   sub.Footer(
       "Uploads the job and every file that it names, signs the order and submits it. Without --audit two workers train the\n"
       "job and have to agree bit for bit; where they do not, a dispute convicts the liar. With --audit one worker trains\n"
-      "it, and another replays the given share of its steps, drawn after the run is signed for. --replicas with --audit\n"
+      "it, and another replays the given share of its segments, drawn after the run is signed for. A segment lies between\n"
+      "two snapshots ([snapshot] every); a run without any has one, and is replayed as a whole. --replicas with --audit\n"
       "asks for both.\n"
       "\n"
       "--sealed-to encrypts all files to the chosen workers: the coordinator cannot read them, nor the result. Name workers\n"
-      "by their keys, recipients (age1...) directly, or all workers that there are.\n"
+      "by their keys, recipients (age1...) directly, or all workers that there are. Results are sealed to the identity in the\n"
+      "state folder (--state), and nothing else opens them: keep a copy of that file.\n"
       "\n"
       "The order's id is drawn here and remembered before anything is sent: what is interrupted is sent again with\n"
       "--again ID, and is the same order.\n"
@@ -128,7 +150,7 @@ void AddSubmit(Arguments& app, Command& command) {
   sub.Option("--replicas", options->replicas, "Runs by different workers that have to agree. Default: 2; with --audit: 1")
       .Range(1, 16)
       .Type("N");
-  sub.Option("--audit", options->audit, "Share of the steps that another worker replays, in whole percent")
+  sub.Option("--audit", options->audit, "Share of the segments between snapshots that another worker replays, in whole percent")
       .NotEmpty()
       .Type("P%");
   sub.Option("--probe", options->probe,
@@ -138,7 +160,8 @@ void AddSubmit(Arguments& app, Command& command) {
   sub.Option("--attempts", options->attempts, "Training leases in total, including failed ones. Default: 8")
       .Range(1, 64)
       .Type("N");
-  sub.Option("--memory", options->memory, "What a worker may use, such as 4GiB. Default: what the coordinator allows")
+  sub.Option("--memory", options->memory,
+             "What a worker may use, such as 4GiB; the job has to fit. Default: what the coordinator allows")
       .Type("SIZE");
   sub.Option("--disk", options->disk, "The same of disk space").Type("SIZE");
   sub.Option("--seconds", options->seconds, "The same of time").Range(std::int64_t{1}, std::int64_t{1} << 40).Type("S");
@@ -147,7 +170,7 @@ void AddSubmit(Arguments& app, Command& command) {
   sub.Option("--again", options->again, "Send an order again that was made before and may not have arrived").Type("ID");
   sub.Flag("--wait", options->wait, "Wait for the verdict, and check it");
   AddPlatformOptions(sub, *options);
-  AddLifeOptions(sub, *options);
+  AddLifeOptions(sub, *options, false);
   SetCommand(sub, std::move(options), command, RunSubmit);
 }
 

@@ -28,6 +28,12 @@ Kind KindOf(ByteSpan bytes) {
   return has("\n\n\xe2\x80\x94 ") ? Kind::kCheckpoint : Kind::kUnknown;
 }
 
+// What the order of a delivery looks like, which has a receipt's envelope around it.
+bool IsOrder(ByteSpan bytes) {
+  const std::string_view text = AsText(bytes).substr(0, kMaxTextBytes);
+  return text.starts_with('{') && text.find("\"application/vnd.assay.order+json\"") != std::string_view::npos;
+}
+
 // What `assay log --prove` prints without --json: for people, and without the entry that would be proven.
 bool IsProofForPeople(ByteSpan bytes) {
   const std::string_view text = AsText(bytes).substr(0, kMaxTextBytes);
@@ -58,6 +64,8 @@ Result<Verification> VerifyFile(const std::string& path, const Against& against,
     return Err("{}: is a proof as assay log --prove prints it for people; what can be checked is what it prints with --json",
                path);
   }
+  if (IsOrder(file.bytes()))
+    return Err("{}: is a signed order, which assay verify checks together with the folder that assay fetch left", path);
   const Kind kind = KindOf(file.bytes());
   if (against.receipt && (kind == Kind::kReceipt || kind == Kind::kEvidence)) {
     return Err("--receipt: belongs to a model, a snapshot, a checkpoint or a proof");

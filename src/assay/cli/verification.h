@@ -47,6 +47,8 @@ Result<Verification> VerifyEvidence(ByteSpan bytes, const std::string& path, con
 
 // A folder that `assay fetch` left. `against.signer` is the coordinator.
 bool IsDelivery(const std::string& path);
+// What can be done with it, for commands that expect a run.
+Error NotARunButADelivery(const std::string& folder);
 Result<Verification> VerifyDelivery(const std::string& folder, const Against& against, ThreadPool& pool);
 
 // Finds out what kind of file it is first. An error: of none of these kinds, not valid evidence, or it cannot be read.

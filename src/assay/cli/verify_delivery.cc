@@ -18,6 +18,13 @@ VerifyKey NamedAsIn(const life::Order& order, const VerifyKey& key) {
 
 bool IsDelivery(const std::string& path) { return IsDirectory(path) && IsPlainFile(JoinPath(path, "life.jsonl")); }
 
+Error NotARunButADelivery(const std::string& folder) {
+  return {fmt::format(
+      "{0}: is a delivery: assay verify {0} checks it; assay sample JOB --weights {1} (or assay eval) uses it, JOB being the "
+      "job file that was ordered",
+      folder, JoinPath(folder, "model.safetensors"))};
+}
+
 Result<Verification> VerifyDelivery(const std::string& folder, const Against& against, ThreadPool& pool) {
   constexpr char kKind[] = "delivery";
   const std::string order_path = JoinPath(folder, "order.json");

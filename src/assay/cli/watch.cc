@@ -11,7 +11,10 @@ client::Checked<int> Watch(const OrderOptions& options, int& signal) {
   const auto checked = WatchOrder(session, options, options.id, view);
   view.Finish();
   signal = stop.signal();
-  if (!checked) return tl::unexpected(checked.error());
+  if (!checked) {
+    if (signal != 0) SayOrderGoesOn(options.id);
+    return tl::unexpected(checked.error());
+  }
   PrintOutcome(checked->life(), options.json);
   return ExitStatusOf(checked->life());
 }

@@ -34,15 +34,17 @@ Result<platform::ApiOptions> ApiOf(const WorkerTerms& terms, std::shared_ptr<con
   api.worker = std::move(key);
   if (api.server.empty()) return Err("no coordinator: name it with --server URL or $ASSAY_SERVER");
   if (api.token.empty()) {
-    return Err("no token: name one with --token TOKEN or $ASSAY_TOKEN; assay admin token --role provider makes one");
+    return Err(
+        "no token: name one with --token TOKEN or $ASSAY_TOKEN; ask whoever runs the coordinator for one, which `assay admin "
+        "token --role provider` makes there");
   }
   return api;
 }
 
-// Said before anything is measured, and not only when the worker registers. A request that is not signed is refused for that once its token has been let in; a
+// Said before a folder is made or anything measured, and not only when the worker registers. A request that is not signed is refused for that once its token has been let in; a
 // coordinator that cannot be reached now is waited for later.
-Status CheckToken(platform::ApiOptions options) {
-  options.worker = nullptr;
+Status CheckToken(const WorkerTerms& terms) {
+  ASSAY_ASSIGN(platform::ApiOptions options, ApiOf(terms, nullptr));
   options.patience_ms = 0;
   options.attempt_ms = 5'000;
   ASSAY_ASSIGN(const auto api, platform::ApiClient::Create(std::move(options)));
@@ -126,6 +128,7 @@ Result<int> RunWorkerWith(const WorkerTerms& terms, worker::Craft& craft) {
   ASSAY_ASSIGN(options.offered.memory, Offered("--memory", terms.memory));
   ASSAY_ASSIGN(options.offered.disk, Offered("--disk", terms.disk));
   options.offered.seconds = terms.seconds;
+  ASSAY_TRY(CheckToken(terms));
   ASSAY_ASSIGN(const worker::Workplace place, worker::Workplace::Open(terms.work));
   if (!terms.coordinator.empty()) {
     ASSAY_ASSIGN(const VerifyKey named, ParseSigner(terms.coordinator));
@@ -143,7 +146,6 @@ Result<int> RunWorkerWith(const WorkerTerms& terms, worker::Craft& craft) {
     const std::lock_guard lock(printing);
     fmt::print(stderr, "{}: {}\n", key->verify_key().id(), line);
   };
-  ASSAY_TRY(CheckToken(api));
   ASSAY_ASSIGN(options.hardware, HardwareOf(terms, options, place.path()));
   const worker::Hardware hardware = options.hardware;
   options.registered = [&, say = options.say] {

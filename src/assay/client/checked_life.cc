@@ -22,12 +22,13 @@ Checked<void> CheckedLife::CheckOrder(const life::Entry& first, const std::strin
   }
   const auto signer = VerifyKey::Parse(order->client);
   const auto is_signer = [&](const VerifyKey& key) { return signer && key.point() == signer->point(); };
-  if (!std::ranges::any_of(terms_.clients, is_signer)) {
-    return Refused(
-        "order {}: was submitted by {}, and is not remembered here; if that is who it should be, name the key with --signer",
-        terms_.id, order->client);
-  }
-  return {};
+  if (std::ranges::any_of(terms_.clients, is_signer)) return {};
+  auto unknown = Refused(
+      "order {}: was submitted by {}, and is not remembered here; if that is who it should be, name the key with --signer",
+      terms_.id, order->client);
+  unknown.value().refused = terms_.insists;
+  unknown.value().stranger = true;
+  return unknown;
 }
 
 Checked<void> CheckedLife::Continue(const std::vector<std::string>& entries, const std::string& note,

@@ -25,6 +25,7 @@ struct LifeTerms {
   std::vector<WitnessKey> witnesses{};  // who have to have cosigned every checkpoint
   std::string envelope{};               // the order as it was made; empty: not known here, and then
   std::vector<VerifyKey> clients{};     // it has to be signed by one of these
+  bool insists = true;                  // if it is not, that is refused; otherwise it only cannot be told whose order it is
   dispute::StartingBytes start{};       // of a job that starts from a file of weights, for the judge
 };
 

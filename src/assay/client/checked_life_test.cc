@@ -152,6 +152,12 @@ TEST(CheckedLife, RefusesAnotherOrder) {
   LifeTerms unknown = Terms();
   unknown.envelope.clear();
   EXPECT_NE(Refusal(other, other.Note(), unknown).find("--signer"), std::string::npos);
+  LifeTerms asking = unknown;
+  asking.insists = false;
+  CheckedLife stranger(asking);
+  const auto told = stranger.Continue(other.entries, other.Note(), std::nullopt);
+  ASSERT_FALSE(told);
+  EXPECT_TRUE(told.error().stranger && !told.error().refused) << told.error().message;
   unknown.clients = {KeyOf("client").verify_key()};
   EXPECT_EQ(Refusal(other, other.Note(), unknown), "");
   LifeTerms wrong = Terms();

@@ -39,7 +39,7 @@ Checked<void> LifeReader::ReadEntries() {
         const std::string kept = state_.KeepContradiction(id, note, all);
         if (!kept.empty()) good.error().message += fmt::format(" (what it signed is kept in {})", kept);
       }
-      if (!good.error().refused)
+      if (!good.error().refused && !good.error().stranger)
         good.error().message += fmt::format("; remove {} to begin anew", state_.OrderPath(id, "checkpoint"));
       return good;
     }

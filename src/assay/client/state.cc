@@ -81,7 +81,8 @@ Status State::Remember(const std::string& order, const MadeOrder& made) const {
   ASSAY_TRY(MakeDirectories(JoinPath(JoinPath(path_, "orders"), order)));
   life::Json files = life::Json::array();
   for (const MadeOrder::File& file : made.files) files.push_back({{"name", file.name}, {"path", file.path}});
-  const life::Json json = {{"server", made.server}, {"job", made.job}, {"data", made.data}, {"files", files}};
+  const life::Json json = {{"server", made.server}, {"job", made.job},       {"data", made.data},
+                           {"name", made.name},     {"sealed", made.sealed}, {"files", files}};
   ASSAY_TRY(WriteFileAtomic(OrderPath(order, "made.json"), AsBytes(life::Compact(json) + "\n")));
   return WriteFileAtomic(OrderPath(order, "order.json"), AsBytes(made.envelope));
 }
@@ -97,11 +98,22 @@ Result<std::optional<MadeOrder>> State::Recall(const std::string& order) const {
   made.server = life::TextOf(json, "server");
   made.job = life::TextOf(json, "job");
   made.data = life::TextOf(json, "data");
+  made.name = life::TextOf(json, "name");
+  made.sealed = life::FlagOf(json, "sealed");
   if (const auto files = json.find("files"); files != json.end() && files->is_array()) {
     for (const life::Json& file : *files)
       made.files.push_back({.name = life::TextOf(file, "name"), .path = life::TextOf(file, "path")});
   }
   return std::optional<MadeOrder>(std::move(made));
+}
+
+Status State::RememberCancelled(const std::string& order) const {
+  ASSAY_TRY(MakeDirectories(JoinPath(JoinPath(path_, "orders"), order)));
+  return WriteFileAtomic(OrderPath(order, "cancelled"), ByteSpan());
+}
+
+bool State::WasCancelled(const std::string& order) const {
+  return life::IsOrderId(order) && Exists(OrderPath(order, "cancelled"));
 }
 
 Result<std::string> State::StagingOf(const std::string& order) const {
@@ -146,8 +158,10 @@ std::string State::KeepContradiction(const std::string& order, const std::string
   return written ? folder : std::string();
 }
 
+std::string State::IdentityPath() const { return JoinPath(path_, "identity"); }
+
 Result<std::vector<Identity>> State::OpenIdentities() const {
-  const std::string path = JoinPath(path_, "identity");
+  const std::string path = IdentityPath();
   if (!Exists(path)) {
     ASSAY_ASSIGN(const Identity identity, Identity::Generate());
     // Another process may have been faster; its identity is as good.

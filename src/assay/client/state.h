@@ -4,6 +4,7 @@
 //   DIR/coordinators/SERVER     public key, one line; SERVER is the percent-encoded address
 //   DIR/orders/ID/order.json    the envelope, as it was signed, written before it is sent
 //   DIR/orders/ID/made.json     where it was sent, and the files it was made from
+//   DIR/orders/ID/cancelled     empty; there if its life was seen to say so
 //   DIR/orders/ID/checkpoint    the longest checkpoint seen of its life
 //   DIR/identity                age identity, mode 0600
 //
@@ -26,8 +27,10 @@ namespace assay::client {
 struct MadeOrder {
   std::string server;
   std::string envelope;
-  std::string job;   // path of the job file
-  std::string data;  // what --data named; empty: the job's own
+  std::string job;     // path of the job file
+  std::string data;    // what --data named; empty: the job's own
+  std::string name{};  // of the job; empty: not known
+  bool sealed = false;
   struct File {
     std::string name;  // in the order
     std::string path;  // on this machine; of a sealed order, the sealed copy
@@ -46,6 +49,9 @@ class State {
 
   Status Remember(const std::string& order, const MadeOrder& made) const;
   Result<std::optional<MadeOrder>> Recall(const std::string& order) const;
+  // That its life says it was cancelled, for lists that tell only that it failed.
+  Status RememberCancelled(const std::string& order) const;
+  bool WasCancelled(const std::string& order) const;
   // Where its job file and sealed copies of its files are kept until they have been uploaded; made if needed.
   Result<std::string> StagingOf(const std::string& order) const;
   void DropStaging(const std::string& order) const;
@@ -59,6 +65,7 @@ class State {
   std::string KeepContradiction(const std::string& order, const std::string& note,
                                 const std::vector<std::string>& entries) const;
 
+  std::string IdentityPath() const;
   // Made the first time. An error in a build that cannot seal.
   Result<std::vector<Identity>> OpenIdentities() const;
 

@@ -29,12 +29,20 @@ TEST(State, RemembersKeysAndOrders) {
                        .envelope = "text\n",
                        .job = "/a/job.toml",
                        .data = "",
+                       .name = "job",
+                       .sealed = true,
                        .files = {{.name = "job.toml", .path = "/a"}}};
   ASSERT_TRUE(state->Remember(kId, made));
   const auto recalled = State::Open(scratch / "state")->Recall(kId);
   ASSERT_TRUE(recalled && *recalled);
   EXPECT_EQ((*recalled)->envelope, "text\n");
   EXPECT_EQ((*recalled)->files.at(0).path, "/a");
+  EXPECT_EQ((*recalled)->name, "job");
+  EXPECT_TRUE((*recalled)->sealed);
+  EXPECT_FALSE(state->WasCancelled(kId));
+  ASSERT_TRUE(state->RememberCancelled(kId));
+  EXPECT_TRUE(state->WasCancelled(kId));
+  EXPECT_FALSE(state->WasCancelled("../" + kId));
 }
 
 TEST(State, KeepsTheLongestCheckpoint) {

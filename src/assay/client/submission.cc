@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <optional>
 
+#include "assay/backend/ref/ref_backend.h"
 #include "assay/base/file.h"
 #include "assay/base/quote.h"
 #include "assay/client/order_files.h"
@@ -15,6 +17,7 @@
 #include "assay/seal/announcement.h"
 #include "assay/seal/seal.h"
 #include "assay/train/job_paths.h"
+#include "assay/worker/limits.h"
 
 namespace assay::client {
 namespace {
@@ -69,6 +72,28 @@ Status CheckWish(const OrderWish& wish) {
   return {};
 }
 
+// What workers would find out one after the other, each at the price of a lease: that the job does not fit into what the order allows. `data`: bytes that it
+// takes of memory, as they count.
+Status CheckLimits(const PreparedJob& prepared, std::int64_t data, const std::vector<NamedFile>& files, const OrderWish& wish) {
+  if (wish.limits.memory == 0 && wish.limits.disk == 0) return {};
+  ThreadPool pool(1);
+  const auto backend = ref::MakeRefBackend(pool);
+  worker::Needs needs = worker::NeedsOf(prepared, *backend, !wish.sealed.empty());
+  needs.memory += data;
+  for (const NamedFile& file : files) {
+    std::error_code unknown;
+    const auto bytes = std::filesystem::file_size(file.path, unknown);
+    if (!unknown) needs.disk += static_cast<std::int64_t>(bytes);
+  }
+  const auto check = [&](std::string_view what, std::int64_t takes, std::int64_t allowed) -> Status {
+    if (allowed == 0 || takes <= allowed) return {};
+    return Err("--{}: {} takes {}, and the order allows {}: workers would give it back; allow more, or leave --{} out", what,
+               wish.job, Amount(takes), Amount(allowed), what);
+  };
+  ASSAY_TRY(check("memory", needs.memory, wish.limits.memory));
+  return check("disk", needs.disk, wish.limits.disk);
+}
+
 }  // namespace
 
 Checked<life::Order> MakeOrder(const State& state, const SigningKey& key, const VerifyKey& coordinator,
@@ -80,7 +105,9 @@ Checked<life::Order> MakeOrder(const State& state, const SigningKey& key, const 
     return tl::unexpected(
         Error{fmt::format("{}: precision: nobody can repeat a job of this precision, so nobody can check it", wish.job)});
   ASSAY_ASSIGN(const OrderFiles content, FilesOf(job));
-  ASSAY_ASSIGN(const PreparedJob prepared, Prepare(std::move(job)));
+  Allowance counted;
+  ASSAY_ASSIGN(const PreparedJob prepared, Prepare(std::move(job), nullptr, counted));
+  ASSAY_TRY(CheckLimits(prepared, counted.taken(), content.files, wish));
 
   life::Order order;
   order.client = key.verify_key().ToString();
@@ -103,6 +130,8 @@ Checked<life::Order> MakeOrder(const State& state, const SigningKey& key, const 
   std::ranges::sort(files, {}, &NamedFile::name);
 
   MadeOrder made{.server = server, .envelope = {}, .job = std::filesystem::absolute(wish.job).string(), .data = wish.data};
+  made.name = prepared.job.name;
+  made.sealed = !wish.sealed.empty();
   if (!made.data.empty()) made.data = std::filesystem::absolute(made.data).string();
   for (std::size_t i = 0; i < files.size(); ++i) {
     ASSAY_ASSIGN(const Staged staged, Stage(files[i], i, staging, order, wish.sealed));

@@ -12,6 +12,7 @@ struct Trouble : Error {
   Trouble() = default;
   Trouble(Error error) : Error(std::move(error)) {}  // NOLINT(google-explicit-constructor): any failure is one
   bool later = false;                                // nobody has answered, or nobody could: the same may go well another time
+  bool stranger = false;                             // it is not known here who should have signed the order
   bool unwitnessed = false;                          // refused for nothing but a witness's signature that is missing
   // Refused because a file of a folder is not the one that its signed parts commit to: a bad copy, which says nothing against anybody.
   bool bad_copy = false;

@@ -55,7 +55,7 @@ Status Book::AddWorker(const std::string& account, const std::string& vkey, cons
         {point, vkey, account, Now(), says.hardware, recipient, counts.announcement, says.role, kNobody}));
     ASSAY_ASSIGN(const Rows rows, t.Run("SELECT account FROM workers WHERE point = $1", {point}));
     ASSAY_ASSIGN(const std::string owner, rows[0].Text(0));
-    return owner == account ? Status() : Err("the key {} is registered to another account", vkey);
+    return owner == account ? Status() : Err("the key {} is {}", vkey, kKeyOfAnother);
   });
 }
 
@@ -115,7 +115,7 @@ Result<Book::Candidate> Book::CandidateOf(Transaction& t, const std::string& vke
 Result<std::optional<GivenLease>> Book::Held(const std::string& account, const std::string& vkey) {
   return database_.Read([&](Transaction& t) -> Result<std::optional<GivenLease>> {
     ASSAY_ASSIGN(const Candidate worker, CandidateOf(t, vkey));
-    if (worker.account != account) return Err("the key {} is registered to another account", vkey);
+    if (worker.account != account) return Err("the key {} is {}", vkey, kKeyOfAnother);
     return FindHeld(t, worker.point);
   });
 }

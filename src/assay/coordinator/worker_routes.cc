@@ -58,7 +58,7 @@ Outcome<std::string> WorkOffice::WorkerOf(const Call& call) {
     known_.insert_or_assign(point, *known);
     if (known->key == key.ToString()) keys_.emplace(known->key, key);
   }
-  if (known->account != call.caller.account) return Fail(403, "forbidden", "this key is registered to another account");
+  if (known->account != call.caller.account) return Fail(403, "forbidden", fmt::format("this key is {}", kKeyOfAnother));
   return known->key;
 }
 
@@ -74,7 +74,7 @@ Answer WorkOffice::Register(const Call& call) {
   if (call.caller.role == AccountRole::kAuditor) says.role = "auditor";
   ASSAY_ASSIGN(const auto registered, OrFail(office_.book.Registered(key.ToString())));
   if (registered && registered->second != call.caller.account)
-    return Fail(409, "conflict", "this key is registered to another account");
+    return Fail(409, "conflict", fmt::format("this key is {}", kKeyOfAnother));
   ASSAY_TRY(OrFail(office_.book.AddWorker(call.caller.account, registered ? registered->first : key.ToString(), says)));
   heartbeats_.See(PointOf(key), true);
   return JsonAnswer(200, {{"key", registered ? registered->first : key.ToString()}});
