@@ -156,6 +156,10 @@ says 3 'order_unknown' own verify "$work/namesake.seen" --against "$work/first.s
 cp "$work/parent.claim" "$work/beyond.claim"
 printf '\377' | dd of="$work/beyond.claim" bs=1 seek=$(($(stat -c %s "$work/parent.claim") - 13)) conv=notrunc 2>/dev/null
 says 4 'shows steps .* of a run of 24' own verify "$work/beyond.claim"
+# A stretch that is none between two snapshots: the last one begins a step later.
+cp "$work/parent.claim" "$work/short.claim"
+printf '\027' | dd of="$work/short.claim" bs=1 seek=$(($(stat -c %s "$work/parent.claim") - 21)) conv=notrunc 2>/dev/null
+says 4 'are no stretch between two snapshots' own verify "$work/short.claim"
 # A state that the claim shows at a stretch's end alone, and that is not the committed one.
 python3 - "$work/parent.claim" "$work/end.claim" <<'EOF' || fail "end.claim"
 import pathlib, struct, sys

@@ -67,6 +67,11 @@ Result<std::variant<OpenedClaim, Refutation>> OpenedClaim::Open(const OwnershipC
     return Damaged(fmt::format("it shows steps {} to {} of a run of {}", claim.stretches.back().steps.begin + 1,
                                claim.stretches.back().steps.end, claims->receipt.steps));
   }
+  for (const Stretch& stretch : claim.stretches) {
+    if (IsSegment(stretch.steps, claims->receipt.steps, claims->receipt.snapshot_every)) continue;
+    return Damaged(fmt::format("it shows steps {} to {}, which are no stretch between two snapshots of the run",
+                               stretch.steps.begin + 1, stretch.steps.end));
+  }
   const ByteSpan encoded = claim.Find("job.bin")->bytes;
   auto job = DecodeJob(encoded);
   if (!job) return Damaged(job.error().message);

@@ -46,6 +46,12 @@ std::vector<Segment> SegmentsOf(std::int64_t steps, std::int64_t every) {
   return segments;
 }
 
+bool IsSegment(const Segment& segment, std::int64_t steps, std::int64_t every) {
+  const std::int64_t length = every == 0 ? steps : every;
+  return segment.begin >= 0 && segment.begin < steps && segment.begin % length == 0 &&
+         segment.end == std::min(segment.begin + length, steps);
+}
+
 std::int64_t SampleSize(std::int64_t n, double percent) {
   const auto share = static_cast<std::int64_t>(std::ceil(static_cast<double>(n) * percent / 100));
   return std::clamp<std::int64_t>(share, std::min<std::int64_t>(n, 1), n);

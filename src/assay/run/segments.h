@@ -18,6 +18,8 @@ struct Segment {
 
 // The grid of 0, every, 2 every, ..., steps; one segment when `every` is 0.
 std::vector<Segment> SegmentsOf(std::int64_t steps, std::int64_t every);
+// Whether it is one of them.
+bool IsSegment(const Segment& segment, std::int64_t steps, std::int64_t every);
 
 // How many of n segments a share of `percent` comes to: rounded up, at least one, at most all.
 std::int64_t SampleSize(std::int64_t n, double percent);

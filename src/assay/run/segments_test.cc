@@ -14,6 +14,15 @@ TEST(Segments, CoverEveryStepOnce) {
   EXPECT_EQ(SegmentsOf(10, 4), (std::vector<Segment>{{0, 4}, {4, 8}, {8, 10}}));
   EXPECT_EQ(SegmentsOf(8, 4), (std::vector<Segment>{{0, 4}, {4, 8}}));
   EXPECT_EQ(SegmentsOf(3, 100), (std::vector<Segment>{{0, 3}}));
+  for (const std::int64_t every : {0, 1, 3, 4, 10, 100}) {
+    const std::vector<Segment> all = SegmentsOf(10, every);
+    for (std::int64_t begin = -1; begin <= 11; ++begin) {
+      for (std::int64_t end = -1; end <= 21; ++end) {
+        EXPECT_EQ(IsSegment({begin, end}, 10, every), std::ranges::find(all, Segment{begin, end}) != all.end())
+            << begin << " " << end << " " << every;
+      }
+    }
+  }
 }
 
 TEST(Segments, ShareIsRoundedUpAndNeverNothing) {
