@@ -14,10 +14,10 @@
 #include "assay/life/bound.h"
 #include "assay/life/fields.h"
 #include "assay/platform/transfer.h"
+#include "assay/platform/work_limits.h"
 #include "assay/seal/announcement.h"
 #include "assay/seal/seal.h"
 #include "assay/train/job_paths.h"
-#include "assay/worker/limits.h"
 
 namespace assay::client {
 namespace {
@@ -78,7 +78,7 @@ Status CheckLimits(const PreparedJob& prepared, std::int64_t data, const std::ve
   if (wish.limits.memory == 0 && wish.limits.disk == 0) return {};
   ThreadPool pool(1);
   const auto backend = ref::MakeRefBackend(pool);
-  worker::Needs needs = worker::NeedsOf(prepared, *backend, !wish.sealed.empty());
+  platform::Needs needs = platform::NeedsOf(prepared, *backend, !wish.sealed.empty());
   needs.memory += data;
   for (const NamedFile& file : files) {
     std::error_code unknown;

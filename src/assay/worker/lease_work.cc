@@ -4,11 +4,11 @@
 #include <new>
 #include <utility>
 
+#include "assay/platform/work_limits.h"
 #include "assay/run/log.h"
 #include "assay/tensor/memory_space.h"
 #include "assay/train/memory_fit.h"
 #include "assay/worker/delivery.h"
-#include "assay/worker/limits.h"
 
 namespace assay::worker {
 namespace {
@@ -115,7 +115,7 @@ Outcome<WorkEnd> LeaseWork::Work(LeaseFolder& folder, Reporter& reporter) {
   if (const Status kept = folder.KeepOrder(papers->order); !kept) return Here(kept.error());
   sealed_ = !order->sealed.empty();
   reporter.SetSealed(sealed_);
-  reporter.SetRoom(RoomFor(order->limits, site_.offered));
+  reporter.SetRoom(platform::RoomFor(order->limits, site_.offered));
   if (lease.role == life::Role::kTrain) return TrainOrder(*order, folder, reporter);
   if (!papers->run) return tl::unexpected(Setback{.words = "an audit without a run"});
   return AuditRun(*order, *papers->run, folder, reporter);
@@ -124,10 +124,10 @@ Outcome<WorkEnd> LeaseWork::Work(LeaseFolder& folder, Reporter& reporter) {
 Outcome<void> LeaseWork::FetchInputs(const life::Order& order, const std::vector<life::OrderFile>& more,
                                      const LeaseFolder& folder, Reporter& reporter) {
   doing_ = Doing::kFiles;
-  const Room room = RoomFor(order.limits, site_.offered);
-  Needs needs{.disk = BytesOf(order.files) + BytesOf(more)};
+  const platform::Room room = platform::RoomFor(order.limits, site_.offered);
+  platform::Needs needs{.disk = platform::BytesOf(order.files) + platform::BytesOf(more)};
   if (sealed_) needs.disk *= 2;
-  if (const Status fits = CheckRoom(needs, room, LeftHere(folder.path())); !fits) {
+  if (const Status fits = platform::CheckRoom(needs, room, platform::LeftHere(folder.path())); !fits) {
     return tl::unexpected(Setback{.why = life::Ending::kGivenBack, .words = fits.error().message, .over_room = true});
   }
   reporter.SetPhase("download", 0, {});
@@ -142,15 +142,15 @@ Outcome<PreparedJob> LeaseWork::PrepareJob(const life::Order& order, const Lease
   auto made = site_.compute(*job);
   if (!made) return tl::unexpected(Setback{.why = life::Ending::kGivenBack, .words = made.error().message});
   compute = *std::move(made);
-  const Room room = RoomFor(order.limits, site_.offered);
-  Allowance allowance(room.memory, std::max<std::int64_t>(1, LeftHere(folder.path()).memory),
+  const platform::Room room = platform::RoomFor(order.limits, site_.offered);
+  Allowance allowance(room.memory, std::max<std::int64_t>(1, platform::LeftHere(folder.path()).memory),
                       [this] { return halt_.stopped(); });
   auto prepared = PrepareOrder(order, folder.files_path(), *compute.pool, allowance);
   if (!prepared) return Here(prepared.error());
-  Needs needs = NeedsOf(*prepared, *compute.backend, !order.sealed.empty());
+  platform::Needs needs = platform::NeedsOf(*prepared, *compute.backend, !order.sealed.empty());
   if (folder.lease().role == life::Role::kAudit) needs.disk = 0;  // replays write nothing
-  const Needs used{.memory = allowance.taken(), .disk = BytesOf(order.files)};
-  Status fits = CheckRoom(needs, room, LeftHere(folder.path()), used);
+  const platform::Needs used{.memory = allowance.taken(), .disk = platform::BytesOf(order.files)};
+  Status fits = platform::CheckRoom(needs, room, platform::LeftHere(folder.path()), used);
   if (fits) fits = CheckFits(*prepared, *compute.backend);
   if (!fits) return tl::unexpected(Setback{.why = life::Ending::kGivenBack, .words = fits.error().message, .over_room = true});
   return *std::move(prepared);

@@ -24,7 +24,7 @@ struct Site {
   const VerifyKey& coordinator;
   std::span<const Identity> identities;
   ComputeFactory compute;
-  Room offered{};  // to any lease; 0: what there is
+  platform::Room offered{};  // to any lease; 0: what there is
   ReporterTerms terms{};
   std::function<void(const std::string&)> say{};  // a line for whoever looks after the worker
 };

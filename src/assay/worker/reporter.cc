@@ -69,7 +69,7 @@ void Reporter::SetSealed(bool sealed) {
   now_.sealed = sealed;
 }
 
-void Reporter::SetRoom(const Room& room) {
+void Reporter::SetRoom(const platform::Room& room) {
   const std::lock_guard lock(mutex_);
   room_ = room;
 }
@@ -231,12 +231,12 @@ void Reporter::Watch() {
     taken_.disk = monitor::FolderBytes(folder_.path()) + monitor::FolderBytes(folder_.files_path());
   }
   if (taken_.ms / kUsedEvery.count() != before / kUsedEvery.count()) (void)folder_.SetUsed(taken_.ms);
-  Room room;
+  platform::Room room;
   {
     const std::lock_guard lock(mutex_);
     room = room_;
   }
-  if (const auto words = Exceeded(room, taken_)) halt_.Stop(Halt::Reason::kLimit, *words);
+  if (const auto words = platform::Exceeded(room, taken_)) halt_.Stop(Halt::Reason::kLimit, *words);
 }
 
 void Reporter::Loop() {

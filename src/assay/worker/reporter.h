@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "assay/monitor/record.h"
+#include "assay/platform/work_limits.h"
 #include "assay/train/trainer.h"
 #include "assay/worker/commitments.h"
 #include "assay/worker/halt.h"
 #include "assay/worker/lease_folder.h"
-#include "assay/worker/limits.h"
 
 namespace assay::worker {
 
@@ -38,7 +38,7 @@ class Reporter {
 
   // What is being done, for telemetry.
   void SetPhase(const std::string& phase, std::int64_t steps, const Throughput& throughput);
-  void SetRoom(const Room& room);
+  void SetRoom(const platform::Room& room);
   void SetSealed(bool sealed);               // what the work is like is for the client alone, and is not told
   void Step(std::int64_t step, float loss);  // while nothing is kept
   // What the run keeps of its training is what is told of it, record by record, each with its hash.
@@ -77,7 +77,7 @@ class Reporter {
   Sample now_{};  // what samples have in common
   double per_step_ = 0;
   std::vector<Sample> samples_{};
-  Room room_{};
+  platform::Room room_{};
   Clock::time_point offered_at_{};
   bool offered_ = false;
   Clock::time_point last_step_{};
@@ -93,7 +93,7 @@ class Reporter {
   double cpu_before_ = 0;
   Clock::time_point cpu_at_ = Clock::now();
   Clock::time_point watched_disk_{};
-  Taken taken_{};
+  platform::Taken taken_{};
   std::thread thread_;
 };
 

@@ -172,8 +172,8 @@ Result<std::shared_ptr<Witness::Stand>> Witness::Open(const std::string& order) 
     ASSAY_ASSIGN(stand->order, CheckOrder({envelope.begin(), envelope.end()}, name, site_.coordinator));
     ASSAY_ASSIGN(const Job job, LoadOrderJob(stand->order, folder->files_path()));
     ASSAY_ASSIGN(stand->compute, site_.compute(job));
-    const Room room = RoomFor(stand->order.limits, site_.offered);
-    Allowance allowance(room.memory, std::max<std::int64_t>(1, LeftHere(folder->path()).memory),
+    const platform::Room room = platform::RoomFor(stand->order.limits, site_.offered);
+    Allowance allowance(room.memory, std::max<std::int64_t>(1, platform::LeftHere(folder->path()).memory),
                         [this] { return halt_.stopped(); });
     ASSAY_ASSIGN(stand->prepared, PrepareOrder(stand->order, folder->files_path(), *stand->compute.pool, allowance));
     ASSAY_ASSIGN(stand->testimony,

@@ -20,7 +20,7 @@ namespace assay::worker {
 struct WorkerOptions {
   Hardware hardware{};                               // what it announces
   bool once = false;                                 // ends when the order of its first lease is decided
-  Room offered{};                                    // what a lease may take; 0: what there is
+  platform::Room offered{};                          // what a lease may take; 0: what there is
   std::size_t answer_memory = std::size_t{2} << 30;  // for what is remembered between questions
   ReporterTerms terms{};                             // how long a lease lasts, the coordinator says
   std::function<void(const std::string&)> say{};     // a line for whoever looks after it

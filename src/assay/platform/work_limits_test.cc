@@ -1,8 +1,8 @@
-#include "assay/worker/limits.h"
+#include "assay/platform/work_limits.h"
 
 #include <gtest/gtest.h>
 
-namespace assay::worker {
+namespace assay::platform {
 namespace {
 
 TEST(Limits, TheLesserOfWhatIsAllowedAndOfferedCounts) {
@@ -40,4 +40,4 @@ TEST(Limits, SizesThatOverflowAreALot) {
 }
 
 }  // namespace
-}  // namespace assay::worker
+}  // namespace assay::platform

@@ -14,7 +14,7 @@
 #include "assay/life/order.h"
 #include "assay/train/prepare.h"
 
-namespace assay::worker {
+namespace assay::platform {
 
 // Bytes, bytes and seconds; 0: no limit.
 using Room = life::LeaseLimits;
@@ -45,4 +45,4 @@ struct Taken {
 };
 std::optional<std::string> Exceeded(const Room& room, const Taken& taken);
 
-}  // namespace assay::worker
+}  // namespace assay::platform

@@ -1,4 +1,4 @@
-#include "assay/worker/limits.h"
+#include "assay/platform/work_limits.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 #include "assay/monitor/usage.h"
 #include "assay/train/memory_fit.h"
 
-namespace assay::worker {
+namespace assay::platform {
 namespace {
 
 constexpr std::int64_t kMsPerSecond = 1000;
@@ -93,4 +93,4 @@ std::optional<std::string> Exceeded(const Room& room, const Taken& taken) {
   return std::nullopt;
 }
 
-}  // namespace assay::worker
+}  // namespace assay::platform
