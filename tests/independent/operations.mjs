@@ -1,5 +1,5 @@
-// The operations of a step (docs/formats/ops.md, "Operations"): node operations.mjs OPS.md PROGRAM.bin prints how many a program has. The counts are read off the
-// page's table as a reader would.
+// The operations of a step (docs/formats/ops.md, "Operations"): node operations.mjs OPS.md PROGRAM.bin prints how many a program has. The counts are read off
+// the page's table as a reader would.
 import fs from "node:fs";
 import { openProgram, ops } from "./judge/formats.mjs";
 import { NAMES } from "./judge/program.mjs";
