@@ -145,9 +145,9 @@ RuleResult UtilisationRule(const Telemetry& telemetry, const RunFacts& facts) {
   if (needed <= 0) return NotMeasured(rule, facts, strict::kLeastWork, kNothingMeasured);
   const double figure = used / needed;
   if (!unmeasured.empty() && figure >= strict::kLeastWork) return NotMeasured(rule, facts, strict::kLeastWork, unmeasured);
-  return Judged(rule, figure >= strict::kLeastWork, figure, strict::kLeastWork,
-                fmt::format("{:.3g} s of processor time; the counted operations take {:.3g} s at the speed that was measured",
-                            used, needed));
+  return Judged(
+      rule, figure >= strict::kLeastWork, figure, strict::kLeastWork,
+      fmt::format("busy for {:.3g} s; the counted operations take {:.3g} s at the speed that was measured", used, needed));
 }
 
 RuleResult EnergyRule(const Telemetry& telemetry, const RunFacts& facts) {
