@@ -9,6 +9,7 @@
 #include "assay/merkle/tree.h"
 #include "assay/monitor/speed.h"
 #include "assay/ops/table.h"
+#include "assay/run/commit_schedule.h"
 #include "assay/run/directory.h"
 #include "assay/run/log.h"
 
@@ -53,6 +54,9 @@ Result<monitor::RunFacts> FactsOf(const RunDirectory& run, const RunLog& log, bo
                           .state_bytes = monitor::StateBytes(program),
                           .log_size = log.entries().size()};
   for (const LogEntry& entry : log.entries()) facts.committed.push_back({entry.step, entry.state_root, entry.loss_bits});
+  facts.entries_after = [schedule = CommitSchedule::Of(decoded.job)](std::int64_t step) {
+    return static_cast<std::uint64_t>(schedule.EntriesAfter(step));
+  };
   facts.learns = [schedule = decoded.job.schedule](std::int64_t from, std::int64_t to) {
     for (std::int64_t step = from; step < to; ++step) {
       if (LearningRate(schedule, step) != 0) return true;

@@ -21,6 +21,7 @@ RunFacts FactsOfTen() {
     facts.committed.push_back({step, RootOf(step), step == 0 ? 0 : std::bit_cast<std::uint32_t>(1.0f)});
   }
   facts.log_roots[6] = RootOf(-6);
+  facts.entries_after = [](std::int64_t step) { return static_cast<std::uint64_t>(step / 2 + 1); };
   facts.learns = [](std::int64_t, std::int64_t) { return true; };
   return facts;
 }
@@ -233,6 +234,60 @@ TEST(StrictRules, TheChainIsSignedForThisRunToItsEnd) {
   telemetry = Honest();
   telemetry.scan.sealed = 0;
   EXPECT_EQ(Strict(telemetry, "chain", so_far), "unsealed");
+}
+
+SealRecord SealOf(std::int64_t step, std::uint64_t size) {
+  return {.step = step, .job = kJob, .log_size = size, .log_root = RootOf(-static_cast<std::int64_t>(size))};
+}
+
+RunFacts FactsWithAllRoots() {
+  RunFacts facts = FactsOfTen();
+  for (std::int64_t size = 1; size <= 6; ++size) facts.log_roots[static_cast<std::uint64_t>(size)] = RootOf(-size);
+  return facts;
+}
+
+// What the rule says of `telemetry` with the seal before the last one of its last session, of a run that is finished and of one that goes on.
+std::string WithSeal(Telemetry telemetry, const SealRecord& seal, bool finished = true) {
+  RunFacts facts = FactsWithAllRoots();
+  facts.finished = finished;
+  auto& seals = telemetry.sessions.back().seals;
+  seals.insert(seals.end() - 1, {seal, seal.step * kSecond, seal.step * kSecond});
+  return Find(StrictRules(telemetry, facts), "chain").verdict;
+}
+
+TEST(StrictRules, ASealIsForTheLogAsItWasThen) {
+  for (const bool finished : {true, false}) {
+    EXPECT_EQ(WithSeal(Honest(), SealOf(4, 3), finished), "accepted");
+    EXPECT_EQ(WithSeal(Honest(), SealOf(5, 3), finished), "accepted");
+    EXPECT_EQ(WithSeal(Honest(), SealOf(4, 2), finished), "refused") << "fewer entries than there were";
+    EXPECT_EQ(WithSeal(Honest(), SealOf(4, 6), finished), "refused") << "of steps to come";
+    EXPECT_EQ(WithSeal(Honest(), SealOf(4, 1'000'000), finished), "refused") << "more than the job will have";
+    SealRecord final = SealOf(4, 3);
+    final.final = true;
+    EXPECT_EQ(WithSeal(Honest(), final, finished), "refused") << "in the middle of a session";
+  }
+  Telemetry early = Honest();
+  early.sessions[0].steps.resize(4);
+  early.sessions[0].samples.resize(5);
+  early.sessions[0].seals[0].body = SealOf(4, 3);
+  RunFacts so_far = FactsWithAllRoots();
+  so_far.finished = false;
+  EXPECT_EQ(Strict(early, "chain", so_far), "accepted");
+  so_far.log_size = 2;  // read before it grew
+  EXPECT_EQ(Strict(early, "chain", so_far), "accepted");
+  early.sessions[0].seals[0].body.final = true;
+  EXPECT_EQ(Strict(early, "chain", so_far), "refused") << "before the last step";
+}
+
+// Whoever takes up a run may find entries of steps that it has to do once more.
+TEST(StrictRules, ASessionThatGoesOnMayFindALongerLog) {
+  for (const std::uint64_t size : {3u, 4u, 5u}) EXPECT_EQ(WithSeal(Resumed(), SealOf(5, size)), "accepted") << size;
+  EXPECT_EQ(WithSeal(Resumed(), SealOf(5, 7)), "refused");
+  EXPECT_EQ(WithSeal(Resumed(), SealOf(5, 7), false), "refused");
+  Telemetry telemetry = Resumed();
+  auto& seals = telemetry.sessions[1].seals;
+  seals.insert(seals.begin(), {SealOf(4, 3), 4 * kSecond, 0});
+  EXPECT_EQ(WithSeal(telemetry, SealOf(6, 5)), "refused") << "found after it was not there";
 }
 
 TEST(StrictRules, WorkFitsTheMachine) {
