@@ -384,6 +384,44 @@ TEST(StrictRules, AGpuIsHeldAgainstItsWorkAndItsEnergy) {
   EXPECT_EQ(Strict(quick, "utilisation"), "too_short");
 }
 
+TEST(StrictRules, WorkTakesEnergyThatIsCountedForwards) {
+  Telemetry still = OnGpu(99, kNotTold);
+  for (auto& sample : still.sessions[0].samples) sample.body.gpu->power_mw = kNotTold;
+  Telemetry falling = still, dented = OnGpu(99, 300);
+  for (auto& sample : still.sessions[0].samples) sample.body.gpu->energy_mj = 5;
+  for (auto& sample : falling.sessions[0].samples) sample.body.gpu->energy_mj = 1'000'000 - sample.body.step * 1000;
+  dented.sessions[0].samples[5].body.gpu->energy_mj = 0;
+  EXPECT_EQ(Strict(still, "energy"), "refused");
+  EXPECT_EQ(Strict(falling, "energy"), "refused");
+  EXPECT_EQ(Strict(dented, "energy"), "refused");
+  RunFacts idle = FactsOfTen();
+  idle.step_flops = 0;
+  EXPECT_EQ(Strict(still, "energy", idle), "accepted");
+}
+
+TEST(StrictRules, AGpuIsNotBusierThanAllTheTime) {
+  Telemetry telemetry = OnGpu(99, 300);
+  telemetry.sessions[0].samples[3].body.gpu->utilisation = 101;
+  const RuleResult result = Find(StrictRules(telemetry, FactsOfTen()), "utilisation");
+  EXPECT_EQ(result.verdict, "refused");
+  EXPECT_NE(result.reason.find("101 %"), std::string::npos) << result.reason;
+  EXPECT_EQ(Strict(OnGpu(100, 300), "utilisation"), "accepted");
+}
+
+TEST(StrictRules, EnergyThatNobodyTellsIsNamed) {
+  Telemetry silent = OnGpu(99, 300);
+  for (auto& sample : silent.sessions[0].samples) sample.body.gpu->energy_mj = kNotTold;
+  EXPECT_EQ(Strict(silent, "energy"), "not_told");
+  EXPECT_EQ(StateOf(silent, "energy"), RuleState::kNotApplicable);
+  for (auto& sample : silent.sessions[0].samples) sample.body.gpu.reset();
+  EXPECT_EQ(Strict(silent, "energy"), "not_told");
+  Telemetry instant = OnGpu(99, 300);
+  instant.sessions[0].samples.resize(1);
+  EXPECT_EQ(Strict(instant, "energy"), "not_measured");
+  EXPECT_EQ(StateOf(instant, "energy"), RuleState::kUnchecked);
+  EXPECT_EQ(StateOf(instant, "energy", false), RuleState::kNotApplicable);
+}
+
 TEST(StrictRules, TimesGoForwardAndAJumpOfTheClockIsNamed) {
   Telemetry telemetry = Honest();
   telemetry.disorder = "record 5 comes before the record before it";
