@@ -103,9 +103,15 @@ Result<TelemetryReport> CheckTelemetry(const std::string& path, RuleSet rules) {
     return Without(report, RuleState::kUnchecked,
                    "the run has no telemetry: it was trained with --no-telemetry, or by an earlier version");
   }
+  // As fsck has it, which finds such a run whole.
+  if (!IsPlainFile(run.telemetry_path())) {
+    return Without(report, RuleState::kUnchecked,
+                   fmt::format("{}: is no plain file, and counts as absent: the run has no telemetry", run.telemetry_path()));
+  }
   // Read, not mapped: who goes on with the run may cut its end off.
-  ASSAY_ASSIGN(const Bytes file, ReadFile(run.telemetry_path(), monitor::kMaxTelemetryBytes));
-  const monitor::Telemetry telemetry = monitor::ReadTelemetry(file, run.identity().trajectory, run.signer());
+  const auto file = ReadFile(run.telemetry_path(), monitor::kMaxTelemetryBytes);
+  if (!file) return damaged(file.error());
+  const monitor::Telemetry telemetry = monitor::ReadTelemetry(*file, run.identity().trajectory, run.signer());
   facts->log_roots = RootsOf(*log, SealedSizes(telemetry));
   const auto steps = monitor::CountingSteps(telemetry);
   report.step = steps.empty() ? 0 : steps.rbegin()->first;

@@ -2,6 +2,7 @@
 #include "assay/audit/telemetry_check.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <bit>
 #include <filesystem>
@@ -174,6 +175,34 @@ TEST_F(TelemetryCheckTest, WithoutTelemetryNothingCanBeTold) {
   EXPECT_EQ(Verdict(), "unchecked");
   EXPECT_EQ(Whole(), FsckVerdict::kWhole);
   EXPECT_FALSE(CheckTelemetry(scratch_ / "nothing", RuleSet::kSeed));
+}
+
+TEST_F(TelemetryCheckTest, WhatIsNoPlainFileCountsAsAbsent) {
+  ASSERT_TRUE(Train());
+  const std::string path = scratch_ / "run/telemetry.bin";
+  const auto expect_absent = [&](const std::string& what) {
+    EXPECT_EQ(Verdict(), "unchecked") << what;
+    const TelemetryReport report = Check(RuleSet::kSeed);
+    EXPECT_EQ(report.stage, RunStage::kFinished) << what;
+    EXPECT_EQ(report.steps, 9) << what;
+    EXPECT_NE(report.reason.find("is no plain file, and counts as absent"), std::string::npos) << report.reason;
+    EXPECT_EQ(Whole(), FsckVerdict::kWhole) << what;
+    ThreadPool pool(1);
+    const auto findings = Fsck(scratch_ / "run", pool, {})->findings;
+    ASSERT_EQ(findings.size(), 1u) << what;
+    EXPECT_EQ(findings[0].file, "telemetry.bin");
+    EXPECT_NE(findings[0].problem.find("counts as absent"), std::string::npos) << findings[0].problem;
+    std::filesystem::remove(path);
+  };
+  ASSERT_TRUE(RemoveFile(path));
+  ASSERT_TRUE(MakeDirectories(path));
+  expect_absent("a directory");
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  expect_absent("a pipe");
+  std::filesystem::create_symlink("/dev/zero", path);
+  expect_absent("a device");
+  std::filesystem::create_directory_symlink(scratch_ / "run/log", path);
+  expect_absent("a link to a directory");
 }
 
 TEST_F(TelemetryCheckTest, WhoHasTheKeyIsCaughtByTheLog) {
