@@ -95,5 +95,18 @@ TEST(Retelling, OfEvidenceWithoutATrialThereIsNothingToTell) {
   EXPECT_FALSE(Retell(evidence));
 }
 
+// Nobody contradicts it, which is no agreement.
+TEST(Retelling, OneClaimAloneDecidesNothing) {
+  const PreparedJob prepared = PreparedFrom(MlpJob(6));
+  Evidence evidence = EvidenceAgainst(prepared, {.start = [](State& state) { state[0].mutable_bytes()[0] ^= 1; }});
+  evidence.charges.clear();
+  evidence.statements.clear();
+  evidence.parties.resize(1);
+  const auto judgement = Judge(evidence);
+  ASSERT_TRUE(judgement) << judgement.error().message;
+  EXPECT_EQ(VerdictOf(evidence, *judgement), "undecided");
+  EXPECT_EQ(nlohmann::json::parse(RetellingJson(evidence, *judgement))["verdict"], "undecided");
+}
+
 }  // namespace
 }  // namespace assay::dispute

@@ -103,8 +103,11 @@ disputes "another job" 0 2 --provider "$other" --provider "$liar" --provider "$h
 has '"refused":\[\{"label":"0","name":"http[^"]*","key":"stranger\+[^"]*","why":"[^"]*job'
 last | sed 's/.*"convicted":\[\([^]]*\)\].*/\1/' | grep -q stranger && fail "a claim for another job is convicted: $(last)"
 grep -q stranger "$work/e2" && fail "a claim for another job is in the evidence"
-disputes "only one claim about the job" 3 undecided --provider "$other" --provider "$honest" --referee-key "$work/referee.key" --job "$id"
-has '"reason":"only one of them'
+disputes "only one claim about the job" 3 undecided --provider "$other" --provider "$honest" --referee-key "$work/referee.key" --job "$id" --evidence "$work/e2b"
+has '"reason":"there is only one claim about this job, and nobody contradicts it"'
+judges "evidence of one claim" 3 "$work/e2b" --explain
+has '"verdict":"undecided","reason":"there is only one claim about this job, and nobody contradicts it"'
+has '"retelling":\{"job":"[0-9a-f]*","verdict":"undecided"'
 refuses 'different jobs.*--job' "$assay" dispute --provider "$other" --provider "$honest" --referee-key "$work/referee.key" --patience 5
 
 # The delivered file: one state, two files.

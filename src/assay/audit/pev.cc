@@ -119,7 +119,7 @@ class EpochChecker {
   // The losses of entries, which are committed to, and those between them, which the telemetry has.
   Status CollectTold(bool finished, PevReport& report) {
     report.losses_from = "log";
-    if (Exists(run_.telemetry_path())) {
+    if (IsPlainFile(run_.telemetry_path())) {
       ASSAY_ASSIGN(const Bytes file, ReadFile(run_.telemetry_path(), monitor::kMaxTelemetryBytes));
       const monitor::Telemetry telemetry = monitor::ReadTelemetry(file, run_.identity().trajectory, run_.signer());
       using End = monitor::ChainScan::End;

@@ -9,6 +9,7 @@
 #include "assay/merkle/tree.h"
 #include "assay/monitor/speed.h"
 #include "assay/ops/table.h"
+#include "assay/run/commit_schedule.h"
 #include "assay/run/directory.h"
 #include "assay/run/log.h"
 
@@ -53,6 +54,9 @@ Result<monitor::RunFacts> FactsOf(const RunDirectory& run, const RunLog& log, bo
                           .state_bytes = monitor::StateBytes(program),
                           .log_size = log.entries().size()};
   for (const LogEntry& entry : log.entries()) facts.committed.push_back({entry.step, entry.state_root, entry.loss_bits});
+  facts.entries_after = [schedule = CommitSchedule::Of(decoded.job)](std::int64_t step) {
+    return static_cast<std::uint64_t>(schedule.EntriesAfter(step));
+  };
   facts.learns = [schedule = decoded.job.schedule](std::int64_t from, std::int64_t to) {
     for (std::int64_t step = from; step < to; ++step) {
       if (LearningRate(schedule, step) != 0) return true;
@@ -99,9 +103,15 @@ Result<TelemetryReport> CheckTelemetry(const std::string& path, RuleSet rules) {
     return Without(report, RuleState::kUnchecked,
                    "the run has no telemetry: it was trained with --no-telemetry, or by an earlier version");
   }
+  // As fsck has it, which finds such a run whole.
+  if (!IsPlainFile(run.telemetry_path())) {
+    return Without(report, RuleState::kUnchecked,
+                   fmt::format("{}: is no plain file, and counts as absent: the run has no telemetry", run.telemetry_path()));
+  }
   // Read, not mapped: who goes on with the run may cut its end off.
-  ASSAY_ASSIGN(const Bytes file, ReadFile(run.telemetry_path(), monitor::kMaxTelemetryBytes));
-  const monitor::Telemetry telemetry = monitor::ReadTelemetry(file, run.identity().trajectory, run.signer());
+  const auto file = ReadFile(run.telemetry_path(), monitor::kMaxTelemetryBytes);
+  if (!file) return damaged(file.error());
+  const monitor::Telemetry telemetry = monitor::ReadTelemetry(*file, run.identity().trajectory, run.signer());
   facts->log_roots = RootsOf(*log, SealedSizes(telemetry));
   const auto steps = monitor::CountingSteps(telemetry);
   report.step = steps.empty() ? 0 : steps.rbegin()->first;

@@ -2,6 +2,7 @@
 #include "assay/audit/telemetry_check.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <bit>
 #include <filesystem>
@@ -128,6 +129,27 @@ TEST_F(TelemetryCheckTest, KilledAnywhereItGoesOn) {
   }
 }
 
+// A log that was shown lies on disk, and leads further than the snapshot that a killed run goes on from: its next seals are for more than the steps up to them.
+TEST_F(TelemetryCheckTest, AShownLogLeadsFurther) {
+  for (const bool told : {true, false}) {
+    const std::string name = fmt::format("killed-{}", told), whole = fmt::format("whole-{}", told);
+    TrainHooks hooks{.on_step =
+                         [&](const StepReport& report) {
+                           if (report.step == 8)
+                             std::filesystem::copy(scratch_ / whole, scratch_ / name, std::filesystem::copy_options::recursive);
+                         },
+                     .wants_log = [] { return true; }};
+    // What a power cut leaves of the telemetry, or all that was written.
+    if (told) hooks.telemetry = monitor::RecorderOptions{.interval_ms = 5, .write_ms = 1};
+    ASSERT_TRUE(Train(hooks, 1, whole));
+    int calls = 0;
+    ASSERT_TRUE(Train({.should_stop = [&] { return calls++ == 1; }}, 1, name));
+    EXPECT_EQ(Verdict(name), "accepted") << told;
+    ASSERT_TRUE(Train({}, 1, name));
+    EXPECT_EQ(Verdict(name), "accepted") << told;
+  }
+}
+
 TEST_F(TelemetryCheckTest, WhileItTrainsItIsCheckedSoFar) {
   std::vector<std::string> seen;
   ASSERT_TRUE(Train({.on_step =
@@ -155,6 +177,34 @@ TEST_F(TelemetryCheckTest, WithoutTelemetryNothingCanBeTold) {
   EXPECT_FALSE(CheckTelemetry(scratch_ / "nothing", RuleSet::kSeed));
 }
 
+TEST_F(TelemetryCheckTest, WhatIsNoPlainFileCountsAsAbsent) {
+  ASSERT_TRUE(Train());
+  const std::string path = scratch_ / "run/telemetry.bin";
+  const auto expect_absent = [&](const std::string& what) {
+    EXPECT_EQ(Verdict(), "unchecked") << what;
+    const TelemetryReport report = Check(RuleSet::kSeed);
+    EXPECT_EQ(report.stage, RunStage::kFinished) << what;
+    EXPECT_EQ(report.steps, 9) << what;
+    EXPECT_NE(report.reason.find("is no plain file, and counts as absent"), std::string::npos) << report.reason;
+    EXPECT_EQ(Whole(), FsckVerdict::kWhole) << what;
+    ThreadPool pool(1);
+    const auto findings = Fsck(scratch_ / "run", pool, {})->findings;
+    ASSERT_EQ(findings.size(), 1u) << what;
+    EXPECT_EQ(findings[0].file, "telemetry.bin");
+    EXPECT_NE(findings[0].problem.find("counts as absent"), std::string::npos) << findings[0].problem;
+    std::filesystem::remove(path);
+  };
+  ASSERT_TRUE(RemoveFile(path));
+  ASSERT_TRUE(MakeDirectories(path));
+  expect_absent("a directory");
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  expect_absent("a pipe");
+  std::filesystem::create_symlink("/dev/zero", path);
+  expect_absent("a device");
+  std::filesystem::create_directory_symlink(scratch_ / "run/log", path);
+  expect_absent("a link to a directory");
+}
+
 TEST_F(TelemetryCheckTest, WhoHasTheKeyIsCaughtByTheLog) {
   ASSERT_TRUE(Train());
   const Bytes honest = ReadFile(scratch_ / "run/telemetry.bin", 1 << 20).value();
@@ -176,6 +226,24 @@ TEST_F(TelemetryCheckTest, WhoHasTheKeyIsCaughtByTheLog) {
          [&](auto& records) { std::get<monitor::StepRecord>(records[StepAt(records, 4)].body).loss_bits ^= 1; });
   expect("refused chain", [&](auto& records) { records.pop_back(); });
   expect("refused chain", [&](auto& records) { std::get<monitor::SealRecord>(records.back().body).log_root = Digest{}; });
+  // A seal after step 3 that is signed for something else than the log was then.
+  for (const std::uint64_t size : {std::uint64_t{1'000'000}, std::uint64_t{6}, std::uint64_t{1}}) {
+    expect("refused chain", [&](auto& records) {
+      const std::size_t at = StepAt(records, 3);
+      Record seal = records.back();
+      auto& body = std::get<monitor::SealRecord>(seal.body);
+      body.step = 3;
+      body.log_size = size;
+      body.final = false;
+      seal.mono_us = records[at].mono_us;
+      seal.wall_us = records[at].wall_us;
+      records.insert(records.begin() + static_cast<std::ptrdiff_t>(at) + 1, seal);
+    });
+  }
+  expect("refused chain", [&](auto& records) {
+    const Record seal = records.back();  // two final seals
+    records.push_back(seal);
+  });
   expect("refused utilisation", [&](auto& records) {
     for (Record& record : records) {
       if (auto* sample = std::get_if<monitor::SampleRecord>(&record.body)) sample->cpu_us = 0;

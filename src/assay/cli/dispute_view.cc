@@ -124,9 +124,7 @@ VerdictView ViewOf(const DisputeOptions& options, const dispute::Arbitration& re
     return provider.standing != dispute::Standing::kRefused;
   });
   if (claims < 2) {
-    view.verdict = "undecided";
-    view.reason = "only one of them has a claim about this job, and nobody contradicts it";
-    view.decided_by = "a second provider of this job, or an audit";
+    verdict::LeaveOpen(static_cast<std::size_t>(claims), view);
   } else if (const auto waiting = LeftWaiting(result, view.verdict); !waiting.empty()) {
     view.verdict = "undecided";
     view.reason = WaitingReason(waiting.front(), LabelsOf(result));

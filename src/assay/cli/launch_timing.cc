@@ -8,7 +8,7 @@
 namespace assay::cli {
 namespace {
 
-constexpr int kRepeats = 8;
+constexpr int kRepeats = 8, kTurns = 3;
 
 double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -21,7 +21,7 @@ double LaunchTimer::BestSeconds(const std::function<void()>& launch) {
   });
   if (!recording) return 0;
   double best = 1e9;
-  for (int turn = 0; turn < 2; ++turn) {
+  for (int turn = 0; turn < kTurns; ++turn) {
     backend_.Wait();
     const double begin = Now();
     recording->Replay();

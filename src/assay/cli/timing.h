@@ -1,8 +1,8 @@
 // TimingBackend: a backend that measures how long each op takes and otherwise does what the one behind it does.
 //
 // Ops that run inside a fused group are measured on the threads that run them; their time is divided by the number of threads, so that the
-// sum over all ops compares with the wall clock. Contractions by digits are run twice, first without their products, which tells what making
-// digits takes. The backend behind must outlive it.
+// sum over all ops compares with the wall clock. Contractions by digits are run several times, first without their products, which tells what making
+// digits takes, and then whole; the least time of each counts. The backend behind must outlive it.
 #pragma once
 
 #include <atomic>
@@ -37,6 +37,9 @@ class TimingBackend : public HostBackend {
   struct Cell {
     std::atomic<std::int64_t> whole_ns{0}, pieces_ns{0}, digits_ns{0}, calls{0};
   };
+  // Of so many runs of the whole op.
+  std::int64_t LeastNs(const KernelArgs& args, int turns);
+
   HostBackend& backend_;
   std::vector<Cell> cells_;
 };

@@ -83,7 +83,7 @@ struct Judgement {
   std::vector<Party> parties{};
   std::vector<Finding> findings{};     // of the Trials, in their order, as computed here
   std::vector<ProviderId> sides[2]{};  // by Party: the parties that each finding's sides are about
-  std::string verdict{};               // VerdictOf the standings
+  std::string verdict{};               // VerdictOf the standings, however many there are
   bool convicts = false;  // somebody has been shown to be guilty, whatever other charges come to: no guilt rests on another's
   std::optional<Undecided> drawn{};      // of a Draw: why nobody falls by it, and what would decide it
   std::vector<std::string> unchecked{};  // charges that need something beside the evidence, and what
@@ -92,7 +92,9 @@ struct Judgement {
 // An error: this is no valid evidence, and why. Evidence that is valid need not convict. However long it is: who reads evidence limits it.
 // `start`: the starting weights of a job that takes them from a file, from whoever has it.
 Result<Judgement> Judge(const Evidence& evidence, const StartingBytes& start = {});
-// The same under another law, whose claims have been opened.
+// What the file by itself leads to: the judgement's verdict, but that a claim alone, which nobody contradicts, leaves everything open.
+std::string VerdictOf(const Evidence& evidence, const Judgement& judgement);
+// The same as Judge under another law, whose claims have been opened.
 Result<Judgement> JudgeBy(const Law& law, std::span<const Claim> claims, const Evidence& evidence,
                           std::span<const Claim> others = {});
 

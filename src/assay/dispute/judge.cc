@@ -386,6 +386,11 @@ Result<Judgement> JudgeWith(const StartingBytes& start, std::span<const Claim> c
 
 }  // namespace
 
+std::string VerdictOf(const Evidence& evidence, const Judgement& judgement) {
+  const bool is_contradicted = evidence.parties.size() + evidence.others.size() > 1 || judgement.convicts;
+  return is_contradicted ? judgement.verdict : "undecided";
+}
+
 Result<Judgement> Judge(const Evidence& evidence, const StartingBytes& start) {
   std::vector<Claim> claims, others;
   for (std::size_t i = 0; i < evidence.parties.size(); ++i) {

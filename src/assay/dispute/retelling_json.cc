@@ -101,7 +101,7 @@ void AddRounds(const Retelling& told, Json& json) {
 
 std::string RetellingJson(const Evidence& evidence, const Judgement& judgement) {
   Json json = {{"job", judgement.job.hex()},
-               {"verdict", judgement.verdict},
+               {"verdict", VerdictOf(evidence, judgement)},
                {"convicts", judgement.convicts},
                {"parties", PartiesOf(evidence, judgement)},
                {"finding", FindingOf(judgement)},

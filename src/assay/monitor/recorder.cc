@@ -83,6 +83,8 @@ Status Recorder::Start(const std::string& path, SessionRecord session, const Sig
   noted_.push_back({.mono_us = 0, .wall_us = began_.wall_us, .body = session_});
   noted_.push_back({.mono_us = 0, .wall_us = began_.wall_us, .body = first_});
   ASSAY_TRY(WriteOut());
+  // Whatever a power cut takes: that there was a session is known to the next one, which may find a log that leads further than its own steps.
+  ASSAY_TRY(file_->Sync());
   thread_ = std::thread([this] { Loop(); });
   return {};
 }

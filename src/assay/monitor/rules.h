@@ -51,6 +51,8 @@ struct RunFacts {
   std::vector<CommittedStep> committed{};       // the starting state first
   std::map<std::uint64_t, Digest> log_roots{};  // of the first so many entries, for every seal of this job
   std::uint64_t log_size = 0;
+  // Entries that a log has once so many of the job's steps are done, 0 up to all of them.
+  std::function<std::uint64_t(std::int64_t step)> entries_after{};
   // Whether a learning rate other than 0 applies in one of the steps after `from` up to `to`.
   std::function<bool(std::int64_t from, std::int64_t to)> learns{};
 };

@@ -21,6 +21,7 @@ RunFacts FactsOfTen() {
     facts.committed.push_back({step, RootOf(step), step == 0 ? 0 : std::bit_cast<std::uint32_t>(1.0f)});
   }
   facts.log_roots[6] = RootOf(-6);
+  facts.entries_after = [](std::int64_t step) { return static_cast<std::uint64_t>(step / 2 + 1); };
   facts.learns = [](std::int64_t, std::int64_t) { return true; };
   return facts;
 }
@@ -235,6 +236,60 @@ TEST(StrictRules, TheChainIsSignedForThisRunToItsEnd) {
   EXPECT_EQ(Strict(telemetry, "chain", so_far), "unsealed");
 }
 
+SealRecord SealOf(std::int64_t step, std::uint64_t size) {
+  return {.step = step, .job = kJob, .log_size = size, .log_root = RootOf(-static_cast<std::int64_t>(size))};
+}
+
+RunFacts FactsWithAllRoots() {
+  RunFacts facts = FactsOfTen();
+  for (std::int64_t size = 1; size <= 6; ++size) facts.log_roots[static_cast<std::uint64_t>(size)] = RootOf(-size);
+  return facts;
+}
+
+// What the rule says of `telemetry` with the seal before the last one of its last session, of a run that is finished and of one that goes on.
+std::string WithSeal(Telemetry telemetry, const SealRecord& seal, bool finished = true) {
+  RunFacts facts = FactsWithAllRoots();
+  facts.finished = finished;
+  auto& seals = telemetry.sessions.back().seals;
+  seals.insert(seals.end() - 1, {seal, seal.step * kSecond, seal.step * kSecond});
+  return Find(StrictRules(telemetry, facts), "chain").verdict;
+}
+
+TEST(StrictRules, ASealIsForTheLogAsItWasThen) {
+  for (const bool finished : {true, false}) {
+    EXPECT_EQ(WithSeal(Honest(), SealOf(4, 3), finished), "accepted");
+    EXPECT_EQ(WithSeal(Honest(), SealOf(5, 3), finished), "accepted");
+    EXPECT_EQ(WithSeal(Honest(), SealOf(4, 2), finished), "refused") << "fewer entries than there were";
+    EXPECT_EQ(WithSeal(Honest(), SealOf(4, 6), finished), "refused") << "of steps to come";
+    EXPECT_EQ(WithSeal(Honest(), SealOf(4, 1'000'000), finished), "refused") << "more than the job will have";
+    SealRecord final = SealOf(4, 3);
+    final.final = true;
+    EXPECT_EQ(WithSeal(Honest(), final, finished), "refused") << "in the middle of a session";
+  }
+  Telemetry early = Honest();
+  early.sessions[0].steps.resize(4);
+  early.sessions[0].samples.resize(5);
+  early.sessions[0].seals[0].body = SealOf(4, 3);
+  RunFacts so_far = FactsWithAllRoots();
+  so_far.finished = false;
+  EXPECT_EQ(Strict(early, "chain", so_far), "accepted");
+  so_far.log_size = 2;  // read before it grew
+  EXPECT_EQ(Strict(early, "chain", so_far), "accepted");
+  early.sessions[0].seals[0].body.final = true;
+  EXPECT_EQ(Strict(early, "chain", so_far), "refused") << "before the last step";
+}
+
+// Whoever takes up a run may find entries of steps that it has to do once more.
+TEST(StrictRules, ASessionThatGoesOnMayFindALongerLog) {
+  for (const std::uint64_t size : {3u, 4u, 5u}) EXPECT_EQ(WithSeal(Resumed(), SealOf(5, size)), "accepted") << size;
+  EXPECT_EQ(WithSeal(Resumed(), SealOf(5, 7)), "refused");
+  EXPECT_EQ(WithSeal(Resumed(), SealOf(5, 7), false), "refused");
+  Telemetry telemetry = Resumed();
+  auto& seals = telemetry.sessions[1].seals;
+  seals.insert(seals.begin(), {SealOf(4, 3), 4 * kSecond, 0});
+  EXPECT_EQ(WithSeal(telemetry, SealOf(6, 5)), "refused") << "found after it was not there";
+}
+
 TEST(StrictRules, WorkFitsTheMachine) {
   Telemetry telemetry = Honest();
   for (auto& sample : telemetry.sessions[0].samples) sample.mono_us /= 10;
@@ -327,6 +382,44 @@ TEST(StrictRules, AGpuIsHeldAgainstItsWorkAndItsEnergy) {
   for (auto& sample : quick.sessions[0].samples) sample.mono_us /= 100;
   EXPECT_EQ(Strict(quick, "energy"), "too_short");
   EXPECT_EQ(Strict(quick, "utilisation"), "too_short");
+}
+
+TEST(StrictRules, WorkTakesEnergyThatIsCountedForwards) {
+  Telemetry still = OnGpu(99, kNotTold);
+  for (auto& sample : still.sessions[0].samples) sample.body.gpu->power_mw = kNotTold;
+  Telemetry falling = still, dented = OnGpu(99, 300);
+  for (auto& sample : still.sessions[0].samples) sample.body.gpu->energy_mj = 5;
+  for (auto& sample : falling.sessions[0].samples) sample.body.gpu->energy_mj = 1'000'000 - sample.body.step * 1000;
+  dented.sessions[0].samples[5].body.gpu->energy_mj = 0;
+  EXPECT_EQ(Strict(still, "energy"), "refused");
+  EXPECT_EQ(Strict(falling, "energy"), "refused");
+  EXPECT_EQ(Strict(dented, "energy"), "refused");
+  RunFacts idle = FactsOfTen();
+  idle.step_flops = 0;
+  EXPECT_EQ(Strict(still, "energy", idle), "accepted");
+}
+
+TEST(StrictRules, AGpuIsNotBusierThanAllTheTime) {
+  Telemetry telemetry = OnGpu(99, 300);
+  telemetry.sessions[0].samples[3].body.gpu->utilisation = 101;
+  const RuleResult result = Find(StrictRules(telemetry, FactsOfTen()), "utilisation");
+  EXPECT_EQ(result.verdict, "refused");
+  EXPECT_NE(result.reason.find("101 %"), std::string::npos) << result.reason;
+  EXPECT_EQ(Strict(OnGpu(100, 300), "utilisation"), "accepted");
+}
+
+TEST(StrictRules, EnergyThatNobodyTellsIsNamed) {
+  Telemetry silent = OnGpu(99, 300);
+  for (auto& sample : silent.sessions[0].samples) sample.body.gpu->energy_mj = kNotTold;
+  EXPECT_EQ(Strict(silent, "energy"), "not_told");
+  EXPECT_EQ(StateOf(silent, "energy"), RuleState::kNotApplicable);
+  for (auto& sample : silent.sessions[0].samples) sample.body.gpu.reset();
+  EXPECT_EQ(Strict(silent, "energy"), "not_told");
+  Telemetry instant = OnGpu(99, 300);
+  instant.sessions[0].samples.resize(1);
+  EXPECT_EQ(Strict(instant, "energy"), "not_measured");
+  EXPECT_EQ(StateOf(instant, "energy"), RuleState::kUnchecked);
+  EXPECT_EQ(StateOf(instant, "energy", false), RuleState::kNotApplicable);
 }
 
 TEST(StrictRules, TimesGoForwardAndAJumpOfTheClockIsNamed) {

@@ -1,6 +1,8 @@
 // Our rules about what was signed: the chain, the losses, the states (docs/CHECKS.md). Those about the work are in work_rules.cc.
+#include <algorithm>
 #include <bit>
 #include <cmath>
+#include <optional>
 
 #include "assay/monitor/iteration_rule.h"
 #include "assay/monitor/work_rules.h"
@@ -13,13 +15,49 @@ RuleResult BrokenChain(const ChainScan& scan) {
   return Named("chain", foreign ? "foreign" : "damaged", RuleState::kDamaged, scan.problem, static_cast<double>(scan.records));
 }
 
-// The first seal of this job that is about another log.
+// Why a seal cannot be one of its session's job.
+std::string MisplacedSeal(const SealRecord& seal, const Session& session, const RunFacts& facts) {
+  if (seal.job != session.record.job)
+    return fmt::format("the seal after step {} is of another job than its session", seal.step);
+  if (!seal.final) return "";
+  if (session.beyond_final) return "a session goes on behind a final seal";
+  if (seal.job == facts.job && seal.step != facts.steps)
+    return fmt::format("the seal after step {} is final, and the job has {} steps", seal.step, facts.steps);
+  return "";
+}
+
+// A log only grows, by the entries of the steps that are done. What a process finds that takes up a run may lead further than the snapshot that it goes on from: it
+// then stays as it is until the steps come to its end. The first session of a file that begins with the first step finds nothing.
+std::string WrongSize(const Session& session, bool begins, const RunFacts& facts) {
+  std::optional<std::uint64_t> found;  // at most so many entries
+  for (const auto& timed : session.seals) {
+    const SealRecord& seal = timed.body;
+    if (seal.job != facts.job) continue;
+    if (facts.finished && seal.log_size > facts.log_size) {
+      return fmt::format("the seal after step {} is for a log of {} entries, and the run's has {}", seal.step, seal.log_size,
+                         facts.log_size);
+    }
+    if (!facts.entries_after || seal.step < 0 || seal.step > facts.steps) continue;  // such a step is refused as an iteration
+    const std::uint64_t made = facts.entries_after(seal.step);
+    if (!found) found = begins ? made : std::min(seal.log_size, facts.entries_after(facts.steps));
+    if (const std::uint64_t expected = std::max(made, *found); seal.log_size != expected) {
+      return fmt::format("the seal after step {} is for a log of {} entries, which had {} then", seal.step, seal.log_size,
+                         expected);
+    }
+  }
+  return "";
+}
+
+// The first seal that is misplaced or, of this job, about another log.
 std::string WrongSeal(const Telemetry& telemetry, const RunFacts& facts) {
   for (const Session& session : telemetry.sessions) {
     for (const auto& seal : session.seals) {
-      if (seal.body.job != session.record.job)
-        return fmt::format("the seal after step {} is of another job than its session", seal.body.step);
-      if (seal.body.job != facts.job || seal.body.log_size > facts.log_size) continue;
+      if (const std::string wrong = MisplacedSeal(seal.body, session, facts); !wrong.empty()) return wrong;
+    }
+    const bool begins = &session == &telemetry.sessions.front() && session.record.first_step == 0;
+    if (const std::string wrong = WrongSize(session, begins, facts); !wrong.empty()) return wrong;
+    for (const auto& seal : session.seals) {
+      if (seal.body.job != facts.job || seal.body.log_size > facts.log_size) continue;  // a run that goes on has grown since
       const auto root = facts.log_roots.find(seal.body.log_size);
       if (root == facts.log_roots.end() || root->second != seal.body.log_root) {
         return fmt::format("the seal after step {} is for another log than the run's", seal.body.step);

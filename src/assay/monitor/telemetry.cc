@@ -24,6 +24,7 @@ class Sorter {
     const double jump_us = std::fabs(static_cast<double>(record.wall_us) - static_cast<double>(session.wall_us) -
                                      static_cast<double>(record.mono_us));
     telemetry_.clock_jump_s = std::max(telemetry_.clock_jump_s, 1e-6 * jump_us);
+    session.beyond_final = session.beyond_final || (!session.seals.empty() && session.seals.back().body.final);
     Sort(record, session);
   }
 

@@ -23,6 +23,7 @@ struct Session {
   std::vector<Timed<StepRecord>> steps{};
   std::vector<Timed<SampleRecord>> samples{};
   std::vector<Timed<SealRecord>> seals{};
+  bool beyond_final = false;  // records follow a final seal
 };
 
 struct Telemetry {

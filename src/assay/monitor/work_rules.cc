@@ -16,6 +16,17 @@ struct Work {
   double steps = 0;
 };
 
+// Of the energy counter, which counts from when the driver was loaded: it stays so while a program computes.
+bool Falls(const Session& session) {
+  std::int64_t before = kNotTold;
+  for (const auto& sample : session.samples) {
+    if (!sample.body.gpu || sample.body.gpu->energy_mj == kNotTold) continue;
+    if (sample.body.gpu->energy_mj < before) return true;
+    before = sample.body.gpu->energy_mj;
+  }
+  return false;
+}
+
 Work WorkOf(const Session& session) {
   Work work;
   if (session.samples.size() < 2) return work;
@@ -113,8 +124,24 @@ RuleResult ThroughputRule(const Telemetry& telemetry, const RunFacts& facts) {
                 fmt::format("the counted operations were done at {:.3g} times the speed that was measured", fastest));
 }
 
+// A GPU that is busier than it can be; empty: none is.
+std::string BusierThanAllIn(const Telemetry& telemetry) {
+  constexpr std::int64_t kAll = 100;  // percent
+  for (const Session& session : telemetry.sessions) {
+    if (!OnGpu(session)) continue;
+    for (const auto& sample : session.samples) {
+      if (sample.body.gpu && sample.body.gpu->utilisation > kAll)
+        return fmt::format("a sample after step {} says that the GPU was busy for {} % of the time", sample.body.step,
+                           sample.body.gpu->utilisation);
+    }
+  }
+  return "";
+}
+
 RuleResult UtilisationRule(const Telemetry& telemetry, const RunFacts& facts) {
   const std::string rule = "utilisation";
+  if (const std::string wrong = BusierThanAllIn(telemetry); !wrong.empty())
+    return Judged(rule, false, std::nullopt, strict::kLeastWork, wrong);
   double used = 0, needed = 0;
   bool too_short = false, silent = false;
   for (const Session& session : telemetry.sessions) {
@@ -152,12 +179,16 @@ RuleResult UtilisationRule(const Telemetry& telemetry, const RunFacts& facts) {
 
 RuleResult EnergyRule(const Telemetry& telemetry, const RunFacts& facts) {
   const std::string rule = "energy";
+  const double most = strict::kMostFlopsPerJoule;
   double flops = 0, joules = 0, by_power = 0, seconds = 0;
-  bool any_gpu = false;
+  bool any_gpu = false, silent = false, falls = false;
   for (const Session& session : telemetry.sessions) {
+    if (!OnGpu(session)) continue;
     const Work work = WorkOf(session);
-    any_gpu = any_gpu || OnGpu(session);
-    if (!OnGpu(session) || !work.tells_energy) continue;
+    any_gpu = true;
+    falls = falls || Falls(session);
+    silent = silent || (work.seconds > 0 && !work.tells_energy);
+    if (!work.tells_energy) continue;
     flops += facts.step_flops * work.steps;
     joules += work.joules;
     if (work.tells_power) by_power += work.mean_watts * work.seconds;
@@ -165,20 +196,27 @@ RuleResult EnergyRule(const Telemetry& telemetry, const RunFacts& facts) {
   }
   if (!any_gpu) {
     return Named(rule, "no_gpu", RuleState::kNotApplicable, "no GPU computed, and nothing else tells of energy", std::nullopt,
-                 strict::kMostFlopsPerJoule);
+                 most);
   }
-  if (seconds < strict::kLeastSeconds) {
-    return Named(rule, "too_short", RuleState::kNotApplicable, "the GPU told of too little time", std::nullopt,
-                 strict::kMostFlopsPerJoule);
+  if (falls) return Judged(rule, false, std::nullopt, most, "the GPU's energy counter runs backwards within a session");
+  if (seconds <= 0 && silent) {
+    return Named(rule, "not_told", RuleState::kNotApplicable, "the driver does not tell of the GPU's energy", std::nullopt,
+                 most);
   }
-  const double figure = joules > 0 ? flops / joules : flops;
+  if (seconds <= 0) return NotMeasured(rule, facts, most, "no session on a GPU has two samples at different times");
+  if (seconds < strict::kLeastSeconds)
+    return Named(rule, "too_short", RuleState::kNotApplicable, "the GPU told of too little time", std::nullopt, most);
+  if (joules <= 0) {
+    return Judged(rule, flops <= 0, std::nullopt, most,
+                  fmt::format("the energy counter stands still over {:.4g} operations", flops));
+  }
+  const double figure = flops / joules;
   constexpr double kDisagree = 2;
   if (by_power > 0 && (joules > kDisagree * by_power || joules < by_power / kDisagree)) {
-    return Judged(rule, false, figure, strict::kMostFlopsPerJoule,
+    return Judged(rule, false, figure, most,
                   fmt::format("{:.4g} J by the counter, {:.4g} J by the power of the samples", joules, by_power));
   }
-  return Judged(rule, figure <= strict::kMostFlopsPerJoule, figure, strict::kMostFlopsPerJoule,
-                fmt::format("{:.4g} J for {:.4g} operations", joules, flops));
+  return Judged(rule, figure <= most, figure, most, fmt::format("{:.4g} J for {:.4g} operations", joules, flops));
 }
 
 RuleResult MemoryRule(const Telemetry& telemetry, const RunFacts& facts) {

@@ -143,7 +143,11 @@ class RunCheck {
   // Nothing depends on it; what is there is whole. With a snapshot goes a seal, and what came after the last one an interruption may have taken.
   void CheckTelemetry() {
     const std::string name = "telemetry.bin";
-    if (!Take(name)) return;
+    if (!Take(name)) {
+      // All else that is no plain file has been noted with the list of files.
+      if (IsDirectory(Path(name)) && !files_.IsFolderLink(name)) Note(name, "is a directory, and counts as absent");
+      return;
+    }
     const auto map = MappedFile::Open(Path(name));
     if (!map) return DamageFrom(map.error(), name);
     std::int64_t sealed_step = 0;

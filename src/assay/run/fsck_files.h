@@ -23,6 +23,8 @@ class FsckFiles {
   const std::set<std::string>& all() const { return all_; }
   const std::set<std::string>& rest() const { return rest_; }  // what no check has answered for
   bool Has(const std::string& file) const { return all_.contains(file); }
+  // Whether it is a link to a directory.
+  bool IsFolderLink(const std::string& name) const { return links_.contains(name + "/"); }
   // Whether the file is there; it is then answered for.
   bool Take(const std::string& file);
   void TakeAll(std::string_view prefix);

@@ -139,12 +139,15 @@ VerdictView ViewOf(const dispute::Judgement& judgement, bool pair, const std::ve
 
 VerdictView ViewOf(const dispute::Evidence& evidence, const dispute::Judgement& judgement) {
   VerdictView view = ViewOf(judgement, evidence.pair, {});
-  if (evidence.parties.size() + evidence.others.size() < 2 && view.convicted.empty()) {
-    view.verdict = "undecided";
-    view.reason = evidence.parties.empty() ? "it holds no claim" : "it holds one claim alone, which nobody contradicts";
-    view.decided_by = "a second provider of this job, or an audit";
-  }
+  if (evidence.parties.size() + evidence.others.size() < 2 && !judgement.convicts) LeaveOpen(evidence.parties.size(), view);
   return view;
+}
+
+void LeaveOpen(std::size_t claims, VerdictView& view) {
+  view.verdict = "undecided";
+  view.reason =
+      claims == 0 ? "there is no claim about this job" : "there is only one claim about this job, and nobody contradicts it";
+  view.decided_by = claims == 0 ? "providers of this job, or an audit" : "a second provider of this job, or an audit";
 }
 
 bool Convicts(const dispute::Judgement& judgement, const VerifyKey& key) {

@@ -52,6 +52,8 @@ VerdictView ViewOf(const dispute::Judgement& judgement, bool pair, const std::ve
 
 // Of evidence, for a judge. One claim alone, which nobody contradicts, leaves everything open.
 VerdictView ViewOf(const dispute::Evidence& evidence, const dispute::Judgement& judgement);
+// That there are no two claims of which one could contradict the other.
+void LeaveOpen(std::size_t claims, VerdictView& view);
 // Whether it has been shown that who has this key is guilty.
 bool Convicts(const dispute::Judgement& judgement, const VerifyKey& key);
 
