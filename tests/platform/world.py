@@ -1,5 +1,6 @@
 """A small platform: one coordinator or several behind one address, workers, clients. Everything is below one folder and ends with it."""
 
+import contextlib
 import filecmp
 import http.client
 import json
@@ -167,6 +168,15 @@ class World:
 
     def start_proxy(self, name, targets, listen="127.0.0.1", namespace=None):
         return Proxy(self, name, targets, listen, namespace)
+
+    @contextlib.contextmanager
+    def quiet(self):
+        """Nobody kills coordinators meanwhile."""
+        gremlin, self.gremlin = self.gremlin, None
+        try:
+            yield
+        finally:
+            self.gremlin = gremlin
 
     def meanwhile(self):
         """What goes on while the test waits."""

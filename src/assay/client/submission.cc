@@ -57,7 +57,8 @@ Result<Staged> Stage(const NamedFile& file, std::size_t index, const std::string
 
 Trouble NotSent(const platform::ApiClient& api, const platform::ApiError& error) {
   Trouble trouble(error);
-  trouble.later = error.later || api.cancelled();
+  constexpr int kFull = 507;  // nothing that patience helps against, but somebody may make room
+  trouble.later = error.later || error.status == kFull || api.cancelled();
   return trouble;
 }
 
