@@ -23,7 +23,7 @@ class Parts {
 
   template <class T = std::uint8_t>
   T* Take(std::int64_t count) {
-    std::uint8_t* part = begin_ + bytes_;
+    std::uint8_t* part = begin_ == nullptr ? nullptr : begin_ + bytes_;
     bytes_ += (count * static_cast<std::int64_t>(sizeof(T)) + 63) / 64 * 64;
     return reinterpret_cast<T*>(part);
   }
