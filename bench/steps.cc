@@ -1,7 +1,8 @@
 // Our training steps, one per line read, so that bench/run.py can let us and a peer take turns.
 //
-// Usage: steps MODEL BATCH THREADS DROPOUT, MODEL one of FindSetup() below, with -int8x2 or -int8x3 behind it for contractions by digits. Answers "ready", then to each line "step" the seconds one step
-// took, to "commit" those that hashing the state took, and to "memory" the peak resident set in bytes.
+// Usage: steps MODEL BATCH THREADS DROPOUT, MODEL one of FindSetup() below, with -int8x2 or -int8x3 behind it for contractions by digits. Answers
+// "ready", then to each line "step" the seconds one step took, to "commit" those that hashing the state took, and to "memory" the peak resident set
+// in bytes.
 #include <fmt/format.h>
 #include <sys/resource.h>
 

@@ -20,15 +20,6 @@ struct Int8 {
   using Sum = std::int32_t;
   static constexpr int kStep = 32;
   static __device__ unsigned Pick(const char* row, int k) { return *reinterpret_cast<const unsigned*>(row + k); }
-  static __device__ void LoadA(unsigned (&a)[4], const char* rows, int t) {
-    for (int half = 0; half < 2; ++half) {
-      a[2 * half] = Pick(rows, 16 * half + 4 * t);
-      a[2 * half + 1] = Pick(rows + 8 * kLine, 16 * half + 4 * t);
-    }
-  }
-  static __device__ void LoadB(unsigned (&b)[2], const char* row, int t) {
-    for (int half = 0; half < 2; ++half) b[half] = Pick(row, 16 * half + 4 * t);
-  }
   static __device__ void Multiply(Sum (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
     asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
         : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
@@ -46,15 +37,6 @@ struct Bf16 {
                high = static_cast<float>(static_cast<signed char>(row[k + 1]));
     return __float_as_uint(low) >> 16 | (__float_as_uint(high) & 0xffff0000u);
   }
-  static __device__ void LoadA(unsigned (&a)[4], const char* rows, int t) {
-    for (int half = 0; half < 2; ++half) {
-      a[2 * half] = Pick(rows, 8 * half + 2 * t);
-      a[2 * half + 1] = Pick(rows + 8 * kLine, 8 * half + 2 * t);
-    }
-  }
-  static __device__ void LoadB(unsigned (&b)[2], const char* row, int t) {
-    for (int half = 0; half < 2; ++half) b[half] = Pick(row, 8 * half + 2 * t);
-  }
   static __device__ void Multiply(Sum (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
@@ -62,6 +44,20 @@ struct Bf16 {
   }
   static __device__ std::int32_t Integer(Sum sum) { return static_cast<std::int32_t>(sum); }
 };
+
+// Both units have the halves of a step along K in registers of their own, and a quarter of each half in a lane.
+template <class Unit>
+__device__ void LoadA(unsigned (&a)[4], const char* rows, int t) {
+  for (int half = 0; half < 2; ++half) {
+    a[2 * half] = Unit::Pick(rows, Unit::kStep / 2 * half + Unit::kStep / 8 * t);
+    a[2 * half + 1] = Unit::Pick(rows + 8 * kLine, Unit::kStep / 2 * half + Unit::kStep / 8 * t);
+  }
+}
+
+template <class Unit>
+__device__ void LoadB(unsigned (&b)[2], const char* row, int t) {
+  for (int half = 0; half < 2; ++half) b[half] = Unit::Pick(row, Unit::kStep / 2 * half + Unit::kStep / 8 * t);
+}
 
 // Rows [first, first + 64) of all digits, [k, k + 64) along K. Rows beyond the last are filled up with rows of anything (DigitRows), whose results are not kept.
 template <int n>
@@ -83,14 +79,14 @@ __device__ void MultiplyChunk(typename Unit::Sum (&sums)[n][kTilesM][kTilesN][4]
 #pragma unroll
     for (int e = 0; e < n; ++e) {
 #pragma unroll
-      for (int j = 0; j < kTilesN; ++j) Unit::LoadB(b[e][j], b_rows + (e * kTile + 8 * j) * kLine + k, t);
+      for (int j = 0; j < kTilesN; ++j) LoadB<Unit>(b[e][j], b_rows + (e * kTile + 8 * j) * kLine + k, t);
     }
 #pragma unroll
     for (int d = 0; d < n; ++d) {
 #pragma unroll
       for (int i = 0; i < kTilesM; ++i) {
         unsigned a[4];
-        Unit::LoadA(a, a_rows + (d * kTile + 16 * i) * kLine + k, t);
+        LoadA<Unit>(a, a_rows + (d * kTile + 16 * i) * kLine + k, t);
 #pragma unroll
         for (int e = n - 1 - d; e < n; ++e) {
 #pragma unroll
