@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Does rounding harm training? Loss curves of rounded FP64 at several round_bits beside those of fp32, and of fp32 with other seeds, which is the noise.
+"""Does a precision harm training? Loss curves of rounded FP64 at several round_bits, or of contractions by digits, beside those of fp32, and of fp32 with
+other seeds, which is the noise.
 
-Usage: loss_curves.py ASSAY [--steps 500] [--job NAME]... [--bits 32,28,26] [--seeds 3] [--window 20] [--threads N] --out FOLDER [--name NAME]
+Usage: loss_curves.py ASSAY [--steps 500] [--job NAME]... [--bits 32,28,26 | --digits 3,2] [--seeds 3] [--window 20] [--threads N] --out FOLDER [--name NAME]
 Writes NAME.md and NAME.svg to FOLDER. The jobs are examples made smaller; nothing outside the repository is read.
 """
 import argparse
@@ -70,8 +71,9 @@ def train_all(options, example, folder):
         print(f"{example}: {label}: loss {losses[0]:.4f} to {losses[-1]:.4f}", flush=True)
         return Run(label, losses, smoothed(losses, options.window))
     seeds = [run(f"fp32, seed {seed}", "fp32", None, seed) for seed in range(1, options.seeds + 2)]
-    rounded = [run(f"fp64-rounded, {bits} bits", "fp64-rounded", bits, 1) for bits in options.bits]
-    return seeds, rounded
+    if options.digits:
+        return seeds, [run(f"int8x{digits}", f"int8x{digits}", None, 1) for digits in options.digits]
+    return seeds, [run(f"fp64-rounded, {bits} bits", "fp64-rounded", bits, 1) for bits in options.bits]
 
 
 def table(rows):
@@ -79,11 +81,11 @@ def table(rows):
     return "\n".join(["| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *rows[1:]]]) + "\n"
 
 
-def report(options, example, seeds, rounded):
+def report(options, example, seeds, tried):
     base = seeds[0]
     steps = sorted({1, *range(100, options.steps + 1, 100), options.steps})
     rows = [["run", *(f"step {s}" for s in steps), "largest distance from fp32, seed 1", "at step"]]
-    for run in [base, *rounded, *seeds[1:]]:
+    for run in [base, *tried, *seeds[1:]]:
         far, at = distance(run.smooth, base.smooth)
         rows.append([run.label, *(f"{run.smooth[s - 1]:.4f}" for s in steps), *(["", ""] if run is base else [f"{far:.2g}", str(at)])])
     pairs = [distance(a.smooth, b.smooth)[0] for i, a in enumerate(seeds) for b in seeds[i + 1:]]
@@ -91,21 +93,21 @@ def report(options, example, seeds, rounded):
         sys.exit("--seeds: expected at least 1")
     text = f"## {example}\n\n" + table(rows)
     text += f"\nNoise: the curves of two seeds are at most {max(pairs):.2g} apart, those of the two most alike {min(pairs):.2g}.\n\n"
-    for run in rounded:
+    for run in tried:
         far, _ = distance(run.smooth, base.smooth)
         verdict = "within the noise, closer than any two seeds" if far < min(pairs) else "within the noise" if far <= max(pairs) else "OUTSIDE the noise"
         text += f"- {run.label}: {verdict} ({far / max(pairs):.2g} of the largest distance of seeds).\n"
     return text
 
 
-def panels(example, options, seeds, rounded):
+def panels(example, options, seeds, tried):
     steps, base = range(1, options.steps + 1), seeds[0]
     losses, apart = [], []
     for run in seeds[1:]:
         losses.append(Curve("fp32, other seeds", "#b4b4b4", 1.2, "", list(zip(steps, run.smooth))))
         apart.append(Curve("fp32, other seeds", "#b4b4b4", 1.2, "", [(s, abs(x - y)) for s, x, y in zip(steps, run.smooth, base.smooth)]))
     losses.append(Curve("fp32", "#1f2937", 3.2, "", list(zip(steps, base.smooth))))
-    for i, run in enumerate(rounded):
+    for i, run in enumerate(tried):
         colour = COLOURS[i % len(COLOURS)]
         losses.append(Curve(run.label, colour, 1.4, f"{3 + 2 * i} {4 + 2 * i}", list(zip(steps, run.smooth))))
         apart.append(Curve(run.label, colour, 1.4, "", [(s, abs(x - y)) for s, x, y in zip(steps, run.smooth, base.smooth)]))
@@ -117,7 +119,9 @@ def main():
     parser.add_argument("assay")
     parser.add_argument("--steps", type=int, default=500)
     parser.add_argument("--job", action="append", choices=sorted(EDITS))
-    parser.add_argument("--bits", type=lambda text: [int(b) for b in text.split(",")], default=[32, 28, 26])
+    numbers = lambda text: [int(number) for number in text.split(",")]
+    parser.add_argument("--bits", type=numbers, default=[32, 28, 26])
+    parser.add_argument("--digits", type=numbers, default=[], help="contractions by so many digits, in place of rounded FP64")
     parser.add_argument("--seeds", type=int, default=3, help="other seeds of fp32")
     parser.add_argument("--window", type=int, default=20)
     parser.add_argument("--threads", type=int, default=2)
@@ -130,17 +134,17 @@ def main():
         folder = pathlib.Path(name)
         subprocess.run([options.assay, "keygen", "--out", str(folder / "key"), "--name", "curves"], check=True, capture_output=True)
         for example in jobs:
-            seeds, rounded = train_all(options, example, folder)
-            texts.append(report(options, example, seeds, rounded))
-            columns.append(panels(example, options, seeds, rounded))
+            seeds, tried = train_all(options, example, folder)
+            texts.append(report(options, example, seeds, tried))
+            columns.append(panels(example, options, seeds, tried))
     out = pathlib.Path(options.out)
     (out / f"{options.name}.svg").write_text(draw(columns))
     command = shlex.join(["scripts/loss_curves.py", "ASSAY", *(word for word in sys.argv[1:] if word != options.assay)])
     edits = "; ".join(f"`{job}` with " + ", ".join(f"{k} = {v}" for k, v in EDITS[job].items()) if EDITS[job] else f"`{job}`" for job in jobs)
     (out / f"{options.name}.md").write_text(
-        f"# Loss curves of rounded training\n\n`{command}`\n\n"
+        f"# Loss curves of {'training by digits' if options.digits else 'rounded training'}\n\n`{command}`\n\n"
         f"{options.steps} steps of {edits}. All losses are means of the last {options.window} steps. Seeds change initial values, the order of samples and dropout; "
-        "rounded runs have seed 1.\n\n"
+        f"{'Runs by digits' if options.digits else 'Rounded runs'} have seed 1.\n\n"
         f"![loss curves]({options.name}.svg)\n\n" + "\n".join(texts))
     return 0
 
