@@ -10,6 +10,7 @@
 #include "assay/base/check.h"
 #include "assay/exec/step_nodes.h"
 #include "assay/run/commit_schedule.h"
+#include "assay/train/memory_fit.h"
 
 namespace assay {
 namespace {
@@ -305,6 +306,12 @@ Result<std::optional<Refutation>> WithAuditor(const RunDirectory& run, const Pre
   return stop ? std::move(stop->refutation) : std::nullopt;
 }
 
+// Whether this machine can say anything by running steps again.
+Status CanReplay(const PreparedJob& prepared, Backend& backend) {
+  if (prepared.job.precision == Precision::kFp32Vendor) return Err("{}", kVendorReason);
+  return CheckFits(prepared, backend);
+}
+
 AuditReport Refuted(AuditReport report, Refutation refutation) {
   report.verdict = refutation.open ? Verdict::kUnchecked : refutation.damage ? Verdict::kDamaged : Verdict::kRefuted;
   if (refutation.open) report.reason = refutation.reason;
@@ -376,9 +383,9 @@ AuditReport Audit(const RunDirectory& run, const PreparedJob& prepared, const Au
   }
   if (auto* refuted = std::get_if<Refutation>(&*checked)) return Refuted(std::move(report), std::move(*refuted));
   const Claims& claims = std::get<Claims>(*checked);
-  if (prepared.job.precision == Precision::kFp32Vendor) {
+  if (const Status can = CanReplay(prepared, backend); !can) {
     if (claims.lie || claims.damage) return Refuted(std::move(report), claims.lie ? *claims.lie : *claims.damage);
-    report.reason = kVendorReason;
+    report.reason = can.error().message;
     return report;
   }
 

@@ -13,6 +13,7 @@
 #include "assay/train/trainer.h"
 #include "assay/train/weights.h"
 #include "support/scratch.h"
+#include "support/small_device.h"
 #include "support/small_job.h"
 
 namespace assay {
@@ -76,6 +77,18 @@ TEST_F(AuditTest, HonestRunsAreVerifiedAlsoWhenInterruptedBetweenEntries) {
   const AuditReport report = Check();
   EXPECT_EQ(report.verdict, Verdict::kVerified) << report.refutation.value_or(Refutation{}).reason << report.reason;
   EXPECT_EQ(report.steps_checked, 12);
+}
+
+// What speaks against a run without any of its steps is said also where they cannot be run.
+TEST_F(AuditTest, ContradictionsNeedNoMemory) {
+  ASSERT_TRUE(Train());
+  testkit::SmallDevice small(pool_, 1000);
+  const auto check = [&] { return Audit(*RunDirectory::Open(path_), prepared_, {}, small, pool_, {}); };
+  const AuditReport honest = check();
+  EXPECT_EQ(honest.verdict, Verdict::kUnchecked);
+  EXPECT_TRUE(honest.reason.starts_with("GPU memory: this job takes ")) << honest.reason;
+  SignAgain([](Receipt& receipt) { receipt.final_state_root.bytes[0] ^= 1; });
+  EXPECT_EQ(check().verdict, Verdict::kRefuted);
 }
 
 // Nobody without the key can put a state of his own where an interrupted run goes on from.

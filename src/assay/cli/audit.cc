@@ -18,7 +18,6 @@
 #include "assay/cli/verification.h"
 #include "assay/train/interrupt.h"
 #include "assay/train/job_paths.h"
-#include "assay/train/memory_fit.h"
 
 namespace assay::cli {
 namespace {
@@ -243,7 +242,6 @@ Result<AuditReport> RunOn(const AuditCommand& command, const RunDirectory& run, 
     ASSAY_ASSIGN(asked, PrepareRun(run, command.data, *compute.pool));
   }
   ASSAY_TRY(ComputeFor(asked->job, compute));
-  ASSAY_TRY(CheckFits(*asked, *compute.backend));
   return Replayed(command, run, *asked, options, compute);
 }
 

@@ -53,7 +53,10 @@ Result<int> RunProvide(const ProvideOptions& options) {
   ASSAY_ASSIGN(const RunFaults faults, FindFaults(run, *compute.pool));
   if (faults.damage) return RefuseDamaged(run.path(), faults.damage->reason);
   ASSAY_TRY(ComputeFor(prepared.job, compute));
-  ASSAY_TRY(CheckFits(prepared, *compute.backend));
+  // There may be more when it is asked, and much can be answered without running a step.
+  if (const Status fits = CheckFits(prepared, *compute.backend); !fits)
+    fmt::print(stderr, "assay: {}; it is provided all the same, but steps that a referee asks about may fail\n",
+               fits.error().message);
   const auto limits = dispute::RunAccount::Limits::Of(static_cast<std::size_t>(options.memory_mib) << 20);
   ASSAY_ASSIGN(const auto account, dispute::RunAccount::Make(run, prepared, *compute.backend, *compute.pool, limits));
   ASSAY_TRY(service::ServeAccount(*account, key, terms));

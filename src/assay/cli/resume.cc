@@ -1,35 +1,10 @@
-#include <bit>
-#include <optional>
-
 #include "assay/base/file.h"
+#include "assay/cli/finished_run.h"
 #include "assay/cli/training.h"
-#include "assay/run/receipt.h"
-#include "assay/run/snapshot.h"
 #include "assay/train/job_paths.h"
 
 namespace assay::cli {
 namespace {
-
-constexpr std::uint64_t kMaxReceiptBytes = 1 << 16;
-
-// What came of a run that is finished: it has a receipt for all its steps, and the weights that the receipt signs for. None: there is something to do, or to complain
-// about. Neither the data nor the key is needed to say so.
-std::optional<TrainOutcome> OutcomeOf(const RunDirectory& run, std::int64_t steps) {
-  const auto file = ReadFile(run.receipt_path(), kMaxReceiptBytes);
-  if (!file) return std::nullopt;
-  const auto receipt =
-      OpenReceipt({reinterpret_cast<const char*>(file->data()), file->size()}, run.signer(), run.receipt_path());
-  if (!receipt || receipt->job != run.identity().job || receipt->steps != steps) return std::nullopt;
-  const auto weights = Safetensors::Open(run.weights_path());
-  if (!weights || HashBytes(weights->bytes()) != receipt->model) return std::nullopt;
-  const auto info = SnapshotInfoOf(*weights);
-  if (!info) return std::nullopt;
-  return TrainOutcome{.step = steps,
-                      .first_step = steps,
-                      .loss = std::bit_cast<float>(receipt->loss_bits),
-                      .validation_loss = info->validation_loss,
-                      .state_root = receipt->final_state_root};
-}
 
 // Everything but the data's place and the key is in the run directory.
 Result<PreparedJob> PreparedFrom(const RunDirectory& run, Job job, const TrainOptions& options, ThreadPool& pool) {
@@ -54,7 +29,7 @@ Result<int> RunResume(const TrainOptions& options) {
   ASSAY_ASSIGN(Compute compute, MakeCompute(options.compute));
   ASSAY_ASSIGN(const RunDirectory run, RunDirectory::Open(options.out));
   ASSAY_ASSIGN(Job job, LoadRunJob(run, options.data));
-  if (const auto outcome = OutcomeOf(run, options.steps > 0 ? options.steps : job.steps))
+  if (const auto outcome = FinishedOutcome(run, options.steps > 0 ? options.steps : job.steps))
     return PrintFinished(options, job.name, run, compute, *outcome);
   ASSAY_ASSIGN(const PreparedJob prepared, PreparedFrom(run, std::move(job), options, *compute.pool));
   return TrainInto(options, prepared, std::move(compute));

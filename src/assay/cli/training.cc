@@ -6,6 +6,7 @@
 
 #include "assay/base/allowance.h"
 #include "assay/base/quote.h"
+#include "assay/cli/finished_run.h"
 #include "assay/cli/json.h"
 #include "assay/cli/progress.h"
 #include "assay/cli/signer.h"
@@ -160,13 +161,20 @@ std::string HowToContinue(const TrainOptions& options) {
   return command + "`";
 }
 
+// No step is left to run.
+bool IsFinished(const std::string& path, const PreparedJob& prepared) {
+  if (!RunDirectory::IsRun(path)) return false;
+  const auto run = RunDirectory::Open(path);
+  return run && run->identity().job == prepared.identity.job && FinishedOutcome(*run, prepared.job.steps);
+}
+
 }  // namespace
 
 Result<int> TrainInto(const TrainOptions& options, const PreparedJob& prepared, Compute compute) {
   const double begin = Now();
   ASSAY_TRY(CheckShowing(options));
   ASSAY_TRY(ComputeFor(prepared.job, compute));
-  ASSAY_TRY(CheckFits(prepared, *compute.backend));
+  if (!IsFinished(options.out, prepared)) ASSAY_TRY(CheckFits(prepared, *compute.backend));
   ASSAY_ASSIGN(const SigningKey key, OpenSigner(options.key));
   std::optional<FollowedRun> follow;
   std::optional<Follows> follows;

@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <sstream>
+#include <string_view>
 #include <system_error>
 
 namespace assay::monitor {
@@ -17,18 +19,29 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kUnknown = std::numeric_limits<std::int64_t>::max();
 
-std::int64_t NumberIn(const char* path) {
+std::int64_t NumberIn(const std::string& path) {
   std::ifstream in(path);
   std::int64_t number = 0;
   return in >> number ? number : kUnknown;
 }
 
-// Of the group that a container or a batch system put the process in.
-std::int64_t LeftInGroup() {
-  const std::int64_t most = NumberIn("/sys/fs/cgroup/memory.max");
-  const std::int64_t used = NumberIn("/sys/fs/cgroup/memory.current");
-  if (most == kUnknown || used == kUnknown) return kUnknown;
-  return std::max<std::int64_t>(0, most - used);
+// The number behind a word that begins a line.
+std::int64_t NumberBehind(const std::string& path, std::string_view word) {
+  std::ifstream in(path);
+  std::string line;
+  while (std::getline(in, line)) {
+    if (!line.starts_with(word) || line.size() == word.size() || line[word.size()] != ' ') continue;
+    std::istringstream rest(line.substr(word.size()));
+    std::int64_t number = 0;
+    return rest >> number ? number : kUnknown;
+  }
+  return kUnknown;
+}
+
+std::int64_t InMeminfo(std::string_view word) {
+  constexpr std::int64_t kKibibyte = 1024;
+  const std::int64_t number = NumberBehind("/proc/meminfo", word);
+  return number == kUnknown ? kUnknown : number * kKibibyte;
 }
 
 }  // namespace
@@ -46,17 +59,22 @@ double CpuSeconds() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-std::int64_t AvailableMemory() {
-  constexpr std::int64_t kKibibyte = 1024;
-  std::ifstream in("/proc/meminfo");
-  std::string word;
-  std::int64_t available = kUnknown;
-  while (in >> word) {
-    if (word != "MemAvailable:") continue;
-    if (std::int64_t number = 0; in >> number) available = number * kKibibyte;
-    break;
+std::int64_t LeftInGroup(const std::string& folder) {
+  const std::int64_t most = NumberIn(folder + "/memory.max");
+  std::int64_t used = NumberIn(folder + "/memory.current");
+  if (most == kUnknown || used == kUnknown) return kUnknown;
+  // What the kernel gives back when somebody asks for memory.
+  for (const std::string_view cache : {"inactive_file", "active_file", "slab_reclaimable"}) {
+    if (const std::int64_t bytes = NumberBehind(folder + "/memory.stat", cache); bytes != kUnknown) used -= bytes;
   }
-  return std::min(available, LeftInGroup());
+  return std::max<std::int64_t>(0, most - std::max<std::int64_t>(0, used));
+}
+
+std::int64_t AvailableMemory() { return std::min(InMeminfo("MemAvailable:"), LeftInGroup("/sys/fs/cgroup")); }
+
+std::int64_t FreeSwap() {
+  const std::int64_t bytes = InMeminfo("SwapFree:");
+  return bytes == kUnknown ? 0 : bytes;
 }
 
 std::int64_t FreeDisk(const std::string& path) {

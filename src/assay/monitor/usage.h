@@ -9,7 +9,10 @@ namespace assay::monitor {
 
 std::int64_t ResidentBytes();    // of this process
 double CpuSeconds();             // of this process, all threads
-std::int64_t AvailableMemory();  // that the machine, or the process's group, has left
+std::int64_t AvailableMemory();  // that the machine, or the process's group, has left, caches that give way counted as left
+// Of a group that a container or a batch system put the process in: `folder` is the control group's. The most there is where there is no limit.
+std::int64_t LeftInGroup(const std::string& folder);
+std::int64_t FreeSwap();
 std::int64_t FreeDisk(const std::string& path);
 std::int64_t FolderBytes(const std::string& path);  // of the files below it, which may come and go meanwhile
 std::int64_t Cores();                               // that this process may use

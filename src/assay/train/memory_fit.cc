@@ -41,7 +41,10 @@ std::string WhatWouldFit(const Job& job, Backend& backend, std::size_t bytes) {
 
 Status CheckFits(const PreparedJob& prepared, Backend& backend) {
   const auto on_device = backend.free_bytes();
-  const std::size_t free = on_device ? *on_device : static_cast<std::size_t>(monitor::AvailableMemory());
+  // What is swapped out is slow, but not refused.
+  const std::size_t free =
+      on_device ? *on_device
+                : static_cast<std::size_t>(monitor::AvailableMemory()) + static_cast<std::size_t>(monitor::FreeSwap());
   const std::size_t needed = TrainingBytes(prepared.program, backend);
   if (needed <= free) return {};
   return Err("{}: this job takes {}, {} are free; {}", on_device ? "GPU memory" : "memory", AmountOf(needed), AmountOf(free),

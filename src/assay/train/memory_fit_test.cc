@@ -2,25 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include "assay/backend/host.h"
 #include "assay/backend/ref/ref_backend.h"
+#include "support/small_device.h"
 
 namespace assay {
 namespace {
 
-// A device with so much memory left; nothing is run on it.
-class SmallDevice final : public HostBackend {
- public:
-  SmallDevice(ThreadPool& pool, std::size_t free) : HostBackend(pool), free_(free) {}
-  std::string_view name() const override { return "small"; }
-  void Run(const KernelArgs&) override { FAIL(); }
-  void RunElements(const KernelArgs&, std::int64_t, std::int64_t) override { FAIL(); }
-  bool in_place() const override { return true; }
-  std::optional<std::size_t> free_bytes() const override { return free_; }
-
- private:
-  std::size_t free_;
-};
+using testkit::SmallDevice;
 
 class FitTest : public ::testing::Test {
  protected:
