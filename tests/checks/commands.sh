@@ -176,6 +176,12 @@ sed 's/^lr = 0.1/lr = 1e30/' "$work/base.toml" >"$work/wild.toml"
 train "$work/wild" "$work/wild.toml" >/dev/null || fail "$(cat "$work/stderr")"
 says 0 claim own claim "$work/wild" --out "$work/wild.claim"
 says 3 'distance +not_finite' own verify "$work/wild.claim" --rules seed
+# What is false before that stays false.
+printf '%s\n' 'steps = 6' '[model]' 'kind = "mlp"' 'hidden = [16]' '[data]' 'kind = "features"' 'samples = 64' 'classes = 4' 'features = 8' '[optimizer]' \
+  'kind = "sgd"' 'momentum = 0.0' '[schedule]' 'lr = 1e30' '[commit]' 'every = 1' '[snapshot]' 'every = 1' >"$work/steep.toml"
+"$cheat" wrong-learning-rate "$work/steep.toml" --out "$work/steep" --at 1 --key "$ASSAY_KEY" >/dev/null || fail cheat
+says 0 claim own claim "$work/steep" --out "$work/steep.claim"
+says 1 'distance +refused .*steps 1 to 1 end' own verify "$work/steep.claim" --rules seed
 
 # A seed that follows from a commitment of somebody else's.
 cp "$work/parent/log/checkpoint" "$work/beacon"

@@ -260,7 +260,6 @@ TEST(StrictRules, ASealIsForTheLogAsItWasThen) {
     EXPECT_EQ(WithSeal(Honest(), SealOf(4, 3), finished), "accepted");
     EXPECT_EQ(WithSeal(Honest(), SealOf(5, 3), finished), "accepted");
     EXPECT_EQ(WithSeal(Honest(), SealOf(4, 2), finished), "refused") << "fewer entries than there were";
-    EXPECT_EQ(WithSeal(Honest(), SealOf(4, 6), finished), "refused") << "of steps to come";
     EXPECT_EQ(WithSeal(Honest(), SealOf(4, 1'000'000), finished), "refused") << "more than the job will have";
     SealRecord final = SealOf(4, 3);
     final.final = true;
@@ -288,6 +287,11 @@ TEST(StrictRules, ASessionThatGoesOnMayFindALongerLog) {
   auto& seals = telemetry.sessions[1].seals;
   seals.insert(seals.begin(), {SealOf(4, 3), 4 * kSecond, 0});
   EXPECT_EQ(WithSeal(telemetry, SealOf(6, 5)), "refused") << "found after it was not there";
+  // What the session before recorded, if it did, is gone.
+  EXPECT_EQ(WithSeal(Honest(), SealOf(4, 6)), "accepted");
+  Telemetry first = Honest();
+  first.sessions[0].seals.insert(first.sessions[0].seals.begin(), {SealOf(2, 2), 2 * kSecond, 0});
+  EXPECT_EQ(WithSeal(first, SealOf(4, 6)), "refused") << "found after it was not there";
 }
 
 TEST(StrictRules, WorkFitsTheMachine) {

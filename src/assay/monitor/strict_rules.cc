@@ -27,8 +27,8 @@ std::string MisplacedSeal(const SealRecord& seal, const Session& session, const 
 }
 
 // A log only grows, by the entries of the steps that are done. What a process finds that takes up a run may lead further than the snapshot that it goes on from: it
-// then stays as it is until the steps come to its end. The first session of a file that begins with the first step finds nothing.
-std::string WrongSize(const Session& session, bool begins, const RunFacts& facts) {
+// then stays as it is until the steps come to its end. Any session may find one, also the first that there is telemetry of.
+std::string WrongSize(const Session& session, const RunFacts& facts) {
   std::optional<std::uint64_t> found;  // at most so many entries
   for (const auto& timed : session.seals) {
     const SealRecord& seal = timed.body;
@@ -39,7 +39,7 @@ std::string WrongSize(const Session& session, bool begins, const RunFacts& facts
     }
     if (!facts.entries_after || seal.step < 0 || seal.step > facts.steps) continue;  // such a step is refused as an iteration
     const std::uint64_t made = facts.entries_after(seal.step);
-    if (!found) found = begins ? made : std::min(seal.log_size, facts.entries_after(facts.steps));
+    if (!found) found = std::min(seal.log_size, facts.entries_after(facts.steps));
     if (const std::uint64_t expected = std::max(made, *found); seal.log_size != expected) {
       return fmt::format("the seal after step {} is for a log of {} entries, which had {} then", seal.step, seal.log_size,
                          expected);
@@ -54,8 +54,7 @@ std::string WrongSeal(const Telemetry& telemetry, const RunFacts& facts) {
     for (const auto& seal : session.seals) {
       if (const std::string wrong = MisplacedSeal(seal.body, session, facts); !wrong.empty()) return wrong;
     }
-    const bool begins = &session == &telemetry.sessions.front() && session.record.first_step == 0;
-    if (const std::string wrong = WrongSize(session, begins, facts); !wrong.empty()) return wrong;
+    if (const std::string wrong = WrongSize(session, facts); !wrong.empty()) return wrong;
     for (const auto& seal : session.seals) {
       if (seal.body.job != facts.job || seal.body.log_size > facts.log_size) continue;  // a run that goes on has grown since
       const auto root = facts.log_roots.find(seal.body.log_size);

@@ -227,24 +227,29 @@ class Verifier {
     const std::int64_t total = TotalSteps();
     std::int64_t done = 0;
     Replay replay(opened_.run(), prepared_, opened_.log(), backend_, pool_);
-    double worst = 0;  // distance over limit
+    double worst = 0;                // distance over limit
+    std::optional<Segment> without;  // gradients that are finite; what is false stays false, whatever else cannot be told
     for (const Stretch& stretch : claim_.stretches) {
       if (stretch.chosen == Chosen::kDrawn) continue;  // the rule knows no draws
       auto result = DistanceAlong(replay, stretch, done, total);
       if (!result) return Failed("distance", result.error());
       if (!std::isfinite(*result->limit)) {
-        return Named("distance", "not_finite", RuleState::kUnchecked,
-                     fmt::format("the gradients of steps {} to {} are not finite; the formula says nothing",
-                                 stretch.steps.begin + 1, stretch.steps.end));
+        if (!without) without = stretch.steps;
+        continue;
       }
       const double ratio = *result->limit > 0 ? result->distance->l2 / *result->limit : result->distance->l2 > 0 ? 1e308 : 0;
       worst = std::isfinite(ratio) ? std::max(worst, ratio) : 1e308;
       report.stretches.push_back(std::move(*result));
     }
-    if (report.stretches.empty())
+    if (report.stretches.empty() && !without)
       return Named("distance", "no_stretches", RuleState::kUnchecked, "the claim shows no stretch chosen for its change");
     const auto holds = [](const StretchResult& one) { return one.distance->l2 < *one.limit; };
     const auto wrong = std::ranges::find_if_not(report.stretches, holds);
+    if (wrong == report.stretches.end() && without) {
+      return Named("distance", "not_finite", RuleState::kUnchecked,
+                   fmt::format("the gradients of steps {} to {} are not finite; the formula says nothing", without->begin + 1,
+                               without->end));
+    }
     if (wrong == report.stretches.end()) {
       return Judged(
           "distance", true, worst, 1,
