@@ -92,6 +92,25 @@ class SlowCraft : public Craft {
   const int ms_;
 };
 
+// Does not come to the end before something has happened, of what another craft trains.
+class PatientCraft : public Craft {
+ public:
+  PatientCraft(Craft& craft, std::function<void()> wait) : craft_(craft), wait_(std::move(wait)) {}
+  Result<TrainOutcome> Train(const PreparedJob& prepared, const std::string& run_path, const SigningKey& key,
+                             const Compute& compute, const TrainHooks& hooks) override {
+    TrainHooks patient = hooks;
+    patient.on_step = [&](const StepReport& report) {
+      hooks.on_step(report);
+      if (report.step == prepared.job.steps - 1) wait_();
+    };
+    return craft_.Train(prepared, run_path, key, compute, patient);
+  }
+
+ private:
+  Craft& craft_;
+  const std::function<void()> wait_;
+};
+
 // Trains on other data than the job says.
 class Liar : public Craft {
  public:
@@ -185,13 +204,14 @@ class WorkerTest : public testing::Test {
 };
 
 TEST_F(WorkerTest, TwoHonestWorkersAgreeAndEndOnce) {
-  // Long enough that there is something to tell while it trains.
-  std::string toml = kJob;
-  toml.replace(toml.find("steps = 9"), 9, "steps = 3000");
-  const life::Order order = MakeOrder("a", {.replicas = 2}, toml);
+  const auto told = [&] {
+    return std::ranges::any_of(home_.samples, [](const Sample& sample) { return sample.phase == "train" && sample.step > 0; });
+  };
+  PatientCraft patient(honest_, [&] { EXPECT_TRUE(home_.WaitFor(told)) << "nothing is told while it trains"; });
+  const life::Order order = MakeOrder("a", {.replicas = 2});
   home_.Submit(order);
-  Running one(home_, scratch_ / "one", honest_, {.once = true});
-  Running two(home_, scratch_ / "two", honest_, {.once = true});
+  Running one(home_, scratch_ / "one", patient, {.once = true});
+  Running two(home_, scratch_ / "two", patient, {.once = true});
   ASSERT_TRUE(Decided(order.id));
   EXPECT_EQ(home_.LifeOf(order.id).decision()->verdict, life::Verdict::kVerified);
   one.Join();  // by itself, once it hears of the decision
@@ -199,8 +219,6 @@ TEST_F(WorkerTest, TwoHonestWorkersAgreeAndEndOnce) {
   EXPECT_TRUE(one.status()) << one.status().error().message;
   EXPECT_TRUE(one.place().Orders()->empty()) << "what was decided is kept";
   EXPECT_GE(home_.commits, 2);
-  EXPECT_TRUE(
-      std::ranges::any_of(home_.samples, [](const Sample& sample) { return sample.phase == "train" && sample.step > 0; }));
   // What is told is what the run keeps.
   EXPECT_TRUE(
       std::ranges::any_of(home_.samples, [](const Sample& sample) { return sample.index > 0 && sample.chain.size() == 64; }));
@@ -470,16 +488,15 @@ TEST_F(WorkerTest, AShareOfADrawIsTheSameAfterARestart) {
 TEST_F(WorkerTest, TellsNothingOfASealedOrderButHowFarItIs) {
   if (!seal::CanSeal()) GTEST_SKIP();
   Liar liar;
+  PatientCraft patient(liar, [&] { EXPECT_TRUE(home_.WaitFor([&] { return !home_.samples.empty(); })); });
   const Identity client = Identity::Generate().value();
-  std::string toml = kJob;
-  toml.replace(toml.find("steps = 9"), 9, "steps = 3000");  // long enough that there is something to tell while it trains
   life::Order order;
   {
     const Running one(home_, scratch_ / "one", liar, {}, false), two(home_, scratch_ / "two", honest_, {}, false);
-    order = MakeSealed("a", {.replicas = 1, .audit = 100}, {&one, &two}, client.recipient(), toml);
+    order = MakeSealed("a", {.replicas = 1, .audit = 100}, {&one, &two}, client.recipient());
   }
   home_.Submit(order);
-  Running one(home_, scratch_ / "one", liar);
+  Running one(home_, scratch_ / "one", patient);
   ASSERT_TRUE(home_.WaitFor([&] { return home_.HasRun(order.id); }));
   Running two(home_, scratch_ / "two", honest_);
   ASSERT_TRUE(home_.WaitFor([&] { return home_.Finding(order.id, 2).has_value(); }));
