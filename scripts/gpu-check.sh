@@ -137,8 +137,15 @@ watched() {
   "$@"
   status=$?
   kill $watcher 2>/dev/null
+  wait $watcher 2>/dev/null
   note clock "$name" $(python3 -c 'import statistics, sys
-rows = [[float(x) for x in line.split(",")] for line in open(sys.argv[1]) if line.count(",") == 1 and "N/A" not in line]
+rows = []
+for line in open(sys.argv[1]):
+    try:  # the last line may be cut off, and some cards do not tell
+        clock, power = map(float, line.split(","))
+        rows.append((clock, power))
+    except ValueError:
+        pass
 print(*(f"{key} {statistics.median(row[i] for row in rows)}" for i, key in enumerate(("mhz", "watts"))) if rows else ["mhz 0 watts 0"])' "$work/clock")
   return $status
 }
@@ -170,11 +177,11 @@ if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
   timeout 240 python3 bench/peer_torch_gpu.py ${quick:+--only '(fp32|tf32|bf16) eager'} >"$records/peer.txt" 2>"$work/peer.err"
 fi
 step "report"
-python3 scripts/gpu_report.py "$records" --out "$out"
 if [ -n "$kept" ]; then
   mkdir -p "$kept"
   cat "$records"/* >"$kept/records.txt"
   cat "$work"/*.log 2>/dev/null | head -c 4000000 >"$kept/sanitizers.txt"
 fi
+python3 scripts/gpu_report.py "$records" --out "$out" || failed=1
 [ $failed -eq 0 ] && echo "gpu-check: all equal" || echo "gpu-check: FAILED"
 exit $failed

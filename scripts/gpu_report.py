@@ -129,7 +129,7 @@ def by_digits(records):
 
 
 def clocks(records):
-    return table("Clock and power", ["while", ">MHz", ">W"], [[r["name"], number(r["mhz"], 0), number(r["watts"], 0)] for r in records])
+    return table("Clock and power", ["while", ">MHz", ">W"], [[r["name"], number(r.get("mhz"), 0), number(r.get("watts"), 0)] for r in records])
 
 
 def hashing(records):

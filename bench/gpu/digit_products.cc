@@ -85,7 +85,7 @@ void DigitProducts(Machine& machine, bool quick) {
           "{{\"section\": \"digits\", \"name\": \"int8x{} {}\", \"ours\": {:.2f}, \"theirs\": {:.2f}, \"unit\": "
           "\"TFLOP/s\", \"peer\": \"{}\", \"of_int8_peak\": {:.3f}, \"cutting\": {:.3f}}}\n",
           target.digits, c.name, 1e-12 * Flops(c) / ours, 1e-12 * Flops(c) / theirs, Name(target.peer),
-          Products(target.digits) * Flops(c) / (ours - cutting[mine]) / kInt8Peak, cutting[mine] / ours);
+          Products(target.digits) * Flops(c) / std::max(ours - cutting[mine], 0.01 * ours) / kInt8Peak, cutting[mine] / ours);
     }
     std::fflush(stdout);
   }
