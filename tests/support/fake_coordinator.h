@@ -216,9 +216,9 @@ class FakeCoordinator {
         return Checked(home_.Apply(name.order, event));
       });
     }
-    Call<void> Tell(const LeaseName& name, const std::vector<Sample>& samples) override {
+    Call<void> Tell(const LeaseName& name, const std::vector<Sample>& told) override {
       return Reached<void>([&]() -> Call<void> {
-        home_.samples.insert(home_.samples.end(), samples.begin(), samples.end());
+        home_.samples.insert(home_.samples.end(), told.begin(), told.end());
         return Open(name);
       });
     }
