@@ -376,7 +376,21 @@ def lies(platform, liar, two_honest, with_cheat):
     status, said, error = platform.client("watch", two_honest, "--signer", own, server=liar.url, state=fresh)
     check(status == 1 and "--signer" in said["refused"], f"an order of another signer than the one named: {status} {said} {error}")
     refused("early", two_honest, "no decision follows", "watch", fresh)
+    # An order of somebody unknown does not hide that the life is another than the one that was shown before.
+    seen = platform.path / "seen"
     liar.tell("none")
+    status, said, error = platform.client("watch", two_honest, server=liar.url, state=seen)
+    check(status == 0, f"the truth, somewhere else: {status} {said} {error}")
+    refused("order", two_honest, "two histories", "watch", seen)
+    kept = seen / "orders" / two_honest / "contradiction"
+    check({path.name for path in kept.iterdir()} == {"checkpoint", "checkpoint-before", "life.jsonl"}, f"what it signed: {list(kept.iterdir())}")
+    liar.tell("none")
+    own.rename(own.with_name("key.pub.away"))
+    own.with_name("key").rename(own.with_name("key.away"))
+    status, said, error = platform.client("watch", two_honest, server=liar.url, state=seen)
+    check(status == 2 and "--signer" in error and "begin anew" not in error, f"the same life, and the key is gone: {status} {said} {error}")
+    own.with_name("key.away").rename(own.with_name("key"))
+    own.with_name("key.pub.away").rename(own)
     fetch(platform, two_honest, out, server=liar.url)
 
 
