@@ -102,6 +102,9 @@ def damaged(platform, folder):
             change(copy)
         done = subprocess.run([platform.assay, "verify", copy, "--json", *flags], capture_output=True, text=True)
         check(done.returncode == status and words in done.stdout + done.stderr, f"verify: {done.returncode} {done.stdout}{done.stderr}; expected {status} {words}")
+        if not flags:
+            shown = subprocess.run([platform.assay, "show", copy], capture_output=True, text=True)
+            check(shown.returncode == status and ("to use it" in shown.stdout) == (status == 0), f"show: {shown.returncode} {shown.stdout}{shown.stderr}; expected {status}")
 
     def flip(name, at):
         def change(copy):
