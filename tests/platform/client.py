@@ -200,6 +200,13 @@ def stumbling(platform, job, order):
     large = platform.path / "large.toml"
     large.write_text(JOB.replace("hidden = [16]", "hidden = [1024, 1024]"))
     says("and the order allows 1.00 MiB: workers would give it back", "submit", large, "--memory", "1MiB")
+    says("workers would give it back", "submit", large, "--memory", "12MiB")
+    # A worker with a GPU needs only the state in the host's memory, 12.1 MiB; the work space is another 4 MiB.
+    sent = says("where there is no GPU, and the order allows 14.0 MiB: only workers with a GPU can take it", "submit", large, "--memory", "14MiB", status=0)
+    says("", "cancel", sent.stdout.strip(), status=0)
+    sent = says("", "submit", large, "--memory", "17MiB", status=0)
+    check("GPU" not in sent.stderr, f"an order that workers with a CPU can take: {sent.stderr}")
+    says("", "cancel", sent.stdout.strip(), status=0)
     says("--disk: ", "submit", large, "--disk", "1MiB")
     says("--attempts is 2, expected 5 to 64", "submit", job, "--replicas", 5, "--attempts", 2)
     says("another coordinator serves this folder", "serve", "--store", platform.path / "store")
