@@ -105,9 +105,13 @@ last | sed 's/.*"convicted":\[\([^]]*\)\].*/\1/' | grep -q stranger && fail "a c
 grep -q stranger "$work/e2" && fail "a claim for another job is in the evidence"
 disputes "only one claim about the job" 3 undecided --provider "$other" --provider "$honest" --referee-key "$work/referee.key" --job "$id" --evidence "$work/e2b"
 has '"reason":"there is only one claim about this job, and nobody contradicts it"'
+last | grep -q 'agree on' && fail "one claim agrees with itself: $(last)"
 judges "evidence of one claim" 3 "$work/e2b" --explain
 has '"verdict":"undecided","reason":"there is only one claim about this job, and nobody contradicts it"'
 has '"retelling":\{"job":"[0-9a-f]*","verdict":"undecided"'
+last | grep -q '"assumed":\[.*agree on' && fail "a judge has one claim agree with itself: $(last)"
+"$assay" verify "$work/e2b" --json >"$work/out"
+[ $? -eq 3 ] && grep -q '"assumed":\[\]' "$work/out" || fail "verify of evidence of one claim: $(cat "$work/out")"
 refuses 'different jobs.*--job' "$assay" dispute --provider "$other" --provider "$honest" --referee-key "$work/referee.key" --patience 5
 
 # The delivered file: one state, two files.

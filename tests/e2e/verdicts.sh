@@ -35,6 +35,16 @@ audits 1 refuted 'not of the job that was asked for' "$run" --job "$work/other.t
 "$assay" keygen --out "$work/other.key" --name other >/dev/null || fail keygen
 audits 1 refuted 'is signed by' "$run" --signer "$work/other.key.pub"
 
+# A file that somebody puts into it makes a run no delivery, which nobody could audit.
+cp -r "$run" "$work/stray"
+touch "$work/stray/life.jsonl"
+audits 0 verified null "$work/stray" --job "$job"
+audits 1 refuted 'not of the job that was asked for' "$work/stray" --job "$work/other.toml"
+for command in fsck show eval; do
+  "$assay" $command "$work/stray" >"$work/out" 2>&1 || fail "$command of a run with another file in it: $(cat "$work/out")"
+done
+refuses 'is a directory and no delivery .it is a run.' "$assay" verify "$work/stray"
+
 # Damaged: the copy, not the signer.
 cp -r "$run" "$work/copy"
 size=$(stat -c %s "$run/model.safetensors")

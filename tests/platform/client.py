@@ -102,6 +102,9 @@ def damaged(platform, folder):
             change(copy)
         done = subprocess.run([platform.assay, "verify", copy, "--json", *flags], capture_output=True, text=True)
         check(done.returncode == status and words in done.stdout + done.stderr, f"verify: {done.returncode} {done.stdout}{done.stderr}; expected {status} {words}")
+        if not flags:
+            shown = subprocess.run([platform.assay, "show", copy], capture_output=True, text=True)
+            check(shown.returncode == status and ("to use it" in shown.stdout) == (status == 0), f"show: {shown.returncode} {shown.stdout}{shown.stderr}; expected {status}")
 
     def flip(name, at):
         def change(copy):
@@ -197,6 +200,13 @@ def stumbling(platform, job, order):
     large = platform.path / "large.toml"
     large.write_text(JOB.replace("hidden = [16]", "hidden = [1024, 1024]"))
     says("and the order allows 1.00 MiB: workers would give it back", "submit", large, "--memory", "1MiB")
+    says("workers would give it back", "submit", large, "--memory", "12MiB")
+    # A worker with a GPU needs only the state in the host's memory, 12.1 MiB; the work space is another 4 MiB.
+    sent = says("where there is no GPU, and the order allows 14.0 MiB: only workers with a GPU can take it", "submit", large, "--memory", "14MiB", status=0)
+    says("", "cancel", sent.stdout.strip(), status=0)
+    sent = says("", "submit", large, "--memory", "17MiB", status=0)
+    check("GPU" not in sent.stderr, f"an order that workers with a CPU can take: {sent.stderr}")
+    says("", "cancel", sent.stdout.strip(), status=0)
     says("--disk: ", "submit", large, "--disk", "1MiB")
     says("--attempts is 2, expected 5 to 64", "submit", job, "--replicas", 5, "--attempts", 2)
     says("another coordinator serves this folder", "serve", "--store", platform.path / "store")
@@ -376,7 +386,21 @@ def lies(platform, liar, two_honest, with_cheat):
     status, said, error = platform.client("watch", two_honest, "--signer", own, server=liar.url, state=fresh)
     check(status == 1 and "--signer" in said["refused"], f"an order of another signer than the one named: {status} {said} {error}")
     refused("early", two_honest, "no decision follows", "watch", fresh)
+    # An order of somebody unknown does not hide that the life is another than the one that was shown before.
+    seen = platform.path / "seen"
     liar.tell("none")
+    status, said, error = platform.client("watch", two_honest, server=liar.url, state=seen)
+    check(status == 0, f"the truth, somewhere else: {status} {said} {error}")
+    refused("order", two_honest, "two histories", "watch", seen)
+    kept = seen / "orders" / two_honest / "contradiction"
+    check({path.name for path in kept.iterdir()} == {"checkpoint", "checkpoint-before", "life.jsonl"}, f"what it signed: {list(kept.iterdir())}")
+    liar.tell("none")
+    own.rename(own.with_name("key.pub.away"))
+    own.with_name("key").rename(own.with_name("key.away"))
+    status, said, error = platform.client("watch", two_honest, server=liar.url, state=seen)
+    check(status == 2 and "--signer" in error and "begin anew" not in error, f"the same life, and the key is gone: {status} {said} {error}")
+    own.with_name("key.away").rename(own.with_name("key"))
+    own.with_name("key.pub.away").rename(own)
     fetch(platform, two_honest, out, server=liar.url)
 
 

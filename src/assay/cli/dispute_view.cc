@@ -93,7 +93,11 @@ VerdictView ViewOf(const DisputeOptions& options, const dispute::Arbitration& re
   for (std::size_t i = 0; i < result.names.size(); ++i) {
     if (TakesPart(result.record.providers[i].standing)) names.push_back(result.names[i]);
   }
-  VerdictView view = ViewOf(judgement, result.evidence.pair, names);
+  const auto claims =
+      static_cast<std::size_t>(std::ranges::count_if(result.record.providers, [](const dispute::ProviderRecord& provider) {
+        return provider.standing != Standing::kRefused;
+      }));
+  VerdictView view = ViewOf(judgement, result.evidence.pair, claims, names);
   const NextContext context = ContextOf(options, result, referee);
   ViewUnheard(result, context, view);
   for (std::size_t i = 0; i < result.names.size(); ++i) {
@@ -120,12 +124,7 @@ VerdictView ViewOf(const DisputeOptions& options, const dispute::Arbitration& re
   for (const dispute::Arbitration::Absent& absent : result.absent) {
     (absent.reached ? view.refused : view.absent).push_back({std::to_string(absent.number), absent.name, "", absent.why});
   }
-  const auto claims = std::ranges::count_if(result.record.providers, [](const dispute::ProviderRecord& provider) {
-    return provider.standing != dispute::Standing::kRefused;
-  });
-  if (claims < 2) {
-    verdict::LeaveOpen(static_cast<std::size_t>(claims), view);
-  } else if (const auto waiting = LeftWaiting(result, view.verdict); !waiting.empty()) {
+  if (const auto waiting = LeftWaiting(result, view.verdict); !waiting.empty()) {
     view.verdict = "undecided";
     view.reason = WaitingReason(waiting.front(), LabelsOf(result));
     view.decided_by = WaitingDecidedBy(waiting.front(), result);

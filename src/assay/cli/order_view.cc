@@ -27,6 +27,15 @@ constexpr double kPatience_s = 3;  // a worker that is free takes up what is wan
 constexpr std::size_t kMaxWords = 300;
 constexpr std::size_t kBarCells = 24;
 
+// At most so much of somebody's words, in which no escape (\xNN) is cut in two.
+std::string Shortened(std::string line) {
+  if (line.size() <= kMaxWords) return line;
+  constexpr std::size_t kEscape = 4;
+  const std::size_t escape = line.rfind('\\', kMaxWords - 1);
+  line.resize(escape != std::string::npos && escape + kEscape > kMaxWords ? escape : kMaxWords);
+  return line + "…";
+}
+
 // Whether leases were given back for one reason ("memory: …", though the amounts may differ), and which; empty: for several, or none was.
 std::string ReasonOf(const std::vector<std::string>& given_back) {
   const auto kind = [](const std::string& words) { return words.substr(0, words.find(':')); };
@@ -36,7 +45,7 @@ std::string ReasonOf(const std::vector<std::string>& given_back) {
   }
   return fmt::format("; {} given back: {}",
                      given_back.size() == 1 ? "a lease was" : fmt::format("{} leases were", given_back.size()),
-                     given_back.back().substr(0, kMaxWords));
+                     Shortened(given_back.back()));
 }
 
 // Keys are long; their names and hashes tell them apart.
@@ -47,9 +56,7 @@ std::string Short(const std::string& vkey) {
 
 std::string Words(const std::string& words) {
   if (words.empty()) return "";
-  std::string line = OneLine(words);
-  if (line.size() > kMaxWords) line = line.substr(0, kMaxWords) + "…";
-  return ": " + line;
+  return ": " + Shortened(OneLine(words));
 }
 
 std::string Leases(const std::vector<life::LeaseNumber>& numbers, const life::Life& life) {

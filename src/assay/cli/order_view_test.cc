@@ -95,6 +95,29 @@ TEST(OrderView, SaysWhyNobodyKeepsALease) {
       << said;
 }
 
+TEST(OrderView, CutsNoEscapeInTwo) {
+  for (int letters = 294; letters < 302; ++letters) {
+    life::Life life;
+    Add(life, life::Submitted{testkit::OrderOf({.replicas = 2})});
+    Add(life, life::Leased{.lease = 1, .worker = testkit::WorkerKey(1)});
+    const std::string words = std::string(static_cast<std::size_t>(letters), 'a') + "é";
+    const life::Entry entry{
+        .n = life.size(), .at = 0, .event = life::Released{.lease = 1, .why = life::Ending::kGivenBack, .words = words}};
+    std::string said = Sentence(entry, life);
+    said.erase(0, said.find(std::string(100, 'a')));
+    const bool whole = said.ends_with("a…") || said.ends_with("a\\xc3…") || said.ends_with("a\\xc3\\xa9");
+    EXPECT_TRUE(whole) << letters << ": " << said;
+
+    Add(life, entry.event);
+    const Paper paper;
+    OrderView view(paper.file, ProgressMode::kLines);
+    view.Entry(entry, life, 100);
+    view.Tick(110);
+    const std::string waits = paper.Text();
+    EXPECT_NE(waits.find("given back: " + said + "\n"), std::string::npos) << letters << ": " << waits;
+  }
+}
+
 TEST(OrderView, ShowsWhatIsDeliveredAndWarnsWhereItIsOfNoUse) {
   const auto decided = [](std::uint32_t loss_bits) {
     life::Life life;

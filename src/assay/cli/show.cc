@@ -316,7 +316,7 @@ Result<int> ShowSigned(const ShowOptions& options) {
     fmt::print("{}\n", Dump(json));
   } else {
     fmt::print("{}", VerificationText(verification));
-    if (delivery) {
+    if (delivery && verification.valid == true) {
       fmt::print("{:<11} assay sample JOB --weights {} (or assay eval), JOB being the job file that was ordered\n", "to use it",
                  JoinPath(options.target, "model.safetensors"));
     }

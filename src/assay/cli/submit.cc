@@ -60,8 +60,10 @@ client::Checked<std::string> Make(const SubmitOptions& options, Session& session
   ASSAY_ASSIGN(client::OrderWish wish, WishOf(options));
   ASSAY_ASSIGN(wish.sealed, client::ChooseRecipients(*session.api, options.sealed_to));
   ASSAY_ASSIGN(const SigningKey key, OpenSigner(options.key));
-  ASSAY_ASSIGN(const life::Order order,
-               client::MakeOrder(session.state, key, session.coordinator, session.api->server(), wish));
+  ASSAY_ASSIGN(const life::Order order, client::MakeOrder(session.state, key, session.coordinator, session.api->server(), wish,
+                                                          [&](const std::string& note) {
+                                                            if (!options.quiet) fmt::print(stderr, "assay: {}\n", note);
+                                                          }));
   if (!order.sealed.empty() && !options.quiet) {
     fmt::print(stderr,
                "assay: the result will be sealed to the identity in {}: keep a copy of that file, nothing else opens it\n",

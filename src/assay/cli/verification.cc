@@ -4,6 +4,7 @@
 #include "assay/cli/colour.h"
 #include "assay/cli/exit_status.h"
 #include "assay/own/claim.h"
+#include "assay/run/directory.h"
 #include "assay/run/snapshot.h"
 #include "assay/verdict/judged.h"
 
@@ -58,7 +59,8 @@ int ExitStatusOf(const Verification& verification) {
 
 Result<Verification> VerifyFile(const std::string& path, const Against& against, ThreadPool& pool) {
   if (IsDirectory(path))
-    return Err("{}: is a directory and no delivery (it has no life.jsonl); assay fsck or assay audit checks a run", path);
+    return Err("{}: is a directory and no delivery ({}); assay fsck or assay audit checks a run", path,
+               RunDirectory::IsRun(path) ? "it is a run" : "it has no life.jsonl");
   ASSAY_ASSIGN(const MappedFile file, MappedFile::Open(path));
   if (IsProofForPeople(file.bytes())) {
     return Err("{}: is a proof as assay log --prove prints it for people; what can be checked is what it prints with --json",

@@ -3,6 +3,7 @@
 #include "assay/cli/verification.h"
 #include "assay/client/delivery.h"
 #include "assay/life/order.h"
+#include "assay/run/directory.h"
 
 namespace assay::cli {
 
@@ -16,7 +17,10 @@ VerifyKey NamedAsIn(const life::Order& order, const VerifyKey& key) {
 
 }  // namespace
 
-bool IsDelivery(const std::string& path) { return IsDirectory(path) && IsPlainFile(JoinPath(path, "life.jsonl")); }
+// Anybody can put a file into a run, which stays one: otherwise nobody could audit it.
+bool IsDelivery(const std::string& path) {
+  return IsDirectory(path) && IsPlainFile(JoinPath(path, "life.jsonl")) && !RunDirectory::IsRun(path);
+}
 
 Error NotARunButADelivery(const std::string& folder) {
   return {fmt::format(

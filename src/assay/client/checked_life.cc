@@ -7,6 +7,15 @@
 #include "assay/platform/outcome.h"
 
 namespace assay::client {
+namespace {
+
+std::vector<Digest> LeavesOf(const std::vector<std::string>& entries) {
+  std::vector<Digest> leaves;
+  for (const std::string& text : entries) leaves.push_back(LeafHash(AsBytes(text)));
+  return leaves;
+}
+
+}  // namespace
 
 Checked<void> CheckedLife::CheckOrder(const life::Entry& first, const std::string& envelope) const {
   const auto order = life::OpenOrder(envelope, fmt::format("order {}", terms_.id));
@@ -31,6 +40,28 @@ Checked<void> CheckedLife::CheckOrder(const life::Entry& first, const std::strin
   return unknown;
 }
 
+Checked<void> CheckedLife::CheckHistory(const Checkpoint& head, const std::vector<Digest>& leaves,
+                                        const std::optional<std::string>& before) const {
+  const std::string what = fmt::format("the life of order {}", terms_.id);
+  if (head.size != leaves.size())
+    return Refused("{}: its checkpoint is of {} entries, not of {}", what, head.size, leaves.size());
+  if (head.root != TreeRoot(leaves)) return Refused("{}: its checkpoint is not of these entries", what);
+  if (!before) return {};
+  const auto old = OpenCheckpoint(*before, terms_.coordinator, "the checkpoint that was kept");
+  // It was checked before it was kept, and the order names the key: what cannot be read of it was damaged here, and says nothing of the coordinator.
+  if (!old) return tl::unexpected(Error{fmt::format("{}: {}", what, old.error().message)});
+  if (old->size > leaves.size()) {
+    return Refused("{}: has {} entries; it had {} when it was seen before, and a life only grows", what, leaves.size(),
+                   old->size);
+  }
+  const std::vector<Digest> prefix(leaves.begin(), leaves.begin() + static_cast<std::ptrdiff_t>(old->size));
+  if (old->root != TreeRoot(prefix)) {
+    return Refused("{}: its first {} entries are not those that were seen before: the coordinator shows two histories", what,
+                   old->size);
+  }
+  return {};
+}
+
 Checked<void> CheckedLife::Continue(const std::vector<std::string>& entries, const std::string& note,
                                     const std::optional<std::string>& before) {
   const std::string what = fmt::format("the life of order {}", terms_.id);
@@ -43,30 +74,21 @@ Checked<void> CheckedLife::Continue(const std::vector<std::string>& entries, con
     const auto entry = life::ParseEntry(text, what);
     if (!entry) return Refused("{}", entry.error().message);
     if (const auto* submitted = std::get_if<life::Submitted>(&entry->event); submitted != nullptr && next.size() == 0) {
-      if (auto good = CheckOrder(*entry, submitted->order); !good) return good;
+      if (auto good = CheckOrder(*entry, submitted->order); !good) {
+        // Whoever has signed two histories has done so whosever order the second begins with.
+        if (good.error().stranger) {
+          if (auto history = CheckHistory(*head, LeavesOf(entries), before); !history && history.error().refused)
+            return history;
+        }
+        return good;
+      }
     }
     const Status applied = next.life_.Apply(*entry);
     if (!applied) return Refused("{}: {}", what, applied.error().message);
     next.entries_.push_back(text);
     next.leaves_.push_back(LeafHash(AsBytes(text)));
   }
-  if (head->size != next.size())
-    return Refused("{}: its checkpoint is of {} entries, not of {}", what, head->size, next.size());
-  if (head->root != TreeRoot(next.leaves_)) return Refused("{}: its checkpoint is not of these entries", what);
-  if (before) {
-    const auto old = OpenCheckpoint(*before, terms_.coordinator, "the checkpoint that was kept");
-    // It was checked before it was kept, and the order names the key: what cannot be read of it was damaged here, and says nothing of the coordinator.
-    if (!old) return tl::unexpected(Error{fmt::format("{}: {}", what, old.error().message)});
-    if (old->size > next.size()) {
-      return Refused("{}: has {} entries; it had {} when it was seen before, and a life only grows", what, next.size(),
-                     old->size);
-    }
-    const std::vector<Digest> prefix(next.leaves_.begin(), next.leaves_.begin() + static_cast<std::ptrdiff_t>(old->size));
-    if (old->root != TreeRoot(prefix)) {
-      return Refused("{}: its first {} entries are not those that were seen before: the coordinator shows two histories", what,
-                     old->size);
-    }
-  }
+  if (auto good = CheckHistory(*head, next.leaves_, before); !good) return good;
   // Last, so that nothing that the coordinator contradicts itself in is taken for that.
   for (const WitnessKey& witness : terms_.witnesses) {
     const Status seen = witness.Verify(note, what);

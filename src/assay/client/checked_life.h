@@ -15,6 +15,7 @@
 #include "assay/dispute/evidence.h"
 #include "assay/life/life.h"
 #include "assay/sign/key.h"
+#include "assay/sign/note.h"
 #include "assay/sign/witness.h"
 
 namespace assay::client {
@@ -52,6 +53,9 @@ class CheckedLife {
 
  private:
   Checked<void> CheckOrder(const life::Entry& first, const std::string& envelope) const;
+  // That `head` is over a life of these leaves, and that this is the life that was seen before.
+  Checked<void> CheckHistory(const Checkpoint& head, const std::vector<Digest>& leaves,
+                             const std::optional<std::string>& before) const;
 
   LifeTerms terms_;
   life::Life life_;

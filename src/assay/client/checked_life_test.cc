@@ -165,6 +165,35 @@ TEST(CheckedLife, RefusesAnotherOrder) {
   EXPECT_NE(Refusal(other, other.Note("coordinator", "assay.life/" + wrong.id), wrong).find("not of 000"), std::string::npos);
 }
 
+// Another order does not hide a second history, whether or not it can be told whose order it should be.
+TEST(CheckedLife, RefusesAnotherHistoryUnderAnotherOrder) {
+  const Teller seen = Verified();
+  Teller swapped = seen;
+  swapped.entries.front() =
+      life::ToText({.n = 0, .at = 1'700'000'000, .event = life::Submitted{OrderOf({.replicas = 2}, "stranger")}});
+  Teller shorter = swapped;
+  shorter.entries.resize(3);
+  Teller same = seen;
+  same.Add(life::Leased{.lease = 3, .worker = WorkerKey(3)});
+  LifeTerms terms = Terms();
+  terms.envelope.clear();
+  terms.insists = false;
+  EXPECT_NE(Refusal(swapped, swapped.Note(), terms, seen.Note()).find("two histories"), std::string::npos);
+  EXPECT_NE(Refusal(shorter, shorter.Note(), terms, seen.Note()).find("a life only grows"), std::string::npos);
+  EXPECT_NE(Refusal(shorter, swapped.Note(), terms).find("not of 3"), std::string::npos)
+      << "nor that the checkpoint is of another life";
+  // Where only the key is gone, or what was kept here is damaged, nobody is refuted.
+  const auto stranger = [&](const Teller& teller, const std::optional<std::string>& before) {
+    CheckedLife checked(terms);
+    const auto told = checked.Continue(teller.entries, teller.Note(), before);
+    return !told && told.error().stranger && !told.error().refused;
+  };
+  EXPECT_TRUE(stranger(seen, seen.Note()));
+  EXPECT_TRUE(stranger(same, seen.Note()));
+  EXPECT_TRUE(stranger(swapped, std::nullopt));
+  EXPECT_TRUE(stranger(swapped, "damaged"));
+}
+
 TEST(CheckedLife, WantsEvidenceForConvictions) {
   Teller teller;
   teller.Add(life::Submitted{OrderOf({.replicas = 2})});

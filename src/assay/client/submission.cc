@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <optional>
 
-#include "assay/backend/ref/ref_backend.h"
 #include "assay/base/file.h"
 #include "assay/base/quote.h"
 #include "assay/client/order_files.h"
@@ -73,13 +72,12 @@ Status CheckWish(const OrderWish& wish) {
   return {};
 }
 
-// What workers would find out one after the other, each at the price of a lease: that the job does not fit into what the order allows. `data`: bytes that it
-// takes of memory, as they count.
-Status CheckLimits(const PreparedJob& prepared, std::int64_t data, const std::vector<NamedFile>& files, const OrderWish& wish) {
+// What workers would find out one after the other, each at the price of a lease: that the job does not fit into what the order allows. An error where it fits no
+// worker; a note where it fits those alone whose GPU has memory of its own for the work space. `data`: bytes that it takes of memory, as they count.
+Status CheckLimits(const PreparedJob& prepared, std::int64_t data, const std::vector<NamedFile>& files, const OrderWish& wish,
+                   const NoteHook& on_note) {
   if (wish.limits.memory == 0 && wish.limits.disk == 0) return {};
-  ThreadPool pool(1);
-  const auto backend = ref::MakeRefBackend(pool);
-  platform::Needs needs = platform::NeedsOf(prepared, *backend, !wish.sealed.empty());
+  platform::Needs needs = platform::LeastNeedsOf(prepared, !wish.sealed.empty());
   needs.memory += data;
   for (const NamedFile& file : files) {
     std::error_code unknown;
@@ -88,17 +86,25 @@ Status CheckLimits(const PreparedJob& prepared, std::int64_t data, const std::ve
   }
   const auto check = [&](std::string_view what, std::int64_t takes, std::int64_t allowed) -> Status {
     if (allowed == 0 || takes <= allowed) return {};
-    return Err("--{}: {} takes {}, and the order allows {}: workers would give it back; allow more, or leave --{} out", what,
-               wish.job, Amount(takes), Amount(allowed), what);
+    return Err("--{}: {} takes at least {}, and the order allows {}: workers would give it back; allow more, or leave --{} out",
+               what, wish.job, Amount(takes), Amount(allowed), what);
   };
   ASSAY_TRY(check("memory", needs.memory, wish.limits.memory));
-  return check("disk", needs.disk, wish.limits.disk);
+  ASSAY_TRY(check("disk", needs.disk, wish.limits.disk));
+  if (wish.limits.memory == 0 || !on_note) return {};
+  const std::int64_t on_host = platform::HostNeedsOf(prepared, !wish.sealed.empty()).memory + data;
+  if (on_host > wish.limits.memory) {
+    on_note(
+        fmt::format("--memory: {} takes {} where there is no GPU, and the order allows {}: only workers with a GPU can take it",
+                    wish.job, Amount(on_host), Amount(wish.limits.memory)));
+  }
+  return {};
 }
 
 }  // namespace
 
 Checked<life::Order> MakeOrder(const State& state, const SigningKey& key, const VerifyKey& coordinator,
-                               const std::string& server, const OrderWish& wish) {
+                               const std::string& server, const OrderWish& wish, const NoteHook& on_note) {
   ASSAY_TRY(CheckWish(wish));
   ASSAY_ASSIGN(Job job, LoadJob(wish.job));
   ASSAY_TRY(UseData(job, wish.data));
@@ -108,7 +114,7 @@ Checked<life::Order> MakeOrder(const State& state, const SigningKey& key, const 
   ASSAY_ASSIGN(const OrderFiles content, FilesOf(job));
   Allowance counted;
   ASSAY_ASSIGN(const PreparedJob prepared, Prepare(std::move(job), nullptr, counted));
-  ASSAY_TRY(CheckLimits(prepared, counted.taken(), content.files, wish));
+  ASSAY_TRY(CheckLimits(prepared, counted.taken(), content.files, wish, on_note));
 
   life::Order order;
   order.client = key.verify_key().ToString();

@@ -24,9 +24,12 @@ struct OrderWish {
   std::vector<Recipient> sealed{};  // empty: not sealed
 };
 
-// Makes the order, seals its files where it is sealed, and remembers it. Sends nothing.
+using NoteHook = std::function<void(const std::string& note)>;
+
+// Makes the order, seals its files where it is sealed, and remembers it. Sends nothing. `on_note`: told what the user should know of an order that is made all the
+// same.
 Checked<life::Order> MakeOrder(const State& state, const SigningKey& key, const VerifyKey& coordinator,
-                               const std::string& server, const OrderWish& wish);
+                               const std::string& server, const OrderWish& wish, const NoteHook& on_note = {});
 
 struct SubmitHooks {
   std::function<void(const std::string& name, std::uint64_t done, std::uint64_t total)> on_upload{};

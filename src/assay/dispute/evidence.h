@@ -92,7 +92,11 @@ struct Judgement {
 // An error: this is no valid evidence, and why. Evidence that is valid need not convict. However long it is: who reads evidence limits it.
 // `start`: the starting weights of a job that takes them from a file, from whoever has it.
 Result<Judgement> Judge(const Evidence& evidence, const StartingBytes& start = {});
-// What the file by itself leads to: the judgement's verdict, but that a claim alone, which nobody contradicts, leaves everything open.
+// Whether one of so many claims is contradicted, by another or by what its own party signed. Where none is, everything is open.
+bool IsContradicted(std::size_t claims, const Judgement& judgement);
+// How many there are in evidence.
+std::size_t ClaimsIn(const Evidence& evidence);
+// What the file by itself leads to: the judgement's verdict, where anything is contradicted.
 std::string VerdictOf(const Evidence& evidence, const Judgement& judgement);
 // The same as Judge under another law, whose claims have been opened.
 Result<Judgement> JudgeBy(const Law& law, std::span<const Claim> claims, const Evidence& evidence,

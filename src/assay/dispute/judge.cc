@@ -386,9 +386,12 @@ Result<Judgement> JudgeWith(const StartingBytes& start, std::span<const Claim> c
 
 }  // namespace
 
+bool IsContradicted(std::size_t claims, const Judgement& judgement) { return claims > 1 || judgement.convicts; }
+
+std::size_t ClaimsIn(const Evidence& evidence) { return evidence.parties.size() + evidence.others.size(); }
+
 std::string VerdictOf(const Evidence& evidence, const Judgement& judgement) {
-  const bool is_contradicted = evidence.parties.size() + evidence.others.size() > 1 || judgement.convicts;
-  return is_contradicted ? judgement.verdict : "undecided";
+  return IsContradicted(ClaimsIn(evidence), judgement) ? judgement.verdict : "undecided";
 }
 
 Result<Judgement> Judge(const Evidence& evidence, const StartingBytes& start) {

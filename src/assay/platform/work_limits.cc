@@ -36,6 +36,19 @@ std::int64_t Snapshots(const Job& job) {
 
 std::int64_t Times(std::int64_t a, std::int64_t b) { return b != 0 && a > kEnough / b ? kEnough : a * b; }
 
+// `memory`: of state and work space.
+Needs NeedsWith(std::int64_t memory, const PreparedJob& prepared, bool sealed) {
+  const std::int64_t state = StateBytes(prepared.program);
+  Needs needs{.memory = memory};
+  // Weights to start from are loaded tensor by tensor, beside the one that is replaced, and perhaps turned over.
+  if (!prepared.job.init_weights.empty()) needs.memory += 2 * LargestTensor(prepared.program);
+  const std::int64_t entries = 2 + prepared.job.steps / std::max<std::int64_t>(1, prepared.job.commit_every);
+  const std::int64_t run = std::min(kEnough, Times(state, Snapshots(prepared.job) + 1) + entries * kEntryBytes +
+                                                 prepared.job.steps * kEventBytes + kSpareDisk);
+  needs.disk = sealed ? 2 * run : run;
+  return needs;
+}
+
 }  // namespace
 
 Room RoomFor(const life::LeaseLimits& order, const Room& offered) {
@@ -45,18 +58,17 @@ Room RoomFor(const life::LeaseLimits& order, const Room& offered) {
 }
 
 Needs NeedsOf(const PreparedJob& prepared, Backend& backend, bool sealed) {
-  const std::int64_t state = StateBytes(prepared.program);
-  const bool here = backend.AsHost() != nullptr;
-  Needs needs;
-  // A device's state comes to the host for snapshots.
-  needs.memory = here ? static_cast<std::int64_t>(TrainingBytes(prepared.program, backend)) : state;
-  // Weights to start from are loaded tensor by tensor, beside the one that is replaced, and perhaps turned over.
-  if (!prepared.job.init_weights.empty()) needs.memory += 2 * LargestTensor(prepared.program);
-  const std::int64_t entries = 2 + prepared.job.steps / std::max<std::int64_t>(1, prepared.job.commit_every);
-  const std::int64_t run = std::min(kEnough, Times(state, Snapshots(prepared.job) + 1) + entries * kEntryBytes +
-                                                 prepared.job.steps * kEventBytes + kSpareDisk);
-  needs.disk = sealed ? 2 * run : run;
-  return needs;
+  if (backend.AsHost() == nullptr) return LeastNeedsOf(prepared, sealed);
+  return NeedsWith(static_cast<std::int64_t>(TrainingBytes(prepared.program, backend)), prepared, sealed);
+}
+
+// A device's state comes to the host for snapshots.
+Needs LeastNeedsOf(const PreparedJob& prepared, bool sealed) {
+  return NeedsWith(StateBytes(prepared.program), prepared, sealed);
+}
+
+Needs HostNeedsOf(const PreparedJob& prepared, bool sealed) {
+  return NeedsWith(static_cast<std::int64_t>(TrainingBytesOnHost(prepared)), prepared, sealed);
 }
 
 std::int64_t BytesOf(const std::vector<life::OrderFile>& files) {

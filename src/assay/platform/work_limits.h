@@ -26,6 +26,9 @@ struct Needs {
 };
 // Of training: state and work space; snapshots, weights and log. `sealed`: the results are kept once more, sealed.
 Needs NeedsOf(const PreparedJob& prepared, Backend& backend, bool sealed);
+// For whoever does not know the worker: what all need, those too whose device has memory of its own for the work space; and what those need that have a CPU alone.
+Needs LeastNeedsOf(const PreparedJob& prepared, bool sealed);
+Needs HostNeedsOf(const PreparedJob& prepared, bool sealed);
 // Of an order's files, or a run's: opened ones lie beside sealed ones for a while.
 std::int64_t BytesOf(const std::vector<life::OrderFile>& files);
 

@@ -1,6 +1,8 @@
 #include "assay/train/memory_fit.h"
 
+#include "assay/backend/host.h"
 #include "assay/base/allowance.h"
+#include "assay/base/check.h"
 #include "assay/exec/step.h"
 #include "assay/monitor/usage.h"
 
@@ -15,7 +17,24 @@ std::size_t StateBytes(const Program& program) {
   return bytes;
 }
 
+// Is planned for; nothing is run on it.
+class InPlace final : public HostBackend {
+ public:
+  using HostBackend::HostBackend;
+  std::string_view name() const override { return "in place"; }
+  void Run(const KernelArgs&) override { CheckFailed("nothing runs", __FILE__, __LINE__); }
+  void RunElements(const KernelArgs&, std::int64_t, std::int64_t) override { CheckFailed("nothing runs", __FILE__, __LINE__); }
+  bool in_place() const override { return true; }
+};
+
 }  // namespace
+
+std::size_t TrainingBytesOnHost(const PreparedJob& prepared) {
+  ThreadPool pool(1);
+  InPlace backend(pool);
+  const bool fuse = prepared.job.precision != Precision::kFp64Rounded;
+  return StateBytes(prepared.program) + StepRunner(prepared.program, backend, fuse).memory_bytes();
+}
 
 std::size_t TrainingBytes(const Program& program, Backend& backend) {
   return StateBytes(program) + StepRunner(program, backend).memory_bytes();

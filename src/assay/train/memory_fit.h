@@ -11,6 +11,8 @@ namespace assay {
 
 // What training takes of the backend's memory: the state and the work space, without what single kernels take for themselves.
 std::size_t TrainingBytes(const Program& program, Backend& backend);
+// The same on a CPU, for whoever has none of its backends at hand: all but the reference compute in place, and whoever rounds computes node by node.
+std::size_t TrainingBytesOnHost(const PreparedJob& prepared);
 
 // An error, with what would fit, where the device, or on the host the machine, has less memory free than training takes. The kernel of a machine
 // without memory ends a process without a word, so this is asked before anything is taken.

@@ -69,9 +69,19 @@ std::string KeyName(const dispute::Judgement& judgement, std::size_t party) {
   return shared ? key.id() : key.name();
 }
 
-std::string ReasonOf(const VerdictView& view, const dispute::Judgement& judgement) {
+// What would decide what is undecided.
+std::string DecidedBy(const dispute::Judgement& judgement, std::size_t claims) {
+  if (claims == 0) return "providers of this job, or an audit";
+  if (claims == 1) return "a second provider of this job, or an audit";
+  const bool known = judgement.drawn && !judgement.drawn->decided_by.empty();
+  return known ? judgement.drawn->decided_by : "an audit of each run that stands";
+}
+
+std::string ReasonOf(const VerdictView& view, const dispute::Judgement& judgement, std::size_t claims) {
   if (view.verdict == "both") return "all claims are the same";
   if (view.verdict == "undecided") {
+    if (claims == 0) return "there is no claim about this job";
+    if (claims == 1) return "there is only one claim about this job, and nobody contradicts it";
     if (judgement.drawn) return judgement.drawn->why;
     return judgement.unchecked.empty() ? "those who stand claim different things" : judgement.unchecked.front();
   }
@@ -84,12 +94,10 @@ std::string ReasonOf(const VerdictView& view, const dispute::Judgement& judgemen
 
 }  // namespace
 
-VerdictView ViewOf(const dispute::Judgement& judgement, bool pair, const std::vector<std::string>& names) {
+VerdictView ViewOf(const dispute::Judgement& judgement, bool pair, std::size_t claims, const std::vector<std::string>& names) {
   VerdictView view{.verdict = judgement.verdict, .job_id = judgement.job.hex(), .proven = judgement.convicts};
-  if (view.verdict == "undecided") {
-    const bool known = judgement.drawn && !judgement.drawn->decided_by.empty();
-    view.decided_by = known ? judgement.drawn->decided_by : "an audit of each run that stands";
-  }
+  if (!dispute::IsContradicted(claims, judgement)) view.verdict = "undecided";
+  if (view.verdict == "undecided") view.decided_by = DecidedBy(judgement, claims);
   view.one_signer =
       pair && judgement.parties.size() == 2 && judgement.parties[0].signer->point() == judgement.parties[1].signer->point();
   std::vector<NamedParty> all;
@@ -121,7 +129,7 @@ VerdictView ViewOf(const dispute::Judgement& judgement, bool pair, const std::ve
     for (std::size_t s = 0; s < 2; ++s) view.sides[s] = all[judgement.sides[s].back()];
   }
   view.unchecked = judgement.unchecked;
-  view.reason = ReasonOf(view, judgement);
+  view.reason = ReasonOf(view, judgement, claims);
   if (view.one_signer && view.verdict != "both") {
     view.assumed.push_back(
         "that it is asked which of two runs of one key is right, as of runs of one's own: two receipts of one key that "
@@ -138,16 +146,7 @@ VerdictView ViewOf(const dispute::Judgement& judgement, bool pair, const std::ve
 }
 
 VerdictView ViewOf(const dispute::Evidence& evidence, const dispute::Judgement& judgement) {
-  VerdictView view = ViewOf(judgement, evidence.pair, {});
-  if (evidence.parties.size() + evidence.others.size() < 2 && !judgement.convicts) LeaveOpen(evidence.parties.size(), view);
-  return view;
-}
-
-void LeaveOpen(std::size_t claims, VerdictView& view) {
-  view.verdict = "undecided";
-  view.reason =
-      claims == 0 ? "there is no claim about this job" : "there is only one claim about this job, and nobody contradicts it";
-  view.decided_by = claims == 0 ? "providers of this job, or an audit" : "a second provider of this job, or an audit";
+  return ViewOf(judgement, evidence.pair, dispute::ClaimsIn(evidence), {});
 }
 
 bool Convicts(const dispute::Judgement& judgement, const VerifyKey& key) {

@@ -46,14 +46,13 @@ struct VerdictView {
   bool one_signer = false;                    // of two run directories: both are signed by one key
 };
 
-// Of the parties of a judgement. `names`: where they were reached, for whoever held the dispute; empty for a judge, who calls them by their keys. Nothing else
-// depends on it: nobody is convicted whose answers are not signed.
-VerdictView ViewOf(const dispute::Judgement& judgement, bool pair, const std::vector<std::string>& names);
+// Of the parties of a judgement. `claims`: how many there are about the job; one alone, which nobody contradicts, leaves everything open. `names`: where they were
+// reached, for whoever held the dispute; empty for a judge, who calls them by their keys. Nothing else depends on it: nobody is convicted whose answers are not
+// signed.
+VerdictView ViewOf(const dispute::Judgement& judgement, bool pair, std::size_t claims, const std::vector<std::string>& names);
 
-// Of evidence, for a judge. One claim alone, which nobody contradicts, leaves everything open.
+// Of evidence, for a judge.
 VerdictView ViewOf(const dispute::Evidence& evidence, const dispute::Judgement& judgement);
-// That there are no two claims of which one could contradict the other.
-void LeaveOpen(std::size_t claims, VerdictView& view);
 // Whether it has been shown that who has this key is guilty.
 bool Convicts(const dispute::Judgement& judgement, const VerifyKey& key);
 
