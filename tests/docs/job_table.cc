@@ -19,6 +19,7 @@ class Collector : public job::FieldVisitor {
  public:
   std::vector<Field> fields;
 
+  bool OfEncoding() const override { return true; }
   void Section(std::string_view name) override { section_ = name; }
   void Int(std::string_view key, std::int64_t&, std::int64_t low, std::int64_t high) override {
     Add(key, "1 integer", fmt::format("{} … {}", low, high));
@@ -30,7 +31,11 @@ class Collector : public job::FieldVisitor {
     Add(key, "1 integer", fmt::format("{} … {}; left out where there is none", low, high));
   }
   void Float(std::string_view key, float&, job::FloatRange range) override { Add(key, "2 number", range.Text()); }
+  void RareFloat(std::string_view key, float&, float usual, job::FloatRange range) override {
+    Add(key, "2 number", fmt::format("{}; left out where it is {}", range.Text(), usual));
+  }
   void Bool(std::string_view key, bool&) override { Add(key, "3 boolean", "0, 1"); }
+  void RareBool(std::string_view key, bool&) override { Add(key, "3 boolean", "1; left out where it is false"); }
   void Text(std::string_view key, std::string&) override { Add(key, "4 string", "any"); }
   void Path(std::string_view, std::string&) override {}
   void Hash(std::string_view key, std::optional<Digest>&) override {
@@ -126,17 +131,16 @@ std::string TopRows() {
 }  // namespace
 
 std::string JobFieldsTable() {
-  const auto model = [](Job& job, std::size_t kind) { job.model = job::BlankModel(kind); };
   const auto data = [](Job& job, std::size_t kind) { job.data = job::BlankData(static_cast<DataKind>(kind)); };
   const auto optimizer = [](Job& job, std::size_t kind) { job.optimizer.kind = static_cast<OptimizerKind>(kind); };
   const auto schedule = [](Job& job, std::size_t kind) { job.schedule.kind = static_cast<ScheduleKind>(kind); };
   std::string text = "| key | type | there if | range |\n|---|---|---|---|\n" + TopRows();
-  text += Rows("model.", {"model.kind", job::kModelKinds, model});
+  text += Rows("model.", {"model.kind", job::kEncodedModelKinds, job::SetModelKind});
   text += Rows("data.", {"data.kind", job::kDataKinds, data});
-  text += Rows("batch.", {"model.kind", job::kModelKinds, model});
+  text += Rows("batch.", {"model.kind", job::kEncodedModelKinds, job::SetModelKind});
   text += Rows("optimizer.", {"optimizer.kind", job::kOptimizerKinds, optimizer});
   text += Rows("schedule.", {"schedule.kind", job::kScheduleKinds, schedule});
-  text += Rows("commit.", {"model.kind", job::kModelKinds, model});
+  text += Rows("commit.", {"model.kind", job::kEncodedModelKinds, job::SetModelKind});
   return text;
 }
 

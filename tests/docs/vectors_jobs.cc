@@ -128,6 +128,37 @@ classes = 3
 kind = "arrays"
 [optimizer]
 kind = "sgd"
+)",
+    R"([model]
+kind = "llama"
+vocab = 7
+context = 8
+layers = 1
+heads = 2
+kv_heads = 1
+width = 4
+hidden = 6
+norm_eps = 1e-6
+qkv_bias = true
+[data]
+kind = "tokens"
+[batch]
+sequence = 8
+)",
+    R"([model]
+kind = "gpt2"
+vocab = 5
+context = 4
+layers = 1
+heads = 1
+width = 2
+norm_eps = 1e-6
+[data]
+kind = "bpe"
+vocabulary = "folder"
+special_tokens = true
+[batch]
+sequence = 4
 )"};
 
 std::string Entry(const char* text) {

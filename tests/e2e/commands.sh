@@ -67,7 +67,7 @@ grep -q WRONG "$work/out" || fail "show of a tampered snapshot: $(cat "$work/out
 "$assay" bench $job --steps 2 --json | grep -q '"step_seconds_best":' || fail "bench --json"
 "$assay" --help | grep -q train || fail "--help"
 for status in 0 1 2 3 4; do "$assay" --help | grep -q "^  $status  " || fail "--help does not say what exit status $status means"; done
-for command in train audit dispute judge verify fsck eval sample show bench log keygen version; do
+for command in train audit dispute judge verify fsck eval sample export show bench log keygen version; do
   "$assay" $command --help >"$work/out" || fail "$command --help"
   grep -q Usage "$work/out" || fail "$command --help: $(cat "$work/out")"
 done

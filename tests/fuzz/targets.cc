@@ -20,6 +20,7 @@ constexpr Target kTargets[] = {
     {"evidence", RunEvidence, EvidenceSeeds},
     {"evidence_edits", RunEvidenceEdits, EvidenceEditsSeeds, 8},
     {"hex", RunHex, HexSeeds},
+    {"hf_config", RunHfConfig, HfConfigSeeds},
     {"inclusion", RunInclusion, InclusionSeeds},
     {"job", RunJob, JobSeeds},
     {"key", RunKey, KeySeeds},
@@ -35,9 +36,11 @@ constexpr Target kTargets[] = {
     {"sealing_key", RunSealingKey, SealingKeySeeds},
     {"telemetry", RunTelemetry, TelemetrySeeds, 4},
     {"terms", RunTerms, TermsSeeds},
+    {"tokenizer_json", RunTokenizerJson, TokenizerJsonSeeds},
     {"tokens", RunTokens, TokensSeeds},
     {"trace", RunTrace, TraceSeeds},
     {"url", RunUrl, UrlSeeds},
+    {"weights_index", RunWeightsIndex, WeightsIndexSeeds},
 };
 
 }  // namespace

@@ -39,6 +39,7 @@ export class JobPages {
       type: Number(type[0]),
       when: bare(when),
       rare: range?.includes("left out where"),
+      usual: /left out where it is (\S+)/.exec(range ?? "")?.[1],
     }));
     this.defaults = rowsOf(read("JOBS.md"))
       .filter((cells) => cells.length === 6)
@@ -55,13 +56,14 @@ export class JobPages {
   encode(text, dataRoot, weights) {
     const values = parseToml(text),
       parts = [Buffer.from("assayjob"), u32(1), string("feistel-1"), dataRoot, Buffer.of(weights ? 1 : 0), weights ?? Buffer.alloc(0)];
-    for (const { key, type, when, rare } of this.fields) {
+    for (const { key, type, when, rare, usual } of this.fields) {
       const [, about, kinds] = /^(\S+) = (.*)$/.exec(when) ?? [];
       if (about && !kinds.split(", ").includes(values[about])) continue;
       const [, other] = /^there is no (\S+)$/.exec(when) ?? [];
       if (other && values[other] !== undefined) continue;
       values[key] ??= this.missing(values, key);
-      if (rare && Object.keys(values[key] ?? {}).length === 0 && typeof values[key] !== "bigint") continue;
+      if (usual !== undefined && Number(values[key]) === Number(JSON.parse(usual))) continue;
+      if (rare && usual === undefined && Object.keys(values[key] ?? {}).length === 0 && typeof values[key] !== "bigint") continue;
       parts.push(string(key), Buffer.of(type), encoders[type](values[key]));
     }
     return Buffer.concat(parts);

@@ -78,6 +78,7 @@ int Main(int argc, char** argv) {
   AddTrace(app, command);
   AddEval(app, command);
   AddSample(app, command);
+  AddExport(app, command);
   AddShow(app, command);
   AddDiff(app, command);
   AddVerify(app, command);

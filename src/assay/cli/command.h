@@ -30,6 +30,7 @@ void AddProvide(Arguments& app, Command& command);
 void AddTrace(Arguments& app, Command& command);
 void AddEval(Arguments& app, Command& command);
 void AddSample(Arguments& app, Command& command);
+void AddExport(Arguments& app, Command& command);
 void AddShow(Arguments& app, Command& command);
 void AddDiff(Arguments& app, Command& command);
 void AddVerify(Arguments& app, Command& command);

@@ -19,7 +19,7 @@ constexpr std::uint64_t kMaxReceiptBytes = std::uint64_t{1} << 16;
 
 // A run names its data from its own directory, and a job file from where it lies: only whole paths can be compared. What is not there stays as it is written.
 void ResolvePaths(Job& job) {
-  for (std::string* path : {&job.data.path, &job.data.vocabulary, &job.init_weights}) {
+  for (std::string* path : PathsOf(job)) {
     if (path->empty() || !Exists(*path)) continue;
     std::error_code failed;
     const auto whole = std::filesystem::weakly_canonical(*path, failed);

@@ -21,7 +21,8 @@ std::string Describe(const Gpt2Config& c) {
 
 std::string Describe(const LlamaConfig& c) {
   return fmt::format("Llama: {}, {} ({} for keys), width {}, hidden {}, context {}, vocabulary {}", Plural(c.layers, "layer"),
-                     Plural(c.heads, "head"), c.kv_heads, c.width, c.hidden, c.context, c.vocab);
+                     Plural(c.heads, "head"), c.kv_heads, c.width, c.hidden, c.context, c.vocab) +
+         (c.qkv_bias ? ", biases on queries, keys and values" : "");
 }
 
 std::string Describe(const ResNetConfig& c) {

@@ -5,17 +5,16 @@
 #include <utility>
 
 #include "assay/cli/verification.h"
-#include "assay/model/import.h"
 #include "assay/train/job_paths.h"
+#include "assay/train/starting_weights.h"
 
 namespace assay::cli {
 namespace {
 
 Status LoadWeights(const std::string& path, LoadedModel& model) {
-  ASSAY_ASSIGN(const Safetensors file, Safetensors::Open(path));
   model.specs = ModelState(model.prepared.job.model);
   for (const StateSpec& spec : model.specs) model.state.emplace_back(spec.type);
-  return ImportWeights(model.prepared.job.model, file, model.specs, model.state);
+  return LoadStartingWeights(path, model.prepared.job.model, model.specs, model.state);
 }
 
 Status LoadNewestSnapshot(const RunDirectory& run, ThreadPool& pool, LoadedModel& model) {

@@ -4,6 +4,8 @@
 #include <filesystem>
 
 #include "assay/base/file.h"
+#include "assay/data/tokenizer_json.h"
+#include "assay/tensor/weight_files.h"
 
 namespace assay::client {
 namespace {
@@ -32,6 +34,15 @@ std::vector<std::string> PartsOf(const DataConfig& data) {
     case DataKind::kArrays: return {data.inputs + ".npy", data.labels + ".npy"};
     default: return {};
   }
+}
+
+// What is read of a folder of weights.
+Result<std::vector<std::string>> WeightParts(const std::string& path) {
+  if (!IsDirectory(path)) return std::vector<std::string>();
+  Allowance everything;
+  ASSAY_ASSIGN(std::vector<std::string> names, WeightFileNames(path, everything));
+  if (!Exists(JoinPath(path, kWeightsFile))) names.emplace_back(kWeightsIndex);
+  return names;
 }
 
 class Collector {
@@ -66,10 +77,11 @@ Result<OrderFiles> FilesOf(const Job& job) {
     ASSAY_ASSIGN(sent.data.path, collector.Add("data", job.data.path, PartsOf(job.data)));
   }
   if (!job.data.vocabulary.empty()) {
-    ASSAY_ASSIGN(sent.data.vocabulary, collector.Add("vocabulary", job.data.vocabulary, {"encoder.json", "vocab.bpe"}));
+    ASSAY_ASSIGN(sent.data.vocabulary, collector.Add("vocabulary", job.data.vocabulary, VocabularyFiles(job.data.vocabulary)));
   }
   if (!job.init_weights.empty()) {
-    ASSAY_ASSIGN(sent.init_weights, collector.Add("weights", job.init_weights, {}));
+    ASSAY_ASSIGN(const std::vector<std::string> parts, WeightParts(job.init_weights));
+    ASSAY_ASSIGN(sent.init_weights, collector.Add("weights", job.init_weights, parts));
   }
   return OrderFiles{.job_toml = ToToml(sent), .files = collector.Take()};
 }

@@ -34,6 +34,36 @@ TEST(OrderFiles, TakesWhatAJobNames) {
   EXPECT_EQ(sent->init_weights, "weights/my_weights.safetensors");
 }
 
+TEST(OrderFiles, OfAModelInAFolderTheModelAndItsWeights) {
+  const testkit::Scratch scratch;
+  const auto write = [&](const std::string& name, std::string_view text) {
+    ASSERT_TRUE(WriteFileAtomic(scratch / name, AsBytes(text)));
+  };
+  write("text.txt", "text");
+  write("config.json",
+        R"({"model_type": "gpt2", "vocab_size": 300, "n_positions": 64, "n_embd": 48, "n_layer": 2, "n_head": 4})");
+  write("tokenizer.json", "{}");
+  write("a.safetensors", "");
+  write("b.safetensors", "");
+  write("model.safetensors.index.json", R"({"weight_map": {"x": "b.safetensors", "y": "a.safetensors"}})");
+  auto job = ParseJob("[model]\nkind = \"huggingface\"\npath = \"x\"\n[data]\nkind = \"bpe\"\n", "job.toml");
+  ASSERT_TRUE(job) << job.error().message;
+  job->model_folder = scratch.path();
+  job->data.path = scratch / "text.txt";
+  ASSERT_TRUE(TakeModelFromFolder(*job));
+  const auto files = FilesOf(*job);
+  ASSERT_TRUE(files) << files.error().message;
+  std::vector<std::string> names;
+  for (const auto& file : files->files) names.push_back(file.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"data/text.txt", "vocabulary/tokenizer.json", "weights/a.safetensors",
+                                             "weights/b.safetensors", "weights/model.safetensors.index.json"}));
+  const auto sent = ParseJob(files->job_toml, "job.toml");
+  ASSERT_TRUE(sent) << sent.error().message;
+  EXPECT_FALSE(sent->model_folder);
+  EXPECT_EQ(std::get<Gpt2Config>(sent->model).width, 48);
+  EXPECT_EQ(sent->init_weights, "weights");
+}
+
 TEST(OrderFiles, NamesWhatIsMissing) {
   Job job;
   job.data.path = "/nowhere/text.txt";

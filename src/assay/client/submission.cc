@@ -111,6 +111,7 @@ Checked<life::Order> MakeOrder(const State& state, const SigningKey& key, const 
   if (job.precision == Precision::kFp32Vendor)
     return tl::unexpected(
         Error{fmt::format("{}: precision: nobody can repeat a job of this precision, so nobody can check it", wish.job)});
+  if (const Status taken = TakeModelFromFolder(job); !taken) return tl::unexpected(LocatedInFile(job.file, taken.error()));
   ASSAY_ASSIGN(const OrderFiles content, FilesOf(job));
   Allowance counted;
   ASSAY_ASSIGN(const PreparedJob prepared, Prepare(std::move(job), nullptr, counted));

@@ -4,55 +4,89 @@
 
 #include <algorithm>
 #include <limits>
-#include <optional>
 #include <queue>
 
+#include "assay/base/check.h"
 #include "assay/base/file.h"
 #include "assay/base/quote.h"
-#include "assay/data/unicode.h"
+#include "assay/data/byte_alphabet.h"
 
 namespace assay {
 namespace {
 
 constexpr std::uint64_t kMaxFile = 64u << 20;
-constexpr std::size_t kMaxVocabulary = 65536;
-constexpr std::size_t kMaxTokenBytes = 4096;
 constexpr std::uint64_t kEncoderGrowth = 40;  // of what parsing makes of a byte of encoder.json, at most
-constexpr std::uint64_t kTokenBytes = 256;    // of what is kept of a token beside its spelling
 constexpr std::uint64_t kSymbolBytes = 64;    // of what merging takes for a byte of a word
 // Words whose tokens are remembered: most of what a text is made of, whatever it is.
 constexpr std::size_t kMaxKnown = std::size_t{1} << 17, kMaxKnownWord = 64;
 constexpr std::uint64_t kKnownBytes = 192;  // of what one takes
 constexpr std::size_t kLongWord = 1 << 16;
 
-// GPT-2 writes a byte as the character of the same number if that is printable, and the others, in order, as U+0100 upwards.
-constexpr bool Printable(std::uint32_t b) {
-  return (b >= 0x21 && b <= 0x7e) || (b >= 0xa1 && b <= 0xac) || (b >= 0xae && b <= 0xff);
-}
-
-std::optional<std::uint8_t> ByteOf(std::uint32_t code_point) {
-  if (code_point < 256) return Printable(code_point) ? std::optional(static_cast<std::uint8_t>(code_point)) : std::nullopt;
-  std::uint32_t next = 256;
-  for (std::uint32_t b = 0; b < 256; ++b) {
-    if (Printable(b)) continue;
-    if (next++ == code_point) return static_cast<std::uint8_t>(b);
-  }
-  return std::nullopt;
-}
-
-std::optional<std::string> ToBytes(std::string_view written) {
-  std::string out;
-  while (!written.empty()) {
-    const CodePoint c = DecodeUtf8(written);
-    const auto byte = ByteOf(c.value);
-    if (!byte) return std::nullopt;
-    out.push_back(static_cast<char>(*byte));
-    written.remove_prefix(c.length);
-  }
-  return out;
-}
-
 std::string_view TextOf(ByteSpan bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+
+std::string SingleByte(std::size_t b) { return std::string(1, static_cast<char>(b)); }
+
+Status CheckBytes(const BpeTokenizer::Parts& parts, std::string_view name) {
+  for (std::size_t b = 0; b < 256; ++b) {
+    if (!parts.ids.contains(SingleByte(b)))
+      return Err("{}: expected a token for every single byte, 0x{:02x} has none", name, b);
+  }
+  return {};
+}
+
+Status ReadEncoder(std::string_view json, std::string_view name, BpeTokenizer::Parts& parts) {
+  const nlohmann::json root = nlohmann::json::parse(json, nullptr, false);
+  if (root.is_discarded() || !root.is_object()) return Err("{}: expected a JSON object of tokens and their numbers", name);
+  if (root.empty() || root.size() > BpeTokenizer::kMaxVocabulary)
+    return Err("{}: expected 1 .. {} tokens, got {}", name, BpeTokenizer::kMaxVocabulary, root.size());
+  parts.tokens.resize(root.size());
+  std::vector<bool> used(root.size(), false);
+  for (const auto& [written, id] : root.items()) {
+    if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= root.size() || used[id.get<std::size_t>()]) {
+      return Err("{}: token {}: expected a number of its own in 0 .. {}", name, Quote(written), root.size() - 1);
+    }
+    const auto bytes = BytesOfAlphabet(written);
+    if (!bytes || bytes->empty() || bytes->size() > BpeTokenizer::kMaxTokenBytes) {
+      return Err("{}: token {} does not spell bytes in GPT-2's alphabet", name, Quote(written));
+    }
+    used[id.get<std::size_t>()] = true;
+    parts.tokens[id.get<std::size_t>()] = *bytes;
+    parts.ids.emplace(*bytes, id.get<std::uint16_t>());
+  }
+  return {};
+}
+
+// Of tokens that have been read.
+Status ReadMerges(std::string_view text, std::string_view name, BpeTokenizer::Parts& parts) {
+  const auto& ids = parts.ids;
+  std::vector<bool> reachable(parts.tokens.size(), false);
+  for (const auto& [bytes, id] : ids) reachable[id] = bytes.size() == 1;
+  for (std::size_t line_number = 1; !text.empty(); ++line_number) {
+    const std::size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty() || (line_number == 1 && line.starts_with("#version"))) continue;
+    const std::size_t gap = line.find(' ');
+    if (gap == std::string_view::npos || line.find(' ', gap + 1) != std::string_view::npos) {
+      return Err("{}:{}: expected two tokens with a space between them", name, line_number);
+    }
+    const auto left = BytesOfAlphabet(line.substr(0, gap)), right = BytesOfAlphabet(line.substr(gap + 1));
+    const auto left_id = ids.find(left.value_or("")), right_id = ids.find(right.value_or(""));
+    if (left_id == ids.end() || right_id == ids.end()) return Err("{}:{}: a token is not in encoder.json", name, line_number);
+    const auto result = ids.find(*left + *right);
+    if (result == ids.end()) return Err("{}:{}: the merged token is not in encoder.json", name, line_number);
+    // A trained list makes each token once and only from what earlier lines have made. Merging the lowest rank first, leftmost first, then
+    // equals merging all places of one pair before the next.
+    if (!reachable[left_id->second] || !reachable[right_id->second]) {
+      return Err("{}:{}: a merge of a token that no earlier line makes", name, line_number);
+    }
+    if (reachable[result->second]) return Err("{}:{}: a token that an earlier line makes already", name, line_number);
+    reachable[result->second] = true;
+    parts.merges.push_back({left_id->second, right_id->second, result->second});
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -73,71 +107,31 @@ Result<std::shared_ptr<const BpeTokenizer>> BpeTokenizer::Open(const std::string
 
 Result<std::shared_ptr<const BpeTokenizer>> BpeTokenizer::Parse(std::string_view encoder, std::string_view encoder_name,
                                                                 std::string_view merges, std::string_view merges_name) {
+  Parts parts;
+  ASSAY_TRY(ReadEncoder(encoder, encoder_name, parts));
+  ASSAY_TRY(CheckBytes(parts, encoder_name));
+  ASSAY_TRY(ReadMerges(merges, merges_name, parts));
+  return Make(std::move(parts), encoder_name);
+}
+
+Result<std::shared_ptr<const BpeTokenizer>> BpeTokenizer::Make(Parts parts, std::string_view name) {
+  ASSAY_TRY(CheckBytes(parts, name));
   auto out = std::make_shared<BpeTokenizer>();
-  ASSAY_TRY(out->ReadEncoder(encoder, encoder_name));
-  ASSAY_TRY(out->ReadMerges(merges, merges_name));
+  for (std::size_t b = 0; b < 256; ++b) out->byte_ids_[b] = parts.ids.at(SingleByte(b));
+  std::uint32_t rank = 0;
+  for (const Merge& merge : parts.merges) {
+    const bool added =
+        out->merges_.emplace((std::uint32_t{merge.left} << 16) | merge.right, Ranked{rank++, merge.result}).second;
+    ASSAY_CHECK(added);
+  }
+  parts.merges.clear();
+  parts.merges.shrink_to_fit();
+  if (!parts.whole_words) parts.ids.clear();  // words are made of merges alone
+  out->parts_ = std::move(parts);
   return out;
 }
 
-Status BpeTokenizer::ReadEncoder(std::string_view json, std::string_view name) {
-  const nlohmann::json root = nlohmann::json::parse(json, nullptr, false);
-  if (root.is_discarded() || !root.is_object()) return Err("{}: expected a JSON object of tokens and their numbers", name);
-  if (root.empty() || root.size() > kMaxVocabulary)
-    return Err("{}: expected 1 .. {} tokens, got {}", name, kMaxVocabulary, root.size());
-  tokens_.resize(root.size());
-  std::vector<bool> used(root.size(), false);
-  for (const auto& [written, id] : root.items()) {
-    if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= root.size() || used[id.get<std::size_t>()]) {
-      return Err("{}: token {}: expected a number of its own in 0 .. {}", name, Quote(written), root.size() - 1);
-    }
-    const auto bytes = ToBytes(written);
-    if (!bytes || bytes->empty() || bytes->size() > kMaxTokenBytes) {
-      return Err("{}: token {} does not spell bytes in GPT-2's alphabet", name, Quote(written));
-    }
-    used[id.get<std::size_t>()] = true;
-    tokens_[id.get<std::size_t>()] = *bytes;
-    ids_.emplace(*bytes, id.get<std::uint16_t>());
-  }
-  for (std::size_t b = 0; b < 256; ++b) {
-    const auto it = ids_.find(std::string(1, static_cast<char>(b)));
-    if (it == ids_.end()) return Err("{}: expected a token for every single byte, 0x{:02x} has none", name, b);
-    byte_ids_[b] = it->second;
-  }
-  return {};
-}
-
-Status BpeTokenizer::ReadMerges(std::string_view text, std::string_view name) {
-  std::vector<bool> reachable(tokens_.size(), false);
-  for (std::uint16_t id : byte_ids_) reachable[id] = true;
-  std::uint32_t rank = 0;
-  for (std::size_t line_number = 1; !text.empty(); ++line_number) {
-    const std::size_t end = text.find('\n');
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.empty() || (line_number == 1 && line.starts_with("#version"))) continue;
-    const std::size_t gap = line.find(' ');
-    if (gap == std::string_view::npos || line.find(' ', gap + 1) != std::string_view::npos) {
-      return Err("{}:{}: expected two tokens with a space between them", name, line_number);
-    }
-    const auto left = ToBytes(line.substr(0, gap)), right = ToBytes(line.substr(gap + 1));
-    const auto left_id = ids_.find(left.value_or("")), right_id = ids_.find(right.value_or(""));
-    if (left_id == ids_.end() || right_id == ids_.end()) return Err("{}:{}: a token is not in encoder.json", name, line_number);
-    const auto result = ids_.find(*left + *right);
-    if (result == ids_.end()) return Err("{}:{}: the merged token is not in encoder.json", name, line_number);
-    // A trained list makes each token once and only from what earlier lines have made. Merging the lowest rank first, leftmost first, then
-    // equals merging all places of one pair before the next.
-    if (!reachable[left_id->second] || !reachable[right_id->second]) {
-      return Err("{}:{}: a merge of a token that no earlier line makes", name, line_number);
-    }
-    if (reachable[result->second]) return Err("{}:{}: a token that an earlier line makes already", name, line_number);
-    reachable[result->second] = true;
-    merges_.emplace((std::uint32_t{left_id->second} << 16) | right_id->second, Merge{rank++, result->second});
-  }
-  return {};
-}
-
-const BpeTokenizer::Merge* BpeTokenizer::Find(std::uint16_t left, std::uint16_t right) const {
+const BpeTokenizer::Ranked* BpeTokenizer::Find(std::uint16_t left, std::uint16_t right) const {
   const auto it = merges_.find((std::uint32_t{left} << 16) | right);
   return it == merges_.end() ? nullptr : &it->second;
 }
@@ -153,9 +147,12 @@ void BpeTokenizer::EncodeWord(std::string_view word, std::vector<std::uint16_t>&
   };
   struct Candidate {
     std::uint32_t rank, at;
-    std::uint16_t left, right;
+    std::uint16_t result;
     bool operator<(const Candidate& o) const { return rank != o.rank ? rank > o.rank : at > o.at; }
   };
+  if (parts_.whole_words) {
+    if (const auto whole = parts_.ids.find(std::string(word)); whole != parts_.ids.end()) return out.push_back(whole->second);
+  }
   const auto n = static_cast<std::uint32_t>(word.size());
   std::vector<Symbol> symbols;
   symbols.reserve(n);
@@ -166,17 +163,20 @@ void BpeTokenizer::EncodeWord(std::string_view word, std::vector<std::uint16_t>&
   std::priority_queue<Candidate> queue;
   const auto offer = [&](std::uint32_t at) {
     if (at == kNone || symbols[at].next == kNone) return;
-    const std::uint16_t left = symbols[at].id, right = symbols[symbols[at].next].id;
-    if (const Merge* merge = Find(left, right)) queue.push({merge->rank, at, left, right});
+    const Ranked* merge = Find(symbols[at].id, symbols[symbols[at].next].id);
+    if (merge != nullptr) queue.push({merge->rank, at, merge->result});
   };
   for (std::uint32_t i = 0; i < n; ++i) offer(i);
   while (!queue.empty()) {
     const Candidate best = queue.top();
     queue.pop();
     Symbol& left = symbols[best.at];
-    if (!left.alive || left.id != best.left || left.next == kNone || symbols[left.next].id != best.right) continue;
+    if (!left.alive || left.next == kNone) continue;
     Symbol& right = symbols[left.next];
-    left.id = Find(best.left, best.right)->result;
+    // What stands there may have become another pair; where that makes the same token, it is merged in its place, as others do.
+    const Ranked* merge = Find(left.id, right.id);
+    if (merge == nullptr || merge->result != best.result) continue;
+    left.id = best.result;
     right.alive = false;
     left.next = right.next;
     if (left.next != kNone) symbols[left.next].previous = best.at;
@@ -186,23 +186,28 @@ void BpeTokenizer::EncodeWord(std::string_view word, std::vector<std::uint16_t>&
   for (std::uint32_t i = 0; i != kNone && i < n; i = symbols[i].next) out.push_back(symbols[i].id);
 }
 
-Result<std::vector<std::uint16_t>> BpeTokenizer::Encode(std::string_view text, Allowance& allowance) const {
-  if (text.size() >= std::numeric_limits<std::uint32_t>::max())
-    return Err("text of {} bytes, at most 4 GiB can be encoded", text.size());
-  // There are at most as many tokens as bytes; a list that grows is there twice for a moment, the second time with room to grow.
-  ASSAY_TRY(allowance.Take(text.size() * sizeof(std::uint16_t)));
-  ASSAY_ASSIGN(const auto growth, allowance.Borrow(2 * text.size() * sizeof(std::uint16_t)));
-  ASSAY_ASSIGN(const auto memory, allowance.Borrow(std::min<std::uint64_t>(kMaxKnown, text.size()) * kKnownBytes));
+struct BpeTokenizer::Encoding {
   std::vector<std::uint16_t> out;
   std::unordered_map<std::string, std::pair<std::size_t, std::size_t>> known;  // where in `out` a word's tokens are
-  std::size_t looked_at = text.size();
-  while (!text.empty()) {
-    if (looked_at - text.size() >= kLongWord) {
-      looked_at = text.size();
+  std::size_t unchecked = 0;                                                   // bytes since the last look at the allowance
+};
+
+Status BpeTokenizer::EncodePiece(std::string_view text, Encoding& encoding, Allowance& allowance) const {
+  auto& [out, known, unchecked] = encoding;
+  Allowance::Loan copy;
+  std::string prefixed;
+  if (parts_.prefix_space && !text.empty() && !text.starts_with(' ')) {
+    ASSAY_ASSIGN(copy, allowance.Borrow(text.size() + 1));
+    prefixed.reserve(text.size() + 1);
+    prefixed.append(" ").append(text);
+    text = prefixed;
+  }
+  Words words(parts_.cuts, text);
+  for (std::string_view word = words.Next(); !word.empty(); word = words.Next()) {
+    if ((unchecked += word.size()) >= kLongWord) {
+      unchecked = 0;
       ASSAY_TRY(allowance.Check());
     }
-    const std::string_view word = text.substr(0, FirstWord(text));
-    text.remove_prefix(word.size());
     if (const auto it = known.find(std::string(word)); it != known.end()) {
       for (std::size_t i = it->second.first; i < it->second.second; ++i) out.push_back(out[i]);
       continue;
@@ -212,14 +217,32 @@ Result<std::vector<std::uint16_t>> BpeTokenizer::Encode(std::string_view text, A
     EncodeWord(word, out);
     if (word.size() <= kMaxKnownWord && known.size() < kMaxKnown) known.emplace(word, std::pair(begin, out.size()));
   }
-  out.shrink_to_fit();
-  return out;
+  return {};
+}
+
+Result<std::vector<std::uint16_t>> BpeTokenizer::Encode(std::string_view text, Allowance& allowance) const {
+  if (text.size() >= std::numeric_limits<std::uint32_t>::max())
+    return Err("text of {} bytes, at most 4 GiB can be encoded", text.size());
+  // There are at most as many tokens as bytes, and spaces in front; a list that grows is there twice for a moment, the second time with room to grow.
+  const std::uint64_t most = (parts_.prefix_space ? 2 : 1) * text.size();
+  ASSAY_TRY(allowance.Take(most * sizeof(std::uint16_t)));
+  ASSAY_ASSIGN(const auto growth, allowance.Borrow(2 * most * sizeof(std::uint16_t)));
+  ASSAY_ASSIGN(const auto memory, allowance.Borrow(std::min<std::uint64_t>(kMaxKnown, text.size()) * kKnownBytes));
+  Encoding encoding;
+  while (!text.empty()) {
+    const AddedTokens::Match found = parts_.added.empty() ? AddedTokens::Match{.begin = text.size()} : parts_.added.First(text);
+    ASSAY_TRY(EncodePiece(text.substr(0, found.begin), encoding, allowance));
+    if (found.length > 0) encoding.out.push_back(found.id);
+    text.remove_prefix(found.begin + found.length);
+  }
+  encoding.out.shrink_to_fit();
+  return std::move(encoding.out);
 }
 
 std::string BpeTokenizer::Decode(std::span<const std::uint16_t> ids) const {
   std::string out;
   for (std::uint16_t id : ids) {
-    if (id < tokens_.size()) out += tokens_[id];
+    if (id < parts_.tokens.size()) out += parts_.tokens[id];
   }
   return out;
 }

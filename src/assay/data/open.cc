@@ -6,12 +6,12 @@
 #include "assay/base/file.h"
 #include "assay/base/quote.h"
 #include "assay/data/arrays.h"
-#include "assay/data/bpe.h"
 #include "assay/data/chars.h"
 #include "assay/data/cifar.h"
 #include "assay/data/corpus.h"
 #include "assay/data/generated.h"
 #include "assay/data/root.h"
+#include "assay/data/tokenizer_json.h"
 #include "assay/data/tokens.h"
 
 namespace assay {
@@ -79,9 +79,11 @@ Result<Data> OpenText(const DataConfig& config, std::int64_t sequence, Allowance
   Data data;
   std::string description;
   if (config.kind == DataKind::kBpe) {
-    if (config.vocabulary.empty()) return Err("data.vocabulary: expected a folder with encoder.json and vocab.bpe");
-    ASSAY_ASSIGN(data.tokenizer, BpeTokenizer::Open(config.vocabulary, allowance));
-    description = "GPT-2 byte pairs";
+    if (config.vocabulary.empty()) {
+      return Err("data.vocabulary: expected a folder with encoder.json and vocab.bpe, or with tokenizer.json");
+    }
+    ASSAY_ASSIGN(data.tokenizer, OpenVocabulary(config.vocabulary, config.special_tokens, allowance));
+    description = VocabularyFiles(config.vocabulary).size() == 2 ? "GPT-2 byte pairs" : "byte pairs of tokenizer.json";
   } else {
     data.tokenizer = CharTokenizer::FromText(text);
     description = fmt::format("characters, vocabulary {}", data.tokenizer->vocabulary());

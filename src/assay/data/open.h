@@ -19,7 +19,7 @@ namespace assay {
 
 enum class DataKind : std::uint8_t {
   kChars = 0,     // text, one token per byte; vocabulary = the distinct bytes of the text in ascending order
-  kBpe = 1,       // text, GPT-2 byte pair encoding
+  kBpe = 1,       // text, byte pair encoding as GPT-2 has it
   kTokens = 2,    // a file of little-endian u16 token ids; without a path the bytes of the embedded text
   kCifar10 = 3,   // CIFAR-10 binary files
   kImages = 4,    // generated images
@@ -35,8 +35,9 @@ struct DataConfig {
   // chars, bpe, tokens: a file; cifar10: a file or a folder with data_batch_1..5.bin and test_batch.bin; cifar100: a file or a folder with
   // train.bin and test.bin; arrays: what ArrayFile opens
   std::string path{};
-  std::string vocabulary{};  // bpe: a folder with encoder.json and vocab.bpe
-  float validation = 0.1f;   // the last fraction of the data validates; a CIFAR folder brings its own test file instead
+  std::string vocabulary{};     // bpe: a folder with encoder.json and vocab.bpe, or with tokenizer.json
+  bool special_tokens = false;  // bpe, of tokenizer.json: whether the text is searched for its added tokens
+  float validation = 0.1f;      // the last fraction of the data validates; a CIFAR folder brings its own test file instead
   std::int64_t stride =
       1;  // chars, bpe, tokens: distance between the starts of neighbouring training samples; 0: the sequence length
   bool augment = true;  // cifar10, cifar100, arrays of images: random crop and horizontal flip of training samples

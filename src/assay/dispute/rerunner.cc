@@ -9,6 +9,7 @@
 #include "assay/data/batch_root.h"
 #include "assay/run/commit_schedule.h"
 #include "assay/run/snapshot_fit.h"
+#include "assay/train/starting_weights.h"
 
 namespace assay::dispute {
 namespace {
@@ -62,15 +63,17 @@ void Rerunner::SetState(std::int64_t step, State state) {
   step_ = step;
 }
 
-// The file of starting weights may have changed since its hash was checked, as the data may. What the log begins with is right as long as the file is.
+// The starting weights may have changed since their hash was checked, as the data may. What the log begins with is right as long as they are.
 Result<State> Rerunner::CheckedStart() const {
   auto start = StartingState(site_.prepared);
   const std::string& path = site_.prepared.job.init_weights;
   if (path.empty() || !site_.is_honest) return start;
   if (start && RootOf(*start) == site_.log.entries().front().state_root) return start;
-  const auto file = MappedFile::Open(path);
-  if (start && file && HashBytes(file->bytes()) == site_.prepared.inputs.weights) return start;
-  return tl::unexpected(Error{fmt::format("{}: is not the file that the run started from", path), true});
+  Allowance everything;
+  const auto weights = WeightFiles::Open(path, everything);
+  const auto identity = weights ? IdentityOf(*weights, everything) : tl::unexpected(weights.error());
+  if (start && identity && *identity == site_.prepared.inputs.weights) return start;
+  return tl::unexpected(Error{fmt::format("{}: is not what the run started from", path), true});
 }
 
 Result<State> Rerunner::Start() const {

@@ -21,7 +21,9 @@ class Collector : public FieldVisitor {
   void Derived(std::string_view key, std::int64_t&, std::int64_t, std::int64_t, std::string_view) override { Add(key); }
   void Rare(std::string_view key, std::int64_t&, std::int64_t, std::int64_t) override { Add(key); }
   void Float(std::string_view key, float&, FloatRange) override { Add(key); }
+  void RareFloat(std::string_view key, float&, float, FloatRange) override { Add(key); }
   void Bool(std::string_view key, bool&) override { Add(key); }
+  void RareBool(std::string_view key, bool&) override { Add(key); }
   void Text(std::string_view key, std::string&) override { Add(key); }
   void Path(std::string_view key, std::string&) override { Add(key); }
   void Hash(std::string_view key, std::optional<Digest>&) override { Add(key); }
@@ -49,7 +51,7 @@ std::vector<Axis> Axes() {
          job.precision = Precision::kFp64Rounded;
          job.round_rule = static_cast<RoundRule>(i);
        }},
-      {"model.kind", kModelKinds, [](Job& job, std::size_t i) { job.model = BlankModel(i); }},
+      {"model.kind", kModelKinds, SetModelKind},
       {"data.kind", kDataKinds, [](Job& job, std::size_t i) { job.data = BlankData(static_cast<DataKind>(i)); }},
       {"optimizer.kind", kOptimizerKinds, [](Job& job, std::size_t i) { job.optimizer.kind = static_cast<OptimizerKind>(i); }},
       {"schedule.kind", kScheduleKinds, [](Job& job, std::size_t i) { job.schedule.kind = static_cast<ScheduleKind>(i); }}};

@@ -14,6 +14,7 @@ class Decoder : public job::FieldVisitor {
  public:
   explicit Decoder(ByteReader& in) : in_(in) {}
   const Status& status() const { return status_; }
+  bool OfEncoding() const override { return true; }
 
   void Section(std::string_view name) override { section_ = name; }
   void Int(std::string_view key, std::int64_t& v, std::int64_t low, std::int64_t high) override {
@@ -34,11 +35,17 @@ class Decoder : public job::FieldVisitor {
     if (!value || !range.Contains(*value)) return Fail(key);
     v = *value;
   }
+  void RareFloat(std::string_view key, float& v, float, job::FloatRange range) override {
+    if (Next(key)) Float(key, v, range);
+  }
   void Bool(std::string_view key, bool& v) override {
     if (!Begin(key, 3)) return;
     const auto value = in_.U8();
     if (!value || *value > 1) return Fail(key);
     v = *value == 1;
+  }
+  void RareBool(std::string_view key, bool& v) override {
+    if (Next(key)) Bool(key, v);
   }
   void Text(std::string_view key, std::string& v) override {
     if (!Begin(key, 4)) return;

@@ -7,6 +7,7 @@ namespace {
 class Encoder : public job::FieldVisitor {
  public:
   explicit Encoder(ByteWriter& out) : out_(out) {}
+  bool OfEncoding() const override { return true; }
   void Section(std::string_view name) override { section_ = name; }
   void Int(std::string_view key, std::int64_t& v, std::int64_t, std::int64_t) override {
     if (Begin(key, 1)) out_.I64(v);
@@ -20,8 +21,14 @@ class Encoder : public job::FieldVisitor {
   void Float(std::string_view key, float& v, job::FloatRange) override {
     if (Begin(key, 2)) out_.F32(v);
   }
+  void RareFloat(std::string_view key, float& v, float usual, job::FloatRange range) override {
+    if (v != usual) Float(key, v, range);
+  }
   void Bool(std::string_view key, bool& v) override {
     if (Begin(key, 3)) out_.U8(v ? 1 : 0);
+  }
+  void RareBool(std::string_view key, bool& v) override {
+    if (v) Bool(key, v);
   }
   void Text(std::string_view key, std::string& v) override {
     if (Begin(key, 4)) out_.String(v);

@@ -25,6 +25,7 @@ void VisitModel(FieldVisitor& v, Gpt2Config& c) {
   v.Int("heads", c.heads, 1, 1 << 16);
   v.Int("width", c.width, 1, 1 << 16);
   v.Float("dropout", c.dropout, kFraction);
+  v.RareFloat("norm_eps", c.norm_eps, Gpt2Config().norm_eps, kPositive);
 }
 
 void VisitModel(FieldVisitor& v, LlamaConfig& c) {
@@ -38,6 +39,7 @@ void VisitModel(FieldVisitor& v, LlamaConfig& c) {
   v.Float("rope_base", c.rope_base, kPositive);
   v.Float("norm_eps", c.norm_eps, kPositive);
   v.Bool("tied", c.tied);
+  v.RareBool("qkv_bias", c.qkv_bias);
 }
 
 void VisitModel(FieldVisitor& v, ResNetConfig& c) {
@@ -67,7 +69,10 @@ void VisitData(FieldVisitor& v, DataConfig& c) {
              arrays = c.kind == DataKind::kArrays;
   const bool generated = features || images || cifar;
   if (!features && !images) v.Path("path", c.path);
-  if (c.kind == DataKind::kBpe) v.Path("vocabulary", c.vocabulary);
+  if (c.kind == DataKind::kBpe) {
+    v.Path("vocabulary", c.vocabulary);
+    v.RareBool("special_tokens", c.special_tokens);
+  }
   v.Float("validation", c.validation, kFraction);
   if (arrays) {
     v.Text("inputs", c.inputs);
@@ -136,6 +141,8 @@ std::string FloatRange::Text() const {
 
 std::string FloatRange::Phrase() const { return fmt::format("a number {}{}", high >= 1e30f ? "" : "x with ", Text()); }
 
+namespace {
+
 ModelConfig BlankModel(std::size_t kind) {
   if (kind == 0) {
     Gpt2Config c;
@@ -157,6 +164,14 @@ ModelConfig BlankModel(std::size_t kind) {
   return c;
 }
 
+}  // namespace
+
+void SetModelKind(Job& job, std::size_t kind) {
+  job.model_folder.reset();
+  if (kind == kFolderKind) job.model_folder.emplace();
+  job.model = BlankModel(kind == kFolderKind ? 0 : kind);
+}
+
 DataConfig BlankData(DataKind kind) {
   DataConfig c;
   c.kind = kind;
@@ -166,7 +181,7 @@ DataConfig BlankData(DataKind kind) {
 
 Job BlankJob() {
   Job job;
-  job.model = BlankModel(0);
+  SetModelKind(job, 0);
   job.data = BlankData(DataKind::kChars);
   return job;
 }
@@ -189,13 +204,18 @@ void Visit(FieldVisitor& v, Job& job) {
   }
 
   v.Section("model");
-  std::size_t kind = job.model.index();
-  v.Choice("kind", kind, kModelKinds, true);
-  if (kind != job.model.index()) job.model = BlankModel(kind);
-  std::visit([&](auto& config) { VisitModel(v, config); }, job.model);
+  const std::size_t before = job.model_folder && !v.OfEncoding() ? kFolderKind : job.model.index();
+  std::size_t kind = before;
+  v.Choice("kind", kind, v.OfEncoding() ? kEncodedModelKinds : std::span(kModelKinds), true);
+  if (kind != before) SetModelKind(job, kind);
+  if (kind == kFolderKind) {
+    v.Path("path", *job.model_folder);
+  } else {
+    std::visit([&](auto& config) { VisitModel(v, config); }, job.model);
+  }
 
   VisitData(v, job.data);
-  VisitBatch(v, job.batch, kind < 2);
+  VisitBatch(v, job.batch, kind < 2 || kind == kFolderKind);
   VisitOptimizer(v, job.optimizer);
   VisitSchedule(v, job.schedule);
   v.Section("commit");

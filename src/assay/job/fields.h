@@ -26,6 +26,8 @@ struct FloatRange {
 class FieldVisitor {
  public:
   virtual ~FieldVisitor() = default;
+  // Whether it is about the encoding, in which every model has a kind of its own.
+  virtual bool OfEncoding() const { return false; }
   // Keys that follow belong to [name]; the empty name is the top of the file.
   virtual void Section(std::string_view name) = 0;
   virtual void Int(std::string_view key, std::int64_t& value, std::int64_t low, std::int64_t high) = 0;
@@ -35,7 +37,11 @@ class FieldVisitor {
   // An integer that few jobs have: 0 is as if the key did not exist, and cannot be written.
   virtual void Rare(std::string_view key, std::int64_t& value, std::int64_t low, std::int64_t high) = 0;
   virtual void Float(std::string_view key, float& value, FloatRange range) = 0;
+  // A number that nearly all jobs have: those are encoded as if the key did not exist.
+  virtual void RareFloat(std::string_view key, float& value, float usual, FloatRange range) = 0;
   virtual void Bool(std::string_view key, bool& value) = 0;
+  // A truth value that few jobs have: false is encoded as if the key did not exist.
+  virtual void RareBool(std::string_view key, bool& value) = 0;
   virtual void Text(std::string_view key, std::string& value) = 0;
   virtual void Path(std::string_view key, std::string& value) = 0;
   // 64 hex digits that few jobs have: none is as if the key did not exist.
@@ -47,7 +53,10 @@ class FieldVisitor {
   virtual void OpNumbers(std::string_view key, std::map<std::string, float>& value, FloatRange range) = 0;
 };
 
-inline constexpr std::string_view kModelKinds[] = {"gpt2", "llama", "resnet", "mlp"};
+// The last one names a folder that says which of the others it is.
+inline constexpr std::string_view kModelKinds[] = {"gpt2", "llama", "resnet", "mlp", "huggingface"};
+inline constexpr std::size_t kFolderKind = 4;
+inline constexpr std::span<const std::string_view> kEncodedModelKinds(kModelKinds, kFolderKind);
 inline constexpr std::string_view kDataKinds[] = {"chars",  "bpe",      "tokens",   "cifar10",
                                                   "images", "features", "cifar100", "arrays"};
 inline constexpr std::string_view kLayouts[] = {"flat", "nhwc", "nchw"};
@@ -65,7 +74,7 @@ inline constexpr std::string_view kOrderRule = "feistel-1";
 bool Identifies(std::string_view section, std::string_view key);
 
 // The starting point for a job file: like the defaults of the structs, except that derived extents are 0.
-ModelConfig BlankModel(std::size_t kind);
+void SetModelKind(Job& job, std::size_t kind);
 DataConfig BlankData(DataKind kind);
 Job BlankJob();
 

@@ -68,7 +68,9 @@ struct Job {
   Schedule schedule;
   EvalConfig eval;
   SnapshotConfig snapshot;
-  std::string init_weights;  // a safetensors file to start from; empty: initial values from the seed
+  // The folder of a model in Hugging Face's layout, of model.kind = "huggingface". TakeModelFromFolder replaces it by the model and the weights to start from.
+  std::optional<std::string> model_folder;
+  std::string init_weights;  // a safetensors file, or a folder of them, to start from; empty: initial values from the seed
   std::string file;          // what it was read from, for messages; empty: from no file
 };
 
@@ -93,13 +95,18 @@ std::vector<JobSetting> JobSettings(const Job& job);
 // The seed of a job on the data with this root that has this `seed_from`: nobody who must take a commitment as it is can choose it (docs/formats/job.md).
 std::uint64_t SeedFrom(const Digest& data, const Digest& commitment);
 
+// Replaces `model_folder` by the model that its config.json describes, by its weights, and where the data is text in byte pairs without a vocabulary, by its
+// tokenizer. Nothing is done where there is none. Everything that follows knows the job only as what it is then.
+Status TakeModelFromFolder(Job& job);
+
 // Takes what the file left open from the data, and checks that model, batch and data fit together.
 Status ResolveModel(Job& job, const Data& data);
 
 // The identities of the outside bytes that a job depends on.
 struct JobInputs {
-  Digest data{};                  // Data::root
-  std::optional<Digest> weights;  // SHA-256 of the file at init_weights
+  Digest data{};  // Data::root
+  std::optional<Digest>
+      weights;  // of what is at init_weights: the file's SHA-256 (docs/formats/job.md has that of several files)
 };
 
 // The canonical encoding of a resolved job: magic, version, then every field that can change a bit, in one fixed order.

@@ -55,8 +55,9 @@ TEST(Job, ErrorsNameFileLineKeyAndExpectation) {
   EXPECT_EQ(ErrorOf(Gpt2("dropout = nan")), "j.toml:3: model.dropout: expected a number x with 0 <= x < 1, got nan");
   EXPECT_EQ(ErrorOf(Gpt2("dropout = 1e300")), "j.toml:3: model.dropout: expected a number x with 0 <= x < 1, got 1e+300");
   EXPECT_EQ(ErrorOf(Gpt2("depth = 18")), "j.toml:3: 'model.depth' is for resnet, not gpt2");
-  EXPECT_EQ(ErrorOf(Gpt2("colour = 18")),
-            "j.toml:3: 'model.colour': unknown key, expected one of context, dropout, heads, kind, layers, vocab, width");
+  EXPECT_EQ(
+      ErrorOf(Gpt2("colour = 18")),
+      "j.toml:3: 'model.colour': unknown key, expected one of context, dropout, heads, kind, layers, norm_eps, vocab, width");
   EXPECT_EQ(ErrorOf(Gpt2("", "[modle]\nx = 1")), "j.toml:6: 'modle': unknown table; did you mean [model]?");
   EXPECT_EQ(ErrorOf(Gpt2("", "[clothes]\nx = 1")),
             "j.toml:6: 'clothes': unknown table, expected one of batch, commit, data, eval, init, model, name, "
@@ -78,7 +79,7 @@ TEST(Job, ErrorsNameFileLineKeyAndExpectation) {
   EXPECT_EQ(ErrorOf(Gpt2("", "[round_tau]\nmatmul = 0.3\n")), "j.toml:6: 'round_tau' is for round_rule = paper");
   EXPECT_EQ(ErrorOf("model = 3\n"), "j.toml:1: model: expected a table, got 3");
   EXPECT_EQ(ErrorOf("[model]\nkind = \"gpt3\"\n"),
-            "j.toml:2: model.kind: expected one of gpt2, llama, resnet, mlp, got 'gpt3'");
+            "j.toml:2: model.kind: expected one of gpt2, llama, resnet, mlp, huggingface, got 'gpt3'");
   EXPECT_EQ(ErrorOf("[model]\nkind = \"gpt2\"\n"),
             "j.toml: has no table [data]: data.kind: expected one of chars, bpe, tokens, cifar10, images, features, cifar100, "
             "arrays, "
@@ -98,7 +99,7 @@ TEST(Job, ErrorsNameFileLineKeyAndExpectation) {
   EXPECT_EQ(ErrorOf("[model]\nkind = \"gpt2\"\n[data]\nkind = \"arrays\"\n"),
             "j.toml:4: data.kind: a language model needs chars, bpe or tokens, got 'arrays'");
   EXPECT_EQ(ErrorOf("[model]\nkind = \"gpt2\"\n[data]\nkind = \"bpe\"\n"),
-            "j.toml:3: data.vocabulary: expected a folder with encoder.json and vocab.bpe");
+            "j.toml:3: data.vocabulary: expected a folder with encoder.json and vocab.bpe, or with tokenizer.json");
 }
 
 TEST(Job, ANumberWithAPointIsNoIntegerAndIsShownAsWritten) {
@@ -136,7 +137,7 @@ TEST(Job, WhatWasMisspeltIsNamedBeforeWhatIsMissingForIt) {
   EXPECT_EQ(ErrorOf("[model]\nknd = \"mlp\"\nhidden = [3]\n[data]\nkind = \"features\"\n"),
             "j.toml:2: 'model.knd': unknown key; did you mean kind?");
   EXPECT_EQ(ErrorOf("[model]\n[data]\nkind = \"features\"\n"),
-            "j.toml:1: model.kind: expected one of gpt2, llama, resnet, mlp, got nothing");
+            "j.toml:1: model.kind: expected one of gpt2, llama, resnet, mlp, huggingface, got nothing");
   EXPECT_EQ(ErrorOf(Gpt2("widht = 32")), "j.toml:3: 'model.widht': unknown key; did you mean width?");
 }
 
@@ -220,6 +221,8 @@ TEST(Identity, FollowsWhatCanChangeABitAndNothingElse) {
   EXPECT_TRUE(differs([](Job& j) { j.commit_every = 2; }));
   EXPECT_TRUE(differs([](Job& j) { j.optimizer.clip_norm = 1; }));
   EXPECT_TRUE(differs([](Job& j) { std::get<Gpt2Config>(j.model).dropout = 0; }));
+  EXPECT_TRUE(differs([](Job& j) { std::get<Gpt2Config>(j.model).norm_eps = 1e-6f; }));
+  EXPECT_FALSE(differs([](Job& j) { j.data.special_tokens = true; }));  // the data root tells it
   EXPECT_FALSE(differs([](Job& j) { j.name = "x"; }));
   EXPECT_FALSE(differs([](Job& j) { j.data.path = "x"; }));
   EXPECT_FALSE(differs([](Job& j) { j.data.validation = 0.25f; }));  // the root of the training part tells it

@@ -123,6 +123,8 @@ class Parser : public job::FieldVisitor {
     Complain(node, key, range.Phrase(), Describe(*node) + (rounded ? fmt::format(", which is {} in 32 bits", used) : ""));
   }
 
+  void RareFloat(std::string_view key, float& value, float, job::FloatRange range) override { Float(key, value, range); }
+
   void Bool(std::string_view key, bool& value) override {
     const toml::node* node = Get(key);
     if (node == nullptr) return;
@@ -134,6 +136,8 @@ class Parser : public job::FieldVisitor {
       Complain(node, key, "true or false", quoted ? Unquotable(*node, "truefals") : Describe(*node));
     }
   }
+
+  void RareBool(std::string_view key, bool& value) override { Bool(key, value); }
 
   void Text(std::string_view key, std::string& value) override {
     const toml::node* node = Get(key);
@@ -340,7 +344,8 @@ ModelConfig WithoutGaps(ModelConfig model) {
 
 // Before the numbers of a model that this data cannot train.
 Status CheckKinds(const Job& job) {
-  const bool language = std::holds_alternative<Gpt2Config>(job.model) || std::holds_alternative<LlamaConfig>(job.model);
+  const bool language =
+      job.model_folder || std::holds_alternative<Gpt2Config>(job.model) || std::holds_alternative<LlamaConfig>(job.model);
   const DataKind kind = job.data.kind;
   if (language && kind != DataKind::kChars && kind != DataKind::kBpe && kind != DataKind::kTokens) {
     return Err("data.kind: a language model needs chars, bpe or tokens, got {}",
@@ -352,15 +357,26 @@ Status CheckKinds(const Job& job) {
   return {};
 }
 
+// Of a model in a folder. What the folder holds is checked when it is read.
+Status CheckFolder(const Job& job) {
+  if (job.model_folder->empty()) return Err("model.path: expected a folder with config.json and model.safetensors");
+  if (!job.init_weights.empty()) return Err("init.weights: a huggingface model brings its weights; leave the key out");
+  return {};
+}
+
 Status CheckCombinations(const Job& job) {
   ASSAY_TRY(CheckKinds(job));
-  ASSAY_TRY(Check(WithoutGaps(job.model), job.batch));
+  if (job.model_folder) {
+    ASSAY_TRY(CheckFolder(job));
+  } else {
+    ASSAY_TRY(Check(WithoutGaps(job.model), job.batch));
+  }
   const Schedule& s = job.schedule;
   if (s.kind == ScheduleKind::kWarmupCosine && s.warmup >= s.length) {
     return Err("schedule.warmup: expected less than the schedule's length {}, got {}", s.length, s.warmup);
   }
-  if (job.data.kind == DataKind::kBpe && job.data.vocabulary.empty()) {
-    return Err("data.vocabulary: expected a folder with encoder.json and vocab.bpe");
+  if (job.data.kind == DataKind::kBpe && job.data.vocabulary.empty() && !job.model_folder) {
+    return Err("data.vocabulary: expected a folder with encoder.json and vocab.bpe, or with tokenizer.json");
   }
   if (job.data.kind == DataKind::kArrays && job.data.layout == ArrayLayout::kFlat && job.data.augment) {
     return Err("data.augment: expected images, data.layout = \"nhwc\" or \"nchw\"");
@@ -432,6 +448,7 @@ Result<Job> LoadJob(const std::filesystem::path& path) {
   MakeRelativeTo(folder, job.data.path);
   MakeRelativeTo(folder, job.data.vocabulary);
   MakeRelativeTo(folder, job.init_weights);
+  if (job.model_folder) MakeRelativeTo(folder, *job.model_folder);
   return job;
 }
 

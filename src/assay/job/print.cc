@@ -46,7 +46,13 @@ class Printer : public job::FieldVisitor {
     if (v != 0) Int(key, v, low, high);
   }
   void Float(std::string_view key, float& v, job::FloatRange) override { Line(key, TomlFloat(v)); }
+  void RareFloat(std::string_view key, float& v, float usual, job::FloatRange range) override {
+    if (v != usual) Float(key, v, range);
+  }
   void Bool(std::string_view key, bool& v) override { Line(key, v ? "true" : "false"); }
+  void RareBool(std::string_view key, bool& v) override {
+    if (v) Bool(key, v);
+  }
   void Text(std::string_view key, std::string& v) override {
     if (!v.empty()) Line(key, TomlString(v));
   }
@@ -111,7 +117,9 @@ class Lister : public job::FieldVisitor {
   void Float(std::string_view key, float& v, job::FloatRange range) override {
     Add(key, "number", fmt::format("{}", v), range.Text());
   }
+  void RareFloat(std::string_view key, float& v, float, job::FloatRange range) override { Float(key, v, range); }
   void Bool(std::string_view key, bool& v) override { Add(key, "boolean", v ? "true" : "false", "true, false"); }
+  void RareBool(std::string_view key, bool& v) override { Bool(key, v); }
   void Text(std::string_view key, std::string& v) override { Add(key, "string", TomlString(v), ""); }
   void Path(std::string_view key, std::string& v) override { Add(key, "path", TomlString(v), ""); }
   void Hash(std::string_view key, std::optional<Digest>&) override { Add(key, "string", "none", "64 hex digits"); }
@@ -195,9 +203,8 @@ std::vector<JobKey> JobKeys() {
     job.precision = Precision::kFp64Rounded;
     job.round_rule = static_cast<RoundRule>(kind);
   });
-  const auto set_model = [](Job& job, std::size_t kind) { job.model = job::BlankModel(kind); };
-  ListVariants(job::kModelKinds, out, "model.", set_model);
-  ListVariants(job::kModelKinds, out, "batch.", set_model);
+  ListVariants(job::kModelKinds, out, "model.", job::SetModelKind);
+  ListVariants(job::kModelKinds, out, "batch.", job::SetModelKind);
   ListVariants(job::kDataKinds, out, "data.",
                [](Job& job, std::size_t kind) { job.data = job::BlankData(static_cast<DataKind>(kind)); });
   ListVariants(job::kOptimizerKinds, out, "optimizer.",

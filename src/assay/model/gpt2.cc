@@ -7,8 +7,6 @@
 namespace assay::model {
 namespace {
 
-constexpr float kNormEps = 1e-5f;
-
 void AddNorm(std::vector<Parameter>& out, const std::string& name, std::int64_t width) {
   out.push_back({name + ".weight", {width}, {InitKind::kConstant, 1.0f}});
   out.push_back({name + ".bias", {width}, {InitKind::kConstant, 0.0f}});
@@ -20,8 +18,8 @@ void AddProjection(std::vector<Parameter>& out, const std::string& name, std::in
   out.push_back({name + ".bias", {outputs}, {InitKind::kConstant, 0.0f}});
 }
 
-ValueId Norm(Forward& f, ValueId x, const std::string& name) {
-  return f.ops().LayerNorm(x, f[name + ".weight"], f[name + ".bias"], kNormEps).front();
+ValueId Norm(const Gpt2Config& config, Forward& f, ValueId x, const std::string& name) {
+  return f.ops().LayerNorm(x, f[name + ".weight"], f[name + ".bias"], config.norm_eps).front();
 }
 
 // Rows are [batch · time, width] throughout; only attention sees the four axes, and no axis ever moves.
@@ -68,11 +66,11 @@ ValueId Logits(const Gpt2Config& config, Forward& f, ValueId tokens) {
   x = f.Dropout(ops.Reshape(x, {shape.elements(), config.width}), config.dropout);
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
     const std::string h = fmt::format("h.{}.", layer);
-    x = ops.Add(x, Attention(config, f, Norm(f, x, h + "ln_1"), shape, h + "attn"));
-    const ValueId hidden = ops.Unary(op::gelu_tanh, f.Conv1d(Norm(f, x, h + "ln_2"), h + "mlp.c_fc"));
+    x = ops.Add(x, Attention(config, f, Norm(config, f, x, h + "ln_1"), shape, h + "attn"));
+    const ValueId hidden = ops.Unary(op::gelu_tanh, f.Conv1d(Norm(config, f, x, h + "ln_2"), h + "mlp.c_fc"));
     x = ops.Add(x, f.Dropout(f.Conv1d(hidden, h + "mlp.c_proj"), config.dropout));
   }
-  return ops.Matmul(Norm(f, x, "ln_f"), f["wte.weight"], false, true);
+  return ops.Matmul(Norm(config, f, x, "ln_f"), f["wte.weight"], false, true);
 }
 
 Status CheckConfig(const Gpt2Config& config, const BatchConfig& batch) {
@@ -88,6 +86,7 @@ Status CheckConfig(const Gpt2Config& config, const BatchConfig& batch) {
     return Err("model.heads: a head is at most 256 wide, got {} / {}", config.width, config.heads);
   }
   if (!(config.dropout >= 0 && config.dropout < 1)) return Err("model.dropout: expected 0 <= p < 1, got {}", config.dropout);
+  if (!(config.norm_eps > 0)) return Err("model.norm_eps: expected a number > 0, got {}", config.norm_eps);
   return CheckSequence(batch.sequence, config.context);
 }
 

@@ -16,7 +16,8 @@ namespace {
 std::string OurName(const ModelConfig& model, std::string_view name) {
   constexpr std::string_view kPrefix = "transformer.";
   if (std::holds_alternative<Gpt2Config>(model) && name.starts_with(kPrefix)) name.remove_prefix(kPrefix.size());
-  return std::string(name);
+  const bool bare = name.starts_with("layers.") || name == "embed_tokens.weight" || name == "norm.weight";
+  return std::holds_alternative<LlamaConfig>(model) && bare ? fmt::format("model.{}", name) : std::string(name);
 }
 
 // What other programs store beside the parameters, and the optimizer state in our own files.
@@ -63,17 +64,11 @@ struct Found {
   bool permuted = false;  // OIHW
 };
 
-// In the order of `wanted`, which must outlive it, as must the file.
-Result<std::vector<Found>> FindAll(const ModelConfig& model, const Safetensors& file, std::span<const StateSpec> wanted) {
+using Places = std::unordered_map<std::string, std::size_t>;  // in a list of what is found, by our name
+
+Status FindIn(const ModelConfig& model, const Safetensors& file, const Places& places, std::span<Found> found) {
   const auto layout = file.metadata().find(kLayoutKey);
   const bool native = layout != file.metadata().end() && layout->second == kLayoutNative;
-  std::vector<Found> found;
-  std::unordered_map<std::string, std::size_t> places;
-  for (const StateSpec& spec : wanted) {
-    places[spec.name] = found.size();
-    const bool permuted = !native && std::holds_alternative<ResNetConfig>(model) && spec.type.shape.rank() == 4;
-    found.push_back({.spec = &spec, .permuted = permuted});
-  }
   for (const StoredTensor& stored : file.tensors()) {
     const std::string name = OurName(model, stored.name);
     const auto it = places.find(name);
@@ -82,12 +77,28 @@ Result<std::vector<Found>> FindAll(const ModelConfig& model, const Safetensors& 
       return Err("{}: tensor {} is not part of the model", file.what(), Quote(stored.name));
     }
     Found& place = found[it->second];
-    if (place.stored != nullptr) return Err("{}: tensor {} appears under two names", file.what(), Quote(name));
+    if (place.stored != nullptr) return Err("{}: tensor {} appears twice", file.what(), Quote(name));
+    place.permuted = !native && std::holds_alternative<ResNetConfig>(model) && place.spec->type.shape.rank() == 4;
     ASSAY_TRY(CheckParameter(file, stored, *place.spec, place.permuted));
     place.stored = &stored;
   }
+  return {};
+}
+
+// In the order of `wanted`, which must outlive it, as must the files.
+Result<std::vector<Found>> FindAll(const ModelConfig& model, std::span<const Safetensors> files,
+                                   std::span<const StateSpec> wanted) {
+  std::vector<Found> found;
+  Places places;
+  for (const StateSpec& spec : wanted) {
+    places[spec.name] = found.size();
+    found.push_back({.spec = &spec});
+  }
+  for (const Safetensors& file : files) ASSAY_TRY(FindIn(model, file, places, found));
   for (const Found& place : found) {
-    if (place.stored == nullptr) return Err("{}: tensor {} is missing", file.what(), Quote(place.spec->name));
+    if (place.stored != nullptr) continue;
+    const std::string others = files.size() > 1 ? " and the files beside it" : "";
+    return Err("{}{}: tensor {} is missing", files.front().what(), others, Quote(place.spec->name));
   }
   return found;
 }
@@ -96,17 +107,22 @@ Result<std::vector<Found>> FindAll(const ModelConfig& model, const Safetensors& 
 
 std::map<std::string, std::string> NativeMetadata() { return {{kLayoutKey, kLayoutNative}}; }
 
-Status CheckImport(const ModelConfig& model, const Safetensors& file) {
+Status CheckImport(const ModelConfig& model, std::span<const Safetensors> files) {
   const std::vector<StateSpec> wanted = ModelState(model);
-  ASSAY_TRY(FindAll(model, file, wanted));
+  ASSAY_TRY(FindAll(model, files, wanted));
   return {};
 }
 
 Status ImportWeights(const ModelConfig& model, const Safetensors& file, std::span<const StateSpec> specs,
                      std::span<Tensor> state) {
-  ASSAY_CHECK(specs.size() == state.size());
+  return ImportWeights(model, std::span(&file, 1), specs, state);
+}
+
+Status ImportWeights(const ModelConfig& model, std::span<const Safetensors> files, std::span<const StateSpec> specs,
+                     std::span<Tensor> state) {
+  ASSAY_CHECK(specs.size() == state.size() && !files.empty());
   const std::vector<StateSpec> wanted = ModelState(model);
-  ASSAY_ASSIGN(const std::vector<Found> found, FindAll(model, file, wanted));
+  ASSAY_ASSIGN(const std::vector<Found> found, FindAll(model, files, wanted));
   std::unordered_map<std::string, std::size_t> places;
   for (std::size_t i = 0; i < specs.size(); ++i) places[specs[i].name] = i;
   for (const Found& parameter : found) {

@@ -76,6 +76,54 @@ TEST(Import, Gpt2AsHuggingFaceStoresIt) {
   EXPECT_EQ(in["adam.m/wte.weight"].Span<float>()[3], 0.0f);
 }
 
+TEST(Import, LlamaWithAndWithoutThePrefix) {
+  const LlamaConfig llama{.vocab = 5,
+                          .context = 4,
+                          .layers = 1,
+                          .heads = 2,
+                          .kv_heads = 1,
+                          .width = 4,
+                          .hidden = 6,
+                          .tied = true,
+                          .qkv_bias = true};
+  const Weights file = FileOf(llama, "", false);
+  EXPECT_TRUE(file.tensors.contains("model.layers.0.self_attn.k_proj.bias"));
+  Weights bare;
+  for (const auto& [name, tensor] : file.tensors)
+    bare.tensors[name.substr(std::string("model.").size())] = tensor.CopyTo(HostMemory());
+  bare.Add("layers.0.self_attn.rotary_emb.inv_freq", {1});
+  bare.Add("lm_head.weight", {5, 4});
+  for (const Weights* each : {&file, static_cast<const Weights*>(&bare)}) {
+    const Imported in = Import(llama, *each);
+    EXPECT_EQ(in.error, "accepted");
+    const Tensor& stored = file.tensors.at("model.layers.0.self_attn.k_proj.bias");
+    EXPECT_TRUE(std::ranges::equal(stored.bytes(), in["model.layers.0.self_attn.k_proj.bias"].bytes()));
+  }
+}
+
+TEST(Import, EachOfSeveralFilesHasAPart) {
+  Weights one = FileOf(kGpt2, "", false), two;
+  two.tensors.insert(one.tensors.extract("ln_f.bias"));
+  const auto specs = ModelState(kGpt2);
+  const auto import = [&] {
+    const Bytes first = one.Encode(), second = two.Encode();
+    std::vector<Safetensors> files;
+    files.push_back(Safetensors::Parse(first, "one").value());
+    files.push_back(Safetensors::Parse(second, "two").value());
+    std::vector<Tensor> state;
+    for (const StateSpec& spec : specs) state.emplace_back(spec.type);
+    const Status status = ImportWeights(kGpt2, files, specs, state);
+    EXPECT_EQ(CheckImport(kGpt2, files).has_value(), status.has_value());
+    return status ? "accepted" : status.error().message;
+  };
+  EXPECT_EQ(import(), "accepted");
+  one.Add("transformer.ln_f.bias", {2});
+  EXPECT_EQ(import(), "two: tensor 'ln_f.bias' appears twice");
+  one.tensors.erase("transformer.ln_f.bias");
+  one.tensors.erase("ln_f.weight");
+  EXPECT_EQ(import(), "one and the files beside it: tensor 'ln_f.weight' is missing");
+}
+
 TEST(Import, ResNetIsPermutedUnlessItIsOurs) {
   Weights theirs = FileOf(kResNet, "", true);
   theirs.Add("bn1.num_batches_tracked", {}, DType::kI64);
@@ -112,7 +160,7 @@ TEST(Import, RefusesWhatDoesNotFitAndChangesNothing) {
   EXPECT_EQ(Import(kGpt2, file).error, "w: tensor 'h.1.ln_1.bias' is not part of the model");
   file = FileOf(kGpt2, "", false);
   file.Add("transformer.wte.weight", {5, 2});
-  EXPECT_EQ(Import(kGpt2, file).error, "w: tensor 'wte.weight' appears under two names");
+  EXPECT_EQ(Import(kGpt2, file).error, "w: tensor 'wte.weight' appears twice");
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // Llama-style transformers with Hugging Face's names: RMSNorm, rotary positions on half pairs, SwiGLU, grouped queries; weights [out, in].
+// With biases on queries, keys and values they are those of Qwen2.
 #include <cmath>
 
 #include "assay/model/forward.h"
@@ -8,6 +9,7 @@ namespace {
 
 constexpr Init kWeight{InitKind::kNormal, 0.02f};
 constexpr Init kGain{InitKind::kConstant, 1.0f};
+constexpr Init kBias{InitKind::kConstant, 0.0f};
 
 ValueId Norm(const LlamaConfig& config, Forward& f, ValueId x, const std::string& name) {
   return f.ops().RmsNorm(x, f[name + ".weight"], config.norm_eps).front();
@@ -18,9 +20,9 @@ ValueId Attention(const LlamaConfig& config, Forward& f, ValueId x, const Shape&
   const std::int64_t head = config.width / config.heads;
   const Shape query_heads{tokens[0], tokens[1], config.heads, head};
   const Shape key_heads{tokens[0], tokens[1], config.kv_heads, head};
-  const ValueId q = ops.Rope(ops.Reshape(f.Linear(x, name + ".q_proj", false), query_heads), config.rope_base);
-  const ValueId k = ops.Rope(ops.Reshape(f.Linear(x, name + ".k_proj", false), key_heads), config.rope_base);
-  const ValueId v = ops.Reshape(f.Linear(x, name + ".v_proj", false), key_heads);
+  const ValueId q = ops.Rope(ops.Reshape(f.Linear(x, name + ".q_proj", config.qkv_bias), query_heads), config.rope_base);
+  const ValueId k = ops.Rope(ops.Reshape(f.Linear(x, name + ".k_proj", config.qkv_bias), key_heads), config.rope_base);
+  const ValueId v = ops.Reshape(f.Linear(x, name + ".v_proj", config.qkv_bias), key_heads);
   const float scale = 1.0f / std::sqrt(static_cast<float>(head));
   const ValueId o = ops.Attention(q, k, v, f.rng(), true, scale, 0.0f, f.NextStream()).front();
   return f.Linear(ops.Reshape(o, {tokens.elements(), config.width}), name + ".o_proj", false);
@@ -44,6 +46,11 @@ std::vector<Parameter> Parameters(const LlamaConfig& config) {
     out.push_back({h + "self_attn.q_proj.weight", {config.width, config.width}, kWeight});
     out.push_back({h + "self_attn.k_proj.weight", {key_width, config.width}, kWeight});
     out.push_back({h + "self_attn.v_proj.weight", {key_width, config.width}, kWeight});
+    if (config.qkv_bias) {
+      out.push_back({h + "self_attn.q_proj.bias", {config.width}, kBias});
+      out.push_back({h + "self_attn.k_proj.bias", {key_width}, kBias});
+      out.push_back({h + "self_attn.v_proj.bias", {key_width}, kBias});
+    }
     out.push_back({h + "self_attn.o_proj.weight", {config.width, config.width}, kWeight});
     out.push_back({h + "post_attention_layernorm.weight", {config.width}, kGain});
     out.push_back({h + "mlp.gate_proj.weight", {config.hidden, config.width}, kWeight});

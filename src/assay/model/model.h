@@ -21,12 +21,18 @@ namespace assay {
 struct Gpt2Config {
   std::int64_t vocab = 50257, context = 1024, layers = 12, heads = 12, width = 768;
   float dropout = 0.1f;  // embedding, attention and residual
+  float norm_eps = 1e-5f;
+
+  friend bool operator==(const Gpt2Config&, const Gpt2Config&) = default;
 };
 
 struct LlamaConfig {
   std::int64_t vocab = 32000, context = 2048, layers = 22, heads = 32, kv_heads = 4, width = 2048, hidden = 5632;
   float rope_base = 10000.0f, norm_eps = 1e-5f;
   bool tied = false;
+  bool qkv_bias = false;  // of the projections to queries, keys and values, as Qwen2 has them
+
+  friend bool operator==(const LlamaConfig&, const LlamaConfig&) = default;
 };
 
 struct ResNetConfig {

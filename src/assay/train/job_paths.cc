@@ -1,6 +1,5 @@
 #include "assay/train/job_paths.h"
 
-#include <array>
 #include <filesystem>
 
 namespace assay {
@@ -9,8 +8,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMaxJobBytes = 1 << 20;
-
-std::array<std::string*, 3> PathsOf(Job& job) { return {&job.data.path, &job.data.vocabulary, &job.init_weights}; }
 
 // With links followed, so that ".." means the same to the system.
 fs::path Real(const fs::path& path) {
@@ -33,6 +30,12 @@ std::string Portable(const std::string& path, const std::string& run_path) {
 }
 
 }  // namespace
+
+std::vector<std::string*> PathsOf(Job& job) {
+  std::vector<std::string*> paths = {&job.data.path, &job.data.vocabulary, &job.init_weights};
+  if (job.model_folder) paths.push_back(&*job.model_folder);
+  return paths;
+}
 
 Job PortableJob(Job job, const std::string& run_path) {
   for (std::string* path : PathsOf(job)) {
@@ -72,7 +75,7 @@ Status CheckFilesOf(const RunDirectory& run, const Job& job, const std::string& 
     return Err("{}: its data {}; say where it is with --data PATH", run.path(), places(job.data.path));
   }
   for (const auto& [what, path] : {std::pair("the vocabulary of its data", job.data.vocabulary),
-                                   std::pair("the file of weights that it starts from", job.init_weights)}) {
+                                   std::pair("the file or folder of weights that it starts from", job.init_weights)}) {
     if (missing(path)) return Err("{}: {} {}; put it there", run.path(), what, places(path));
   }
   return {};

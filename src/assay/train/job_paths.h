@@ -3,11 +3,15 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "assay/job/job.h"
 #include "assay/run/directory.h"
 
 namespace assay {
+
+// The paths that a job has, some of them empty.
+std::vector<std::string*> PathsOf(Job& job);
 
 // The job as RUN/job.toml has it. A path is relative to the run directory where both have a folder in common beside the root, otherwise to the working
 // directory where it lies below that, otherwise the file's name alone.

@@ -49,6 +49,7 @@ TEST_F(JobPathsTest, EveryPathOfTheJobIsMadePortable) {
   job.data.path = root_ + "/text.txt";
   job.data.vocabulary = root_ + "/vocabulary.json";
   job.init_weights = root_ + "/start.safetensors";
+  job.model_folder = root_ + "/model";
   EXPECT_EQ(ToToml(PortableJob(job, root_ + "/run")).find(root_), std::string::npos);
 }
 

@@ -7,13 +7,11 @@
 
 #include "assay/base/file.h"
 #include "assay/job/limits.h"
-#include "assay/model/import.h"
 #include "assay/train/job_paths.h"
+#include "assay/train/starting_weights.h"
 
 namespace assay {
 namespace {
-
-constexpr std::size_t kHashedAtOnce = std::size_t{1} << 24;
 
 // Jobs that differ in their number of steps alone pass through the same states.
 Digest TrajectoryId(Job job, const JobInputs& inputs, const Program& program) {
@@ -21,30 +19,16 @@ Digest TrajectoryId(Job job, const JobInputs& inputs, const Program& program) {
   return JobId(job, inputs, program);
 }
 
-// The identity of the weights to start from, once it is known that they fit: a job that cannot start must leave no run behind.
-Result<Digest> CheckWeights(const Job& job, Allowance& allowance) {
-  ASSAY_ASSIGN(const Safetensors file, Safetensors::Open(job.init_weights, allowance));
-  ASSAY_TRY(CheckImport(job.model, file));
-  ASSAY_TRY(allowance.Take(file.bytes().size(), Allowance::Kind::kMapped));
-  Sha256 hash;
-  for (ByteSpan rest = file.bytes(); !rest.empty();) {
-    ASSAY_TRY(allowance.Check());
-    const ByteSpan piece = rest.first(std::min(rest.size(), kHashedAtOnce));
-    hash.Update(piece);
-    rest = rest.subspan(piece.size());
-  }
-  return hash.Finish();
-}
-
 // Whoever holds the job may change the working directory.
 void MakePathsAbsolute(Job& job) {
-  for (std::string* path : {&job.data.path, &job.data.vocabulary, &job.init_weights}) {
+  for (std::string* path : PathsOf(job)) {
     if (!path->empty()) *path = std::filesystem::absolute(*path).string();
   }
 }
 
 Result<PreparedJob> PrepareUnlocated(Job job, ThreadPool* pool, Allowance& allowance) {
   PreparedJob prepared;
+  ASSAY_TRY(TakeModelFromFolder(job));
   if (!job.data.path.empty() && !Exists(job.data.path)) {
     return Err("data.path: {}: No such file or directory; --data PATH names other data", job.data.path);
   }
@@ -54,8 +38,9 @@ Result<PreparedJob> PrepareUnlocated(Job job, ThreadPool* pool, Allowance& allow
   ASSAY_ASSIGN(prepared.data, OpenData(job.data, job.batch.sequence, pool, allowance));
   ASSAY_TRY(ResolveModel(job, prepared.data));
   prepared.inputs.data = prepared.data.root;
+  // A job that cannot start must leave no run behind.
   if (!job.init_weights.empty()) {
-    ASSAY_ASSIGN(prepared.inputs.weights, CheckWeights(job, allowance));
+    ASSAY_ASSIGN(prepared.inputs.weights, CheckStartingWeights(job.init_weights, job.model, allowance));
   }
   prepared.program = BuildProgram(job.model, job.optimizer, job.batch, DigitsOf(job.precision));
   ASSAY_TRY(CheckDisputable(job, prepared.inputs, prepared.program));
@@ -105,8 +90,7 @@ RunContent ContentOf(const PreparedJob& prepared, const std::string& run_path) {
 Result<State> StartingState(const PreparedJob& prepared) {
   State state = InitialState(prepared.program, prepared.job.seed);
   if (!prepared.job.init_weights.empty()) {
-    ASSAY_ASSIGN(const Safetensors file, Safetensors::Open(prepared.job.init_weights));
-    ASSAY_TRY(ImportWeights(prepared.job.model, file, prepared.program.state, state));
+    ASSAY_TRY(LoadStartingWeights(prepared.job.init_weights, prepared.job.model, prepared.program.state, state));
   }
   return state;
 }

@@ -124,6 +124,8 @@ Result<Job> LoadOrderJob(const life::Order& order, const std::string& folder) {
   ASSAY_TRY(CheckNamed(order, inside, job.data.path, "data.path"));
   ASSAY_TRY(CheckNamed(order, inside, job.data.vocabulary, "data.vocabulary"));
   ASSAY_TRY(CheckNamed(order, inside, job.init_weights, "init.weights"));
+  // A client puts the model itself in its place, so that the job says what it is.
+  if (job.model_folder) return Err("job.toml: model.kind: expected the model itself in an order, got 'huggingface'");
   if (IsDirectory(job.data.path)) {
     ASSAY_TRY(CheckArrayName(job.data.inputs, "data.inputs"));
     ASSAY_TRY(CheckArrayName(job.data.labels, "data.labels"));
