@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
-#include <queue>
 
 #include "assay/base/file.h"
 #include "assay/base/quote.h"
@@ -14,16 +13,13 @@
 namespace assay {
 namespace {
 
-constexpr std::uint64_t kMaxFile = 64u << 20;
 constexpr std::size_t kMaxVocabulary = 65536;
 constexpr std::size_t kMaxTokenBytes = 4096;
 constexpr std::uint64_t kEncoderGrowth = 40;  // of what parsing makes of a byte of encoder.json, at most
 constexpr std::uint64_t kTokenBytes = 256;    // of what is kept of a token beside its spelling
-constexpr std::uint64_t kSymbolBytes = 64;    // of what merging takes for a byte of a word
-// Words whose tokens are remembered: most of what a text is made of, whatever it is.
-constexpr std::size_t kMaxKnown = std::size_t{1} << 17, kMaxKnownWord = 64;
-constexpr std::uint64_t kKnownBytes = 192;  // of what one takes
-constexpr std::size_t kLongWord = 1 << 16;
+// Words whose tokens are remembered: most of what a text is made of, whatever it is. A short text has fewer.
+constexpr std::size_t kMaxRemembered = std::size_t{1} << 16, kBytesOfAWord = 8;
+constexpr std::size_t kAtOnce = 1 << 16;
 
 // GPT-2 writes a byte as the character of the same number if that is printable, and the others, in order, as U+0100 upwards.
 constexpr bool Printable(std::uint32_t b) {
@@ -61,14 +57,20 @@ Result<std::shared_ptr<const BpeTokenizer>> BpeTokenizer::Open(const std::string
   ASSAY_ASSIGN(const MappedFile encoder, MappedFile::Open(encoder_path));
   ASSAY_ASSIGN(const MappedFile merges, MappedFile::Open(merges_path));
   for (const auto& [file, path] : {std::pair(&encoder, &encoder_path), std::pair(&merges, &merges_path)}) {
-    if (file->bytes().size() > kMaxFile)
-      return Err("{}: has {} bytes, at most {} are read", *path, file->bytes().size(), kMaxFile);
+    if (file->bytes().size() > kMaxVocabularyFile)
+      return Err("{}: has {} bytes, at most {} are read", *path, file->bytes().size(), kMaxVocabularyFile);
   }
-  const std::uint64_t spelled = encoder.bytes().size();
+  return Parse(TextOf(encoder.bytes()), encoder_path, TextOf(merges.bytes()), merges_path, allowance);
+}
+
+Result<std::shared_ptr<const BpeTokenizer>> BpeTokenizer::Parse(std::string_view encoder, std::string_view encoder_name,
+                                                                std::string_view merges, std::string_view merges_name,
+                                                                Allowance& allowance) {
+  const std::uint64_t spelled = encoder.size();
   // No token takes fewer bytes of the file than `"a":1,`.
   ASSAY_TRY(allowance.Take(2 * spelled + std::min<std::uint64_t>(kMaxVocabulary, spelled / 6) * kTokenBytes));
-  ASSAY_ASSIGN(const auto parsing, allowance.Borrow(kEncoderGrowth * spelled + merges.bytes().size()));
-  return Parse(TextOf(encoder.bytes()), encoder_path, TextOf(merges.bytes()), merges_path);
+  ASSAY_ASSIGN(const auto parsing, allowance.Borrow(kEncoderGrowth * spelled + merges.size()));
+  return Parse(encoder, encoder_name, merges, merges_name);
 }
 
 Result<std::shared_ptr<const BpeTokenizer>> BpeTokenizer::Parse(std::string_view encoder, std::string_view encoder_name,
@@ -101,15 +103,15 @@ Status BpeTokenizer::ReadEncoder(std::string_view json, std::string_view name) {
   for (std::size_t b = 0; b < 256; ++b) {
     const auto it = ids_.find(std::string(1, static_cast<char>(b)));
     if (it == ids_.end()) return Err("{}: expected a token for every single byte, 0x{:02x} has none", name, b);
-    byte_ids_[b] = it->second;
+    tables_.byte_ids[b] = it->second;
   }
   return {};
 }
 
 Status BpeTokenizer::ReadMerges(std::string_view text, std::string_view name) {
   std::vector<bool> reachable(tokens_.size(), false);
-  for (std::uint16_t id : byte_ids_) reachable[id] = true;
-  std::uint32_t rank = 0;
+  for (std::uint16_t id : tables_.byte_ids) reachable[id] = true;
+  std::vector<Merge> merges;  // fewer than there are tokens, 256 of which no merge makes
   for (std::size_t line_number = 1; !text.empty(); ++line_number) {
     const std::size_t end = text.find('\n');
     std::string_view line = text.substr(0, end);
@@ -132,58 +134,15 @@ Status BpeTokenizer::ReadMerges(std::string_view text, std::string_view name) {
     }
     if (reachable[result->second]) return Err("{}:{}: a token that an earlier line makes already", name, line_number);
     reachable[result->second] = true;
-    merges_.emplace((std::uint32_t{left_id->second} << 16) | right_id->second, Merge{rank++, result->second});
+    merges.push_back({left_id->second, right_id->second, result->second});
   }
+  tables_.merges = MergeTable(merges);
   return {};
 }
 
-const BpeTokenizer::Merge* BpeTokenizer::Find(std::uint16_t left, std::uint16_t right) const {
-  const auto it = merges_.find((std::uint32_t{left} << 16) | right);
-  return it == merges_.end() ? nullptr : &it->second;
-}
-
-// The pair of lowest rank is merged first, of equal ranks the leftmost. Symbols form a linked list; a heap holds candidate pairs, of
-// which those whose symbols have changed since are skipped.
-void BpeTokenizer::EncodeWord(std::string_view word, std::vector<std::uint16_t>& out) const {
-  constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
-  struct Symbol {
-    std::uint16_t id;
-    bool alive;
-    std::uint32_t previous, next;
-  };
-  struct Candidate {
-    std::uint32_t rank, at;
-    std::uint16_t left, right;
-    bool operator<(const Candidate& o) const { return rank != o.rank ? rank > o.rank : at > o.at; }
-  };
-  const auto n = static_cast<std::uint32_t>(word.size());
-  std::vector<Symbol> symbols;
-  symbols.reserve(n);
-  for (std::uint32_t i = 0; i < n; ++i) {
-    symbols.push_back(
-        {byte_ids_[static_cast<std::uint8_t>(word[i])], true, i == 0 ? kNone : i - 1, i + 1 == n ? kNone : i + 1});
-  }
-  std::priority_queue<Candidate> queue;
-  const auto offer = [&](std::uint32_t at) {
-    if (at == kNone || symbols[at].next == kNone) return;
-    const std::uint16_t left = symbols[at].id, right = symbols[symbols[at].next].id;
-    if (const Merge* merge = Find(left, right)) queue.push({merge->rank, at, left, right});
-  };
-  for (std::uint32_t i = 0; i < n; ++i) offer(i);
-  while (!queue.empty()) {
-    const Candidate best = queue.top();
-    queue.pop();
-    Symbol& left = symbols[best.at];
-    if (!left.alive || left.id != best.left || left.next == kNone || symbols[left.next].id != best.right) continue;
-    Symbol& right = symbols[left.next];
-    left.id = Find(best.left, best.right)->result;
-    right.alive = false;
-    left.next = right.next;
-    if (left.next != kNone) symbols[left.next].previous = best.at;
-    offer(left.previous);
-    offer(best.at);
-  }
-  for (std::uint32_t i = 0; i != kNone && i < n; i = symbols[i].next) out.push_back(symbols[i].id);
+std::optional<std::uint16_t> BpeTokenizer::Find(std::string_view bytes) const {
+  const auto it = ids_.find(std::string(bytes));
+  return it == ids_.end() ? std::nullopt : std::optional(it->second);
 }
 
 Result<std::vector<std::uint16_t>> BpeTokenizer::Encode(std::string_view text, Allowance& allowance) const {
@@ -192,25 +151,19 @@ Result<std::vector<std::uint16_t>> BpeTokenizer::Encode(std::string_view text, A
   // There are at most as many tokens as bytes; a list that grows is there twice for a moment, the second time with room to grow.
   ASSAY_TRY(allowance.Take(text.size() * sizeof(std::uint16_t)));
   ASSAY_ASSIGN(const auto growth, allowance.Borrow(2 * text.size() * sizeof(std::uint16_t)));
-  ASSAY_ASSIGN(const auto memory, allowance.Borrow(std::min<std::uint64_t>(kMaxKnown, text.size()) * kKnownBytes));
+  const std::size_t words = std::min(kMaxRemembered, text.size() / kBytesOfAWord);
+  ASSAY_ASSIGN(const auto memory, allowance.Borrow(2 * words * BpeEncoder::kRememberedBytes));
   std::vector<std::uint16_t> out;
-  std::unordered_map<std::string, std::pair<std::size_t, std::size_t>> known;  // where in `out` a word's tokens are
-  std::size_t looked_at = text.size();
+  BpeEncoder encoder(tables_, words);
   while (!text.empty()) {
-    if (looked_at - text.size() >= kLongWord) {
-      looked_at = text.size();
-      ASSAY_TRY(allowance.Check());
+    ASSAY_TRY(allowance.Check());
+    std::size_t done = encoder.Append(text, kAtOnce, out);
+    if (done == 0) {
+      done = tables_.words.FirstWord(text);
+      ASSAY_ASSIGN(const auto symbols, allowance.Borrow(done * BpeEncoder::kSymbolBytes));
+      encoder.AppendWord(text.substr(0, done), out);
     }
-    const std::string_view word = text.substr(0, FirstWord(text));
-    text.remove_prefix(word.size());
-    if (const auto it = known.find(std::string(word)); it != known.end()) {
-      for (std::size_t i = it->second.first; i < it->second.second; ++i) out.push_back(out[i]);
-      continue;
-    }
-    const std::size_t begin = out.size();
-    ASSAY_ASSIGN(const auto symbols, allowance.Borrow(word.size() > kLongWord ? word.size() * kSymbolBytes : 0));
-    EncodeWord(word, out);
-    if (word.size() <= kMaxKnownWord && known.size() < kMaxKnown) known.emplace(word, std::pair(begin, out.size()));
+    text.remove_prefix(done);
   }
   out.shrink_to_fit();
   return out;

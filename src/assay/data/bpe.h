@@ -5,17 +5,20 @@
 // UTF-8 are encoded one by one as characters of no class. Immutable; thread safe.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "assay/data/bpe_encoder.h"
 #include "assay/data/tokenizer.h"
 
 namespace assay {
+
+inline constexpr std::uint64_t kMaxVocabularyFile = 64u << 20;  // bytes of either file
 
 class BpeTokenizer : public Tokenizer {
  public:
@@ -23,30 +26,26 @@ class BpeTokenizer : public Tokenizer {
   static Result<std::shared_ptr<const BpeTokenizer>> Open(const std::string& folder, Allowance& allowance);
   // The files' contents; the names are for errors.
   static Result<std::shared_ptr<const BpeTokenizer>> Parse(std::string_view encoder, std::string_view encoder_name,
+                                                           std::string_view merges, std::string_view merges_name,
+                                                           Allowance& allowance);
+  static Result<std::shared_ptr<const BpeTokenizer>> Parse(std::string_view encoder, std::string_view encoder_name,
                                                            std::string_view merges, std::string_view merges_name);
 
   std::int64_t vocabulary() const override { return static_cast<std::int64_t>(tokens_.size()); }
   using Tokenizer::Encode;
   Result<std::vector<std::uint16_t>> Encode(std::string_view text, Allowance& allowance) const override;
   std::string Decode(std::span<const std::uint16_t> ids) const override;
+  // The id of the token with these bytes; none: there is no such token.
+  std::optional<std::uint16_t> Find(std::string_view bytes) const;
+  const BpeTables& tables() const { return tables_; }  // for encoders, which this must outlive
 
  private:
-  struct Merge {
-    std::uint32_t rank = 0;
-    std::uint16_t result = 0;
-  };
   Status ReadEncoder(std::string_view json, std::string_view name);
   Status ReadMerges(std::string_view text, std::string_view name);
-  const Merge* Find(std::uint16_t left, std::uint16_t right) const;
-  void EncodeWord(std::string_view word, std::vector<std::uint16_t>& out) const;
 
   std::vector<std::string> tokens_;  // bytes of each token, by id
   std::unordered_map<std::string, std::uint16_t> ids_;
-  std::array<std::uint16_t, 256> byte_ids_{};
-  std::unordered_map<std::uint32_t, Merge> merges_;  // left id in the high half
+  BpeTables tables_;
 };
-
-// The length in bytes of the first word that GPT-2's pre-tokenizer cuts off `text`, which is not empty.
-std::size_t FirstWord(std::string_view text);
 
 }  // namespace assay
