@@ -22,12 +22,12 @@ struct Against {
 };
 
 struct Verification {
-  std::string kind;                    // "receipt", "checkpoint", "proof", "model", "snapshot", "evidence", "delivery"
-  std::optional<bool> valid;           // none: there is nothing at hand to check it by
-  bool decides = true;                 // of valid evidence: it convicts somebody, or all who take part agree
-  bool damaged = false;                // of what is not valid: a bad copy, of which nobody can say whose it is
-  std::string reason{};                // why it is not valid, or cannot be told
-  std::vector<std::string> shows{};    // in words, what it shows and what it does not
+  std::string kind;                  // "receipt", "checkpoint", "proof", "model", "snapshot", "evidence", "delivery", "packed"
+  std::optional<bool> valid;         // none: there is nothing at hand to check it by
+  bool decides = true;               // of valid evidence: it convicts somebody, or all who take part agree
+  bool damaged = false;              // of what is not valid: a bad copy, of which nobody can say whose it is
+  std::string reason{};              // why it is not valid, or cannot be told
+  std::vector<std::string> shows{};  // in words, what it shows and what it does not
   std::vector<std::string> assumed{};  // what it takes on trust
 };
 // What is not valid because it is not what it is held against, or not of whom; and because the copy is bad.
@@ -42,6 +42,8 @@ Verification VerifyModel(const Safetensors& file, const Against& against, Thread
 // Alone it is left open: no signature can be checked. A receipt binds the first and the last state. Of any other, a well signed snapshot is left open where only a receipt is there to tell: what its log says, a proof
 // shows.
 Verification VerifySnapshot(const Safetensors& file, const Against& against, ThreadPool& pool);
+// Data that assay data pack has made: against what it says of itself.
+Result<Verification> VerifyPacked(const std::string& path, ThreadPool& pool);
 // An error: it is no valid evidence.
 Result<Verification> VerifyEvidence(ByteSpan bytes, const std::string& path, const Against& against);
 

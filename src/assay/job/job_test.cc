@@ -81,7 +81,7 @@ TEST(Job, ErrorsNameFileLineKeyAndExpectation) {
             "j.toml:2: model.kind: expected one of gpt2, llama, resnet, mlp, got 'gpt3'");
   EXPECT_EQ(ErrorOf("[model]\nkind = \"gpt2\"\n"),
             "j.toml: has no table [data]: data.kind: expected one of chars, bpe, tokens, cifar10, images, features, cifar100, "
-            "arrays, "
+            "arrays, packed, "
             "got nothing");
   EXPECT_EQ(ErrorOf("[model]\nkind = \"mlp\"\nhidden = [1, \"a\"]\n[data]\nkind = \"features\"\n"),
             "j.toml:3: model.hidden: expected a list of at most 256 integers in 1 .. 1048576, got 'a'");
@@ -96,7 +96,7 @@ TEST(Job, ErrorsNameFileLineKeyAndExpectation) {
             "j.toml:8: 'optimizer.momentum' is for sgd, not adamw");
   EXPECT_EQ(ErrorOf("lr = 0.1\n" + Gpt2("")), "j.toml:1: 'lr': unknown key; did you mean schedule.lr?");
   EXPECT_EQ(ErrorOf("[model]\nkind = \"gpt2\"\n[data]\nkind = \"arrays\"\n"),
-            "j.toml:4: data.kind: a language model needs chars, bpe or tokens, got 'arrays'");
+            "j.toml:4: data.kind: a language model needs chars, bpe, tokens or packed, got 'arrays'");
   EXPECT_EQ(ErrorOf("[model]\nkind = \"gpt2\"\n[data]\nkind = \"bpe\"\n"),
             "j.toml:3: data.vocabulary: expected a folder with encoder.json and vocab.bpe");
 }
@@ -311,7 +311,7 @@ TEST(Resolve, ArraysHaveAtLeastTheirLabels) {
 TEST(Resolve, LanguageModelsNeedAVocabularyThatHoldsTheIds) {
   Job job = ParseJob(Gpt2("layers = 1"), "a").value();
   Data data;
-  EXPECT_EQ(ResolveModel(job, data).error().message, "data.kind: a language model needs chars, bpe or tokens");
+  EXPECT_EQ(ResolveModel(job, data).error().message, "data.kind: a language model needs chars, bpe, tokens or packed tokens");
   data.shape.vocabulary = 300;
   data.shape.vocabulary_exact = false;
   EXPECT_EQ(ResolveModel(job, data).error().message,

@@ -288,6 +288,9 @@ class Parser : public job::FieldVisitor {
     const auto belonging = job::BelongingOf(stray.section, stray.key);
     if (!belonging) return std::nullopt;
     const auto chosen = choices_.find(belonging->choice);
+    // A packed file's keys are those of what the model trains on.
+    if (chosen != choices_.end() && std::ranges::find(belonging->values, chosen->second) != belonging->values.end())
+      return std::nullopt;
     const std::string kinds = fmt::format("{}", fmt::join(belonging->values, ", "));
     if (chosen == choices_.end()) return fmt::format("is for {} = {}", belonging->choice, kinds);
     return fmt::format("is for {}, not {}", kinds, chosen->second);
@@ -340,13 +343,14 @@ ModelConfig WithoutGaps(ModelConfig model) {
 
 // Before the numbers of a model that this data cannot train.
 Status CheckKinds(const Job& job) {
-  const bool language = std::holds_alternative<Gpt2Config>(job.model) || std::holds_alternative<LlamaConfig>(job.model);
   const DataKind kind = job.data.kind;
-  if (language && kind != DataKind::kChars && kind != DataKind::kBpe && kind != DataKind::kTokens) {
-    return Err("data.kind: a language model needs chars, bpe or tokens, got {}",
+  const bool tokens =
+      kind == DataKind::kChars || kind == DataKind::kBpe || kind == DataKind::kTokens || kind == DataKind::kPacked;
+  if (job::IsLanguage(job.model) && !tokens) {
+    return Err("data.kind: a language model needs chars, bpe, tokens or packed, got {}",
                Quote(job::kDataKinds[static_cast<std::size_t>(kind)]));
   }
-  if (std::holds_alternative<MlpConfig>(job.model) && kind == DataKind::kArrays && job.data.layout != ArrayLayout::kFlat) {
+  if (std::holds_alternative<MlpConfig>(job.model) && TrainsOnArrays(job) && job.data.layout != ArrayLayout::kFlat) {
     return Err("data.layout: an mlp reads vectors, expected flat");
   }
   return {};
@@ -362,7 +366,7 @@ Status CheckCombinations(const Job& job) {
   if (job.data.kind == DataKind::kBpe && job.data.vocabulary.empty()) {
     return Err("data.vocabulary: expected a folder with encoder.json and vocab.bpe");
   }
-  if (job.data.kind == DataKind::kArrays && job.data.layout == ArrayLayout::kFlat && job.data.augment) {
+  if (TrainsOnArrays(job) && job.data.layout == ArrayLayout::kFlat && job.data.augment) {
     return Err("data.augment: expected images, data.layout = \"nhwc\" or \"nchw\"");
   }
   constexpr std::int64_t kMaxBatch = std::int64_t{1} << 31;
