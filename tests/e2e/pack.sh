@@ -45,12 +45,14 @@ done
 "$assay" verify "$work/all.pack" >"$work/out" || fail "verify: $(cat "$work/out")"
 grep -q "VALID *packed" "$work/out" && grep -q "$root" "$work/out" || fail "verify said: $(cat "$work/out")"
 
+"$assay" show "$work/all.pack" | cmp - "$work/out" || fail "show says something else"
+
 # What is refused.
 refuses "all.pack: exists already and is not overwritten" "$assay" data pack "$work/in" --out "$work/all.pack" --kind text
 refuses "images: is not here yet" "$assay" data pack "$work/in" --out "$work/images.pack" --kind images
 refuses "none: cannot open: No such file" "$assay" data pack "$work/none" --out "$work/x.pack" --kind text
 refuses "lines.jsonl: the line at byte 0: has no field 'body'" "$assay" data pack "$work/lines.jsonl" --out "$work/x.pack" --kind text --field body
-rm -rf "$work/x.pack.partial"
+[ ! -e "$work/x.pack.partial" ] || fail "left behind: $(ls "$work/x.pack.partial")"
 refuses "eot: expected the id of a token" "$assay" data pack "$work/in" --out "$work/x.pack" --kind text --eot last
 refuses "field: is not for --kind tokens" "$assay" data pack "$work/in" --out "$work/x.pack" --kind tokens --field body
 [ ! -e "$work/x.pack" ] || fail "something was packed"

@@ -1,5 +1,5 @@
-// Progress of work that is measured in bytes on standard error: a bar that redraws itself on a terminal, a plain line every few seconds elsewhere.
-// Time is passed in, so that what is shown is a function of the calls alone. Not synchronised.
+// Progress of work that is measured in bytes on standard error: a bar that redraws itself on a terminal, a plain line every few seconds
+// elsewhere. Time is passed in, so that what is shown is a function of the calls alone. Not synchronised.
 #pragma once
 
 #include <cstdint>

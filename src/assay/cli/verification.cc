@@ -96,10 +96,11 @@ Result<Verification> VerifyFile(const std::string& path, const Against& against,
 
 bool IsSignedFile(const std::string& path) {
   const auto file = MappedFile::Open(path);
-  return file && KindOf(file->bytes()) != Kind::kUnknown;
+  return file && (KindOf(file->bytes()) != Kind::kUnknown || LooksPacked(file->bytes()));
 }
 
 std::string_view KindWord(ByteSpan bytes) {
+  if (LooksPacked(bytes)) return "packed data file";
   switch (KindOf(bytes)) {
     case Kind::kReceipt: return "receipt";
     case Kind::kCheckpoint: return IsProofForPeople(bytes) ? "proof" : "checkpoint";

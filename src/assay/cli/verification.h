@@ -57,7 +57,8 @@ Result<Verification> VerifyDelivery(const std::string& folder, const Against& ag
 Result<Verification> VerifyFile(const std::string& path, const Against& against, ThreadPool& pool);
 // Whether `path` looks like a file that VerifyFile knows, other than a safetensors file.
 bool IsSignedFile(const std::string& path);
-// What a file looks like, whether or not it is well made: "receipt", "checkpoint", "proof", "model or snapshot"; empty: an unknown kind of file.
+// What a file looks like, whether or not it is well made: "receipt", "checkpoint", "proof", "model or snapshot", "packed data file"; empty:
+// an unknown kind of file.
 std::string_view KindWord(ByteSpan bytes);
 
 void AddVerification(OrderedJson& json, const Verification& verification);  // kind, valid, damaged, reason, shows, assumed

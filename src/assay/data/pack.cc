@@ -216,6 +216,7 @@ Result<PackReport> PackArrays(const PackOptions& options, const PackInputs& inpu
     done += bytes;
     if (hooks.progress) hooks.progress(done, all);
   };
+  progress(0);
   ASSAY_TRY(Copy(arrays->input_bytes(), writer, progress));
   ASSAY_TRY(Copy(arrays->label_bytes(), writer, progress));
   PackedHeader header{.descriptor = ArraysDescriptor{arrays->size(), arrays->dtype(), arrays->sample()},
@@ -252,17 +253,22 @@ Result<PackReport> Pack(const PackOptions& options, ThreadPool& pool, const Pack
   const Digest plan = PlanOf(options, inputs, vocabulary, end_of_text);
   ASSAY_ASSIGN(const auto finished, PackWriter::TakeUpFinished(options.out, plan));
   Result<PackReport> report;
+  std::optional<PackWriter> writer;  // holds the lock to the end
   if (finished) {
     report = MadeBefore(options.out, inputs, *finished);
   } else {
     if (IsTaken(options.out)) return Err("{}: exists already and is not overwritten", options.out);
-    ASSAY_ASSIGN(PackWriter writer, PackWriter::Open(options.out, plan));
+    ASSAY_ASSIGN(writer, PackWriter::Open(options.out, plan));
     report =
         options.kind == PackKind::kArrays
-            ? PackArrays(options, inputs, writer, hooks)
-            : TokenPacker(options, inputs, vocabulary, end_of_text, writer, pool, hooks).Run(options.kind == PackKind::kText);
+            ? PackArrays(options, inputs, *writer, hooks)
+            : TokenPacker(options, inputs, vocabulary, end_of_text, *writer, pool, hooks).Run(options.kind == PackKind::kText);
   }
-  if (report) ASSAY_TRY(PackWriter::RemoveFolder(options.out));
+  // What could not be packed, and holds nothing to go on from, leaves nothing behind.
+  if (report || !PackWriter::HasState(options.out)) {
+    if (const Status removed = PackWriter::RemoveFolder(options.out); report && !removed)
+      return tl::unexpected(removed.error());
+  }
   return report;
 }
 

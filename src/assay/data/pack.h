@@ -1,8 +1,8 @@
 // Packing: from files of text, tokens or arrays to one packed file (docs/formats/packed.md).
 //
-// The same inputs give the same bytes, whatever the number of threads, and wherever a packer was killed and started again: it goes on from its
-// last checkpoint in FILE.partial. Memory is bounded by the number of threads, not by the inputs, except for arrays that have to be converted. Thread safe; the pool
-// and the hooks must outlive the call.
+// The same inputs give the same bytes, whatever the number of threads, and wherever a packer was killed and started again: it goes on from
+// its last checkpoint in FILE.partial. Memory is bounded by the number of threads, not by the inputs, except for arrays that have to be
+// converted. Thread safe; the pool and the hooks must outlive the call.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // What is packed: the files that the inputs of `assay data pack` name, in their one order, and the pieces that they are read in.
 //
-// Inputs come in the order in which they were given; a folder stands for the plain files in it, at any depth, in ascending byte order of their
-// paths relative to it. Links inside a folder are not followed, and are counted like everything else that is no plain file. Where pieces begin and end never
-// influences what is packed. The planner is not synchronised.
+// Inputs come in the order in which they were given; a folder stands for the plain files in it, at any depth, in ascending byte order of
+// their paths relative to it. Links inside a folder are not followed, and are counted like everything else that is no plain file. Where
+// pieces begin and end never influences what is packed. The planner is not synchronised.
 #pragma once
 
 #include <cstdint>

@@ -250,6 +250,8 @@ Result<std::optional<PackState>> PackWriter::TakeUpFinished(const std::string& f
   return stored.state;
 }
 
+bool PackWriter::HasState(const std::string& file) { return Exists(JoinPath(FolderOf(file), "state")); }
+
 Status PackWriter::RemoveFolder(const std::string& file) {
   const std::string folder = FolderOf(file);
   // The state last: without it nobody would know whose the rest is.

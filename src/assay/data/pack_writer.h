@@ -1,8 +1,8 @@
 // PackWriter: a packed file in the making, in the folder FILE.partial beside it.
 //
-// Arrays are appended in their order. A checkpoint is what a killed packer goes on from: whatever was appended after the last one is cut off when the folder is
-// opened again. Finish adds the other sections and the header and gives the file its name, which nothing may have: FILE is whole or absent. Not
-// synchronised; another process that opens the same folder is refused.
+// Arrays are appended in their order. A checkpoint is what a killed packer goes on from: whatever was appended after the last one is cut
+// off when the folder is opened again. Finish adds the other sections and the header and gives the file its name, which nothing may have:
+// FILE is whole or absent. Not synchronised; another process that opens the same folder is refused.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +33,8 @@ struct PackState {
 
 class PackWriter {
  public:
+  PackWriter(PackWriter&&) = default;
+  PackWriter& operator=(PackWriter&&) = default;
   static std::string FolderOf(const std::string& file);
   // `plan` stands for everything that decides the bytes of the file; a folder that was begun by another plan is refused.
   static Result<PackWriter> Open(const std::string& file, const Digest& plan);
@@ -55,6 +57,7 @@ class PackWriter {
   // Where a packer of this plan was killed after all of the file was written: gives the file its name, if it has none yet, and says what was
   // packed. None otherwise.
   static Result<std::optional<PackState>> TakeUpFinished(const std::string& file, const Digest& plan);
+  static bool HasState(const std::string& file);  // a checkpoint
   static Status RemoveFolder(const std::string& file);
 
  private:

@@ -308,6 +308,36 @@ TEST(Resolve, ArraysHaveAtLeastTheirLabels) {
   EXPECT_EQ(ResolveModel(job, data).error().message, "data.layout: an mlp reads vectors, expected flat");
 }
 
+// A packed file's job is the job of what it holds.
+TEST(Packed, JobsAreThoseOfTokensAndArrays) {
+  const auto job_of = [](std::string_view kind, std::string text) {
+    if (const std::size_t at = text.find("KIND"); at != std::string::npos) text.replace(at, 4, kind);
+    const auto job = ParseJob(text, "j.toml");
+    EXPECT_TRUE(job) << job.error().message;
+    return job.value_or(Job());
+  };
+  const std::string gpt2 = "[model]\nkind = \"gpt2\"\nvocab = 5\n[data]\nkind = \"KIND\"\npath = \"d\"\nstride = 3\n";
+  const std::string mlp =
+      "[model]\nkind = \"mlp\"\ninputs = 4\nclasses = 2\n[data]\nkind = \"KIND\"\npath = \"d\"\nlayout = \"flat\"\n";
+  EXPECT_EQ(Encode(job_of("packed", gpt2), {}), Encode(job_of("tokens", gpt2), {}));
+  EXPECT_EQ(Encode(job_of("packed", mlp), {}), Encode(job_of("arrays", mlp), {}));
+  EXPECT_FALSE(TrainsOnArrays(job_of("packed", gpt2)));
+  EXPECT_TRUE(TrainsOnArrays(job_of("packed", mlp)));
+  EXPECT_EQ(MaxSourceBytes(job_of("packed", mlp)), MaxSourceBytes(job_of("arrays", mlp)));
+  for (const std::string& text : {gpt2, mlp}) {
+    const Job job = job_of("packed", text);
+    EXPECT_EQ(ToToml(job_of("", ToToml(job))), ToToml(job));
+    const auto decoded = DecodeJob(Encode(job, {}));
+    ASSERT_TRUE(decoded) << decoded.error().message;
+    EXPECT_EQ(TrainsOnArrays(decoded->job), TrainsOnArrays(job));
+  }
+  EXPECT_EQ(job_of("packed", gpt2 + "vocabulary = \"v\"\n").data.vocabulary, "v");
+  EXPECT_EQ(ErrorOf("[model]\nkind = \"mlp\"\n[data]\nkind = \"packed\"\nstride = 3\n"),
+            "j.toml:5: 'data.stride' is not for data.kind = packed with this model");
+  EXPECT_EQ(ErrorOf("[model]\nkind = \"mlp\"\n[data]\nkind = \"packed\"\nlayout = \"nhwc\"\n"),
+            "j.toml:5: data.layout: an mlp reads vectors, expected flat");
+}
+
 TEST(Resolve, LanguageModelsNeedAVocabularyThatHoldsTheIds) {
   Job job = ParseJob(Gpt2("layers = 1"), "a").value();
   Data data;

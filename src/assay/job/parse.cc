@@ -289,8 +289,9 @@ class Parser : public job::FieldVisitor {
     if (!belonging) return std::nullopt;
     const auto chosen = choices_.find(belonging->choice);
     // A packed file's keys are those of what the model trains on.
-    if (chosen != choices_.end() && std::ranges::find(belonging->values, chosen->second) != belonging->values.end())
-      return std::nullopt;
+    if (chosen != choices_.end() && std::ranges::find(belonging->values, chosen->second) != belonging->values.end()) {
+      return fmt::format("is not for {} = {} with this model", belonging->choice, chosen->second);
+    }
     const std::string kinds = fmt::format("{}", fmt::join(belonging->values, ", "));
     if (chosen == choices_.end()) return fmt::format("is for {} = {}", belonging->choice, kinds);
     return fmt::format("is for {}, not {}", kinds, chosen->second);

@@ -148,8 +148,8 @@ std::vector<JobKey> List(Job job, std::string label, std::vector<JobKey> rows = 
   return rows;
 }
 
-// The keys of one section, with every kind chosen in turn; one that is named twice in a row has keys that depend on something else, too. A key's label names the kinds that have it; one that all have gets none. The
-// choice itself is listed once, with its default.
+// The keys of one section, with every kind chosen in turn; one that is named twice in a row has keys that depend on something else, too. A
+// key's label names the kinds that have it; one that all have gets none. The choice itself is listed once, with its default.
 void ListVariants(std::span<const std::string_view> names, std::vector<JobKey>& out, std::string_view section, auto&& choose) {
   std::vector<JobKey> rows;
   for (std::size_t kind = 0; kind < names.size(); ++kind) {
