@@ -135,7 +135,7 @@ open(sys.argv[2], "wb").write(struct.pack("<Q", len(text)) + text + data[8 + len
 PYTHON
 says 0 model true "$work/again.safetensors" --receipt "$receipt"
 echo "$json" | grep -q 'the file as a whole is not the one that the receipt names' || fail "a rewritten file passes for the delivered one: $json"
-refuses 'is not a receipt, checkpoint, proof, model, snapshot or evidence' "$assay" verify "$work/again.safetensors"
+refuses 'is not a receipt, checkpoint, proof, model, snapshot, evidence or packed data' "$assay" verify "$work/again.safetensors"
 
 # Evidence is judged.
 says 0 evidence true tests/golden/dispute.evidence

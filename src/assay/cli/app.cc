@@ -82,6 +82,7 @@ int Main(int argc, char** argv) {
   AddShow(app, command);
   AddDiff(app, command);
   AddVerify(app, command);
+  AddData(app, command);
   AddBench(app, command);
   AddLog(app, command);
   AddFsck(app, command);

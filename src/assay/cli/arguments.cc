@@ -294,7 +294,7 @@ std::optional<int> Arguments::Help(int argc, char** argv) const {
   const bool about_help = argc == 3 && (std::string_view(argv[2]) == "help" || std::string_view(argv[2]) == "--help");
   if (about_help) --argc;
   // What follows `admin` reads like a command; it has no help of its own.
-  if (argc == 4 && std::string_view(argv[2]) == "admin") --argc;
+  if (argc == 4 && (std::string_view(argv[2]) == "admin" || std::string_view(argv[2]) == "data")) --argc;
   if (argc > 3) return ReportFailure(fmt::format("help: expected one command, got {}", argc - 2), json);
   if (argc == 3) {
     const std::vector<std::string> names = CommandNames(impl_->app);

@@ -34,6 +34,7 @@ void AddExport(Arguments& app, Command& command);
 void AddShow(Arguments& app, Command& command);
 void AddDiff(Arguments& app, Command& command);
 void AddVerify(Arguments& app, Command& command);
+void AddData(Arguments& app, Command& command);
 void AddBench(Arguments& app, Command& command);
 void AddLog(Arguments& app, Command& command);
 void AddFsck(Arguments& app, Command& command);

@@ -76,7 +76,7 @@ Result<int> RunSample(const SampleOptions& options) {
   ASSAY_ASSIGN(const std::int64_t window, WindowOf(options, model.prepared.job));
   const Tokenizer* tokenizer = model.prepared.data.tokenizer.get();
   if (tokenizer == nullptr)
-    return Err("{}: data.kind: expected chars or bpe, which can turn tokens into text", options.source.target);
+    return Err("{}: data.kind: expected chars, bpe or packed text, which can turn tokens into text", options.source.target);
   auto text = tokenizer->Encode(options.prompt);
   if (!text) return Err("--prompt: {}", text.error().message);
   if (text->empty()) return Err("--prompt: expected at least one character");

@@ -3,6 +3,7 @@
 #include "assay/base/file.h"
 #include "assay/cli/colour.h"
 #include "assay/cli/exit_status.h"
+#include "assay/data/packed_header.h"
 #include "assay/own/claim.h"
 #include "assay/run/directory.h"
 #include "assay/run/snapshot.h"
@@ -62,6 +63,11 @@ Result<Verification> VerifyFile(const std::string& path, const Against& against,
     return Err("{}: is a directory and no delivery ({}); assay fsck or assay audit checks a run", path,
                RunDirectory::IsRun(path) ? "it is a run" : "it has no life.jsonl");
   ASSAY_ASSIGN(const MappedFile file, MappedFile::Open(path));
+  if (LooksPacked(file.bytes())) {
+    if (against.receipt || against.signer)
+      return Err("{}: is packed data, which nobody signs; a run's data root tells which run had it", path);
+    return VerifyPacked(path, pool);
+  }
   if (IsProofForPeople(file.bytes())) {
     return Err("{}: is a proof as assay log --prove prints it for people; what can be checked is what it prints with --json",
                path);
@@ -86,15 +92,17 @@ Result<Verification> VerifyFile(const std::string& path, const Against& against,
   if (format == TensorsFormat::kSnapshot) return VerifySnapshot(*tensors, against, pool);
   // With a receipt, weights are weights whatever their file says of itself.
   if (tensors && (format == TensorsFormat::kWeights || against.receipt)) return VerifyModel(*tensors, against, pool);
-  return Err("{}: is not a receipt, checkpoint, proof, model, snapshot or evidence, nor a folder with a delivery", path);
+  return Err("{}: is not a receipt, checkpoint, proof, model, snapshot, evidence or packed data, nor a folder with a delivery",
+             path);
 }
 
 bool IsSignedFile(const std::string& path) {
   const auto file = MappedFile::Open(path);
-  return file && KindOf(file->bytes()) != Kind::kUnknown;
+  return file && (KindOf(file->bytes()) != Kind::kUnknown || LooksPacked(file->bytes()));
 }
 
 std::string_view KindWord(ByteSpan bytes) {
+  if (LooksPacked(bytes)) return "packed data file";
   switch (KindOf(bytes)) {
     case Kind::kReceipt: return "receipt";
     case Kind::kCheckpoint: return IsProofForPeople(bytes) ? "proof" : "checkpoint";

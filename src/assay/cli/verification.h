@@ -22,12 +22,12 @@ struct Against {
 };
 
 struct Verification {
-  std::string kind;                    // "receipt", "checkpoint", "proof", "model", "snapshot", "evidence", "delivery"
-  std::optional<bool> valid;           // none: there is nothing at hand to check it by
-  bool decides = true;                 // of valid evidence: it convicts somebody, or all who take part agree
-  bool damaged = false;                // of what is not valid: a bad copy, of which nobody can say whose it is
-  std::string reason{};                // why it is not valid, or cannot be told
-  std::vector<std::string> shows{};    // in words, what it shows and what it does not
+  std::string kind;                  // "receipt", "checkpoint", "proof", "model", "snapshot", "evidence", "delivery", "packed"
+  std::optional<bool> valid;         // none: there is nothing at hand to check it by
+  bool decides = true;               // of valid evidence: it convicts somebody, or all who take part agree
+  bool damaged = false;              // of what is not valid: a bad copy, of which nobody can say whose it is
+  std::string reason{};              // why it is not valid, or cannot be told
+  std::vector<std::string> shows{};  // in words, what it shows and what it does not
   std::vector<std::string> assumed{};  // what it takes on trust
 };
 // What is not valid because it is not what it is held against, or not of whom; and because the copy is bad.
@@ -42,6 +42,8 @@ Verification VerifyModel(const Safetensors& file, const Against& against, Thread
 // Alone it is left open: no signature can be checked. A receipt binds the first and the last state. Of any other, a well signed snapshot is left open where only a receipt is there to tell: what its log says, a proof
 // shows.
 Verification VerifySnapshot(const Safetensors& file, const Against& against, ThreadPool& pool);
+// Data that assay data pack has made: against what it says of itself.
+Result<Verification> VerifyPacked(const std::string& path, ThreadPool& pool);
 // An error: it is no valid evidence.
 Result<Verification> VerifyEvidence(ByteSpan bytes, const std::string& path, const Against& against);
 
@@ -55,7 +57,8 @@ Result<Verification> VerifyDelivery(const std::string& folder, const Against& ag
 Result<Verification> VerifyFile(const std::string& path, const Against& against, ThreadPool& pool);
 // Whether `path` looks like a file that VerifyFile knows, other than a safetensors file.
 bool IsSignedFile(const std::string& path);
-// What a file looks like, whether or not it is well made: "receipt", "checkpoint", "proof", "model or snapshot"; empty: an unknown kind of file.
+// What a file looks like, whether or not it is well made: "receipt", "checkpoint", "proof", "model or snapshot", "packed data file"; empty:
+// an unknown kind of file.
 std::string_view KindWord(ByteSpan bytes);
 
 void AddVerification(OrderedJson& json, const Verification& verification);  // kind, valid, damaged, reason, shows, assumed

@@ -1,69 +1,51 @@
-// Byte-level byte pair encoding, as GPT-2 has it and its successors, from GPT-2's two vocabulary files or from tokenizer.json (tokenizer_json.h).
+// GPT-2's byte-level byte pair encoding, from its two vocabulary files.
 //
 // encoder.json maps each token, written in GPT-2's printable stand-ins for bytes, to its id; vocab.bpe lists the merges by rank. Both come
 // from outside: sizes are bounded, every token and merge is checked, and encoding takes O(n log n) for any text. Bytes that are not valid
 // UTF-8 are encoded one by one as characters of no class. Immutable; thread safe.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
-#include "assay/data/added_tokens.h"
-#include "assay/data/pretokenize.h"
+#include "assay/data/bpe_encoder.h"
 #include "assay/data/tokenizer.h"
 
 namespace assay {
 
+inline constexpr std::uint64_t kMaxVocabularyFile = 64u << 20;  // bytes of either file
+
 class BpeTokenizer : public Tokenizer {
  public:
-  static constexpr std::size_t kMaxVocabulary = 65536;
-  static constexpr std::size_t kMaxTokenBytes = 4096;
-  static constexpr std::uint64_t kTokenBytes = 256;  // of what is kept of a token beside its spelling
-
-  struct Merge {
-    std::uint16_t left = 0, right = 0, result = 0;
-  };
-  struct Parts {
-    std::vector<std::string> tokens;                     // what each id stands for; empty: nothing
-    std::unordered_map<std::string, std::uint16_t> ids;  // of the tokens that words are made of
-    std::vector<Merge> merges;                           // of different pairs, by rank
-    std::vector<Cut> cuts = {Cut::kGpt2};                // into words, one after the other
-    bool prefix_space = false;                           // a text that begins with something else gets a space in front
-    bool whole_words = false;                            // a word that is a token is that token, whatever the merges
-    AddedTokens added;                                   // what the text is searched for first
-  };
-
   // A folder with encoder.json and vocab.bpe.
   static Result<std::shared_ptr<const BpeTokenizer>> Open(const std::string& folder, Allowance& allowance);
   // The files' contents; the names are for errors.
   static Result<std::shared_ptr<const BpeTokenizer>> Parse(std::string_view encoder, std::string_view encoder_name,
+                                                           std::string_view merges, std::string_view merges_name,
+                                                           Allowance& allowance);
+  static Result<std::shared_ptr<const BpeTokenizer>> Parse(std::string_view encoder, std::string_view encoder_name,
                                                            std::string_view merges, std::string_view merges_name);
-  // Every byte must have a token; `name` is for the error. The merges may be any: the lowest rank comes first, of equal ranks the leftmost.
-  static Result<std::shared_ptr<const BpeTokenizer>> Make(Parts parts, std::string_view name);
 
-  std::int64_t vocabulary() const override { return static_cast<std::int64_t>(parts_.tokens.size()); }
+  std::int64_t vocabulary() const override { return static_cast<std::int64_t>(tokens_.size()); }
   using Tokenizer::Encode;
   Result<std::vector<std::uint16_t>> Encode(std::string_view text, Allowance& allowance) const override;
   std::string Decode(std::span<const std::uint16_t> ids) const override;
+  // The id of the token with these bytes; none: there is no such token.
+  std::optional<std::uint16_t> Find(std::string_view bytes) const;
+  const BpeTables& tables() const { return tables_; }  // for encoders, which this must outlive
 
  private:
-  struct Ranked {
-    std::uint32_t rank = 0;
-    std::uint16_t result = 0;
-  };
-  struct Encoding;
-  const Ranked* Find(std::uint16_t left, std::uint16_t right) const;
-  void EncodeWord(std::string_view word, std::vector<std::uint16_t>& out) const;
-  Status EncodePiece(std::string_view text, Encoding& encoding, Allowance& allowance) const;
+  Status ReadEncoder(std::string_view json, std::string_view name);
+  Status ReadMerges(std::string_view text, std::string_view name);
 
-  Parts parts_;
-  std::array<std::uint16_t, 256> byte_ids_{};
-  std::unordered_map<std::uint32_t, Ranked> merges_;  // left id in the high half
+  std::vector<std::string> tokens_;  // bytes of each token, by id
+  std::unordered_map<std::string, std::uint16_t> ids_;
+  BpeTables tables_;
 };
 
 }  // namespace assay

@@ -1,15 +1,19 @@
 #include "assay/data/open.h"
 
+#include <functional>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "assay/base/file.h"
 #include "assay/base/quote.h"
 #include "assay/data/arrays.h"
+#include "assay/data/bpe.h"
 #include "assay/data/chars.h"
 #include "assay/data/cifar.h"
 #include "assay/data/corpus.h"
 #include "assay/data/generated.h"
+#include "assay/data/packed_file.h"
 #include "assay/data/root.h"
 #include "assay/data/tokenizer_json.h"
 #include "assay/data/tokens.h"
@@ -192,10 +196,32 @@ Result<Data> OpenCifar(const DataConfig& config, Allowance& allowance) {
   return SplitCifar(config, records, train, records, train);
 }
 
-std::string DescribeArrays(const LabelledArrays& arrays, std::int64_t samples, const SampleGeometry& g, bool augment) {
-  if (g.features > 0) return fmt::format("arrays, {} vectors of {} {} features", samples, g.features, Name(arrays.dtype()));
-  return fmt::format("arrays, {} {} images of {}x{}x{}{}", samples, Name(arrays.dtype()), g.height, g.width, g.channels,
+std::string DescribeArrays(const ArraysDescriptor& arrays, std::int64_t samples, const SampleGeometry& g, bool augment) {
+  if (g.features > 0) return fmt::format("arrays, {} vectors of {} {} features", samples, g.features, Name(arrays.dtype));
+  return fmt::format("arrays, {} {} images of {}x{}x{}{}", samples, Name(arrays.dtype), g.height, g.width, g.channels,
                      Varied(augment));
+}
+
+// Both parts of samples like these, and what they say about a model; `part` makes one of the samples [begin, end).
+Result<Data> SplitArrays(const DataConfig& config, const ArraysDescriptor& all, std::int64_t labels,
+                         const std::function<DataPart(std::int64_t, std::int64_t)>& part) {
+  const auto geometry = GeometryOf(all.sample, config.layout);
+  if (!geometry) return Err("{}: {}", config.path, geometry.error().message);
+  ASSAY_ASSIGN(const std::int64_t train, TrainingShare(all.count, config, "samples"));
+  Data data;
+  data.shape.classes = labels;
+  data.shape.classes_exact = false;
+  data.shape.features = geometry->features;
+  data.shape.height = geometry->height;
+  data.shape.width = geometry->width;
+  data.shape.channels = geometry->channels;
+  ASSAY_TRY(AddTraining(data, part(0, train), TrainingRule(config, 0), DescribeArrays(all, train, *geometry, config.augment)));
+  if (const std::int64_t kept = all.count - train; kept > 0) {
+    SampleRule rule = ValidationRule(0);
+    rule.layout = config.layout;
+    ASSAY_ASSIGN(data.validation, Dataset::Make(part(train, all.count), rule, DescribeArrays(all, kept, *geometry, false)));
+  }
+  return data;
 }
 
 Result<Data> OpenArrays(const DataConfig& config, Allowance& allowance) {
@@ -204,24 +230,56 @@ Result<Data> OpenArrays(const DataConfig& config, Allowance& allowance) {
                Quote(config.inputs), Quote(config.labels), config.inputs, config.labels);
   }
   ASSAY_ASSIGN(const auto arrays, LabelledArrays::Open(config.path, config.inputs, config.labels, allowance));
-  const auto geometry = GeometryOf(arrays->sample(), config.layout);
-  if (!geometry) return Err("{}: {}", config.path, geometry.error().message);
-  ASSAY_ASSIGN(const std::int64_t train, TrainingShare(arrays->size(), config, "samples"));
+  return SplitArrays(config, {arrays->size(), arrays->dtype(), arrays->sample()}, std::int64_t{arrays->largest_label()} + 1,
+                     [&](std::int64_t begin, std::int64_t end) { return ArraysPart(arrays, begin, end); });
+}
+
+using Packed = std::shared_ptr<const PackedFile>;
+
+// The tokenizer of a packed text: the one that the job names, or the file's own.
+Result<std::shared_ptr<const Tokenizer>> TokenizerOf(const DataConfig& config, const PackedFile& file, Allowance& allowance) {
+  if (config.vocabulary.empty()) return file.MakeTokenizer(allowance);
+  ASSAY_ASSIGN(const auto tokenizer, BpeTokenizer::Open(config.vocabulary, allowance));
+  const std::int64_t has = tokenizer->vocabulary(), limit = file.header().limit;
+  const bool exact = file.header().tokenizer != PackedTokenizer::kNone;
+  if (exact ? has == limit : has >= limit) return tokenizer;
+  return Err("data.vocabulary: {} has {} tokens, expected {}{} for {}", config.vocabulary, has, exact ? "" : "at least ", limit,
+             file.path());
+}
+
+Result<Data> OpenPackedTokens(const DataConfig& config, std::int64_t sequence, const Packed& file, Allowance& allowance) {
   Data data;
-  data.shape.classes = std::int64_t{arrays->largest_label()} + 1;
-  data.shape.classes_exact = false;
-  data.shape.features = geometry->features;
-  data.shape.height = geometry->height;
-  data.shape.width = geometry->width;
-  data.shape.channels = geometry->channels;
-  ASSAY_TRY(AddTraining(data, ArraysPart(arrays, 0, train), TrainingRule(config, 0),
-                        DescribeArrays(*arrays, train, *geometry, config.augment)));
-  if (const std::int64_t kept = arrays->size() - train; kept > 0) {
-    SampleRule rule = ValidationRule(0);
-    rule.layout = config.layout;
-    ASSAY_ASSIGN(data.validation, Dataset::Make(ArraysPart(arrays, train, arrays->size()), rule,
-                                                DescribeArrays(*arrays, kept, *geometry, false)));
-  }
+  ASSAY_ASSIGN(data.tokenizer, TokenizerOf(config, *file, allowance));
+  const bool exact = file->header().tokenizer != PackedTokenizer::kNone;
+  data.shape.vocabulary = file->header().limit;
+  data.shape.vocabulary_exact = exact || data.tokenizer != nullptr;
+  if (!exact && data.tokenizer != nullptr) data.shape.vocabulary = data.tokenizer->vocabulary();
+  const auto stream = TokenStream::Of(file->bytes("tokens"), static_cast<std::int32_t>(file->header().limit - 1), file);
+  const std::string description =
+      fmt::format("packed, {} documents, vocabulary {}", file->header().documents, data.shape.vocabulary);
+  return SplitTokens(config, sequence, stream, config.path, description, std::move(data));
+}
+
+Result<Data> OpenPackedArrays(const DataConfig& config, const Packed& file) {
+  const auto& all = std::get<ArraysDescriptor>(file->header().descriptor);
+  return SplitArrays(config, all, file->header().limit, [&](std::int64_t begin, std::int64_t end) {
+    const auto cut = [&](ByteSpan bytes) {
+      const std::size_t each = bytes.size() / static_cast<std::size_t>(all.count);
+      return DataArray({bytes.subspan(each * static_cast<std::size_t>(begin), each * static_cast<std::size_t>(end - begin))});
+    };
+    return DataPart{
+        ArraysDescriptor{end - begin, all.dtype, all.sample}, {cut(file->bytes("inputs")), cut(file->bytes("labels"))}, file};
+  });
+}
+
+// All of the file is read, by whoever trains on it or checks a training: a header proves nothing about what follows it.
+Result<Data> OpenPacked(const DataConfig& config, std::int64_t sequence, ThreadPool* pool, Allowance& allowance) {
+  if (config.path.empty()) return Err("data.path: expected a file that assay data pack has made");
+  ASSAY_ASSIGN(const Packed file, PackedFile::Open(config.path, allowance));
+  const bool tokens = std::holds_alternative<TokensDescriptor>(file->header().descriptor);
+  ASSAY_ASSIGN(Data data, tokens ? OpenPackedTokens(config, sequence, file, allowance) : OpenPackedArrays(config, file));
+  ASSAY_ASSIGN(const auto roots, file->RootsOf(ArraysOf(data.part.descriptor).front().type.shape[0], pool, allowance));
+  data.root = DataRoot(data.part.descriptor, roots);
   return data;
 }
 
@@ -235,6 +293,7 @@ Result<Data> OpenKind(const DataConfig& config, std::int64_t sequence, Allowance
     case DataKind::kArrays: return OpenArrays(config, allowance);
     case DataKind::kImages:
     case DataKind::kFeatures: return OpenGenerated(config, allowance);
+    case DataKind::kPacked: break;  // its root is made on the way
   }
   return Err("data.kind: unknown");
 }
@@ -256,6 +315,7 @@ Result<Data> OpenData(const DataConfig& config, std::int64_t sequence, ThreadPoo
 Result<Data> OpenData(const DataConfig& config, std::int64_t sequence, ThreadPool* pool, Allowance& allowance) {
   const bool generated = config.kind == DataKind::kImages || config.kind == DataKind::kFeatures;
   if (generated && !config.path.empty()) return Err("{}: the job's data is generated and takes no file", config.path);
+  if (config.kind == DataKind::kPacked) return OpenPacked(config, sequence, pool, allowance);
   ASSAY_ASSIGN(Data data, OpenKind(config, sequence, allowance));
   ASSAY_ASSIGN(data.root, DataRoot(data.part, pool, allowance));
   return data;

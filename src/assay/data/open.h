@@ -1,6 +1,6 @@
 // From a job's [data] section to datasets ready for training and validation.
 //
-// Without a path every kind but arrays has data to run on: text and token kinds use the embedded text, cifar10 and cifar100 generated
+// Without a path every kind but arrays and packed has data to run on: text and token kinds use the embedded text, cifar10 and cifar100 generated
 // images of the same geometry; images and features are always generated. Paths never enter a job's identity: the data root does.
 #pragma once
 
@@ -26,6 +26,7 @@ enum class DataKind : std::uint8_t {
   kFeatures = 5,  // generated feature vectors
   kCifar100 = 6,  // CIFAR-100 binary files
   kArrays = 7,    // own data: an array of inputs and one of labels
+  kPacked = 8,    // a file that `assay data pack` has made: tokens, or arrays
 };
 
 enum class CifarLabel : std::uint8_t { kFine = 0, kCoarse = 1 };
@@ -33,17 +34,18 @@ enum class CifarLabel : std::uint8_t { kFine = 0, kCoarse = 1 };
 struct DataConfig {
   DataKind kind = DataKind::kChars;
   // chars, bpe, tokens: a file; cifar10: a file or a folder with data_batch_1..5.bin and test_batch.bin; cifar100: a file or a folder with
-  // train.bin and test.bin; arrays: what ArrayFile opens
+  // train.bin and test.bin; arrays: what ArrayFile opens; packed: a file
   std::string path{};
-  std::string vocabulary{};     // bpe: a folder with encoder.json and vocab.bpe, or with tokenizer.json
+  std::string
+      vocabulary{};  // bpe: a folder with encoder.json and vocab.bpe, or with tokenizer.json; packed: GPT-2's, for tokens that came without one
   bool special_tokens = false;  // bpe, of tokenizer.json: whether the text is searched for its added tokens
   float validation = 0.1f;      // the last fraction of the data validates; a CIFAR folder brings its own test file instead
   std::int64_t stride =
-      1;  // chars, bpe, tokens: distance between the starts of neighbouring training samples; 0: the sequence length
-  bool augment = true;  // cifar10, cifar100, arrays of images: random crop and horizontal flip of training samples
+      1;  // chars, bpe, tokens, packed: distance between the starts of neighbouring training samples; 0: the sequence length
+  bool augment = true;  // cifar10, cifar100, arrays of images, also packed: random crop and horizontal flip of training samples
   CifarLabel label = CifarLabel::kFine;     // cifar100: which of a record's two labels
   std::string inputs = "x", labels = "y";   // arrays: their names
-  ArrayLayout layout = ArrayLayout::kFlat;  // arrays: how a sample lies in `inputs`
+  ArrayLayout layout = ArrayLayout::kFlat;  // arrays, also packed: how a sample lies in `inputs`
   // Generated data.
   std::int64_t samples = 4096, classes = 10;
   std::int64_t image = 32, channels = 3;  // images

@@ -1,127 +1,77 @@
 #include "assay/data/pretokenize.h"
 
-#include <algorithm>
-#include <array>
-#include <utility>
-
-#include "assay/data/unicode.h"
+#include "assay/base/check.h"
 
 namespace assay {
 namespace {
 
-constexpr std::array<std::string_view, 7> kEndings = {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"};
+constexpr std::uint8_t kWide = 0xff;
 
 std::size_t Contraction(std::string_view text) {
+  constexpr std::array<std::string_view, 7> kEndings = {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"};
   for (std::string_view ending : kEndings) {
     if (text.starts_with(ending)) return ending.size();
   }
   return 0;
 }
 
-// In either case; the long s is an s, too.
-std::size_t ContractionOfAnyCase(std::string_view text) {
-  constexpr std::string_view kLongS = "'\xc5\xbf";
-  if (text.starts_with(kLongS)) return kLongS.size();
-  const auto same = [](char a, char b) { return a == (b >= 'A' && b <= 'Z' ? static_cast<char>(b - 'A' + 'a') : b); };
-  for (std::string_view ending : kEndings) {
-    if (text.size() >= ending.size() && std::equal(ending.begin(), ending.end(), text.begin(), same)) return ending.size();
-  }
-  return 0;
-}
-
-CharClass ClassOf(std::string_view text) { return Classify(DecodeUtf8(text).value); }
-
-struct Run {
-  std::size_t length = 0;  // bytes
-  std::size_t last = 0;    // bytes of its last code point
-  std::size_t characters = 0;
-};
-
-Run RunOf(std::string_view text, CharClass wanted, std::size_t most = SIZE_MAX) {
-  Run run;
-  while (run.length < text.size() && run.characters < most) {
-    const CodePoint c = DecodeUtf8(text.substr(run.length));
-    if (Classify(c.value) != wanted) break;
-    run.length += c.length;
-    run.last = c.length;
-    ++run.characters;
-  }
-  return run;
-}
-
-// Of a run of white space at the beginning, all of which belongs together if nothing follows; otherwise its last character is left to what does.
-std::size_t Space(std::string_view text, const Run& run) {
-  return run.length == text.size() || run.characters == 1 ? run.length : run.length - run.last;
-}
-
-std::size_t Gpt2Word(std::string_view text) {
-  if (const std::size_t length = Contraction(text)) return length;
-  const std::size_t space = text.front() == ' ' ? 1 : 0;
-  if (text.size() > space) {
-    const CharClass next = ClassOf(text.substr(space));
-    if (next != CharClass::kSpace) return space + RunOf(text.substr(space), next).length;
-  }
-  return Space(text, RunOf(text, CharClass::kSpace));
-}
-
-bool IsLineBreak(char c) { return c == '\r' || c == '\n'; }
-
-std::size_t Llama3Word(std::string_view text, std::size_t digits) {
-  if (const std::size_t length = ContractionOfAnyCase(text)) return length;
-  const CodePoint first = DecodeUtf8(text);
-  const CharClass kind = Classify(first.value);
-  if (kind == CharClass::kLetter) return RunOf(text, CharClass::kLetter).length;
-  if (kind == CharClass::kNumber) return RunOf(text, CharClass::kNumber, digits).length;
-  const std::string_view after = text.substr(first.length);
-  if (!IsLineBreak(text.front()) && !after.empty() && ClassOf(after) == CharClass::kLetter) {
-    return first.length + RunOf(after, CharClass::kLetter).length;
-  }
-  const std::size_t space = text.front() == ' ' ? 1 : 0;
-  if (const Run others = RunOf(text.substr(space), CharClass::kOther); others.length > 0) {
-    std::size_t length = space + others.length;
-    while (length < text.size() && IsLineBreak(text[length])) ++length;
-    return length;
-  }
-  const Run run = RunOf(text, CharClass::kSpace);
-  const std::size_t line_break = text.substr(0, run.length).find_last_of("\r\n");
-  return line_break != std::string_view::npos ? line_break + 1 : Space(text, run);
-}
-
-std::size_t Digits(std::string_view text, std::size_t most) {
-  if (const Run run = RunOf(text, CharClass::kNumber, most); run.length > 0) return run.length;
-  std::size_t length = 0;
-  while (length < text.size()) {
-    const CodePoint c = DecodeUtf8(text.substr(length));
-    if (Classify(c.value) == CharClass::kNumber) break;
-    length += c.length;
-  }
-  return length;
-}
+std::uint8_t ByteAt(std::string_view text, std::size_t at) { return static_cast<std::uint8_t>(text[at]); }
 
 }  // namespace
 
-std::size_t FirstPiece(Cut cut, std::string_view text) {
-  switch (cut) {
-    case Cut::kGpt2: return Gpt2Word(text);
-    case Cut::kLlama3: return Llama3Word(text, 3);
-    case Cut::kQwen2: return Llama3Word(text, 1);
-    case Cut::kDigits: return Digits(text, 1);
-    case Cut::kDigitRuns: return Digits(text, SIZE_MAX);
-  }
-  return text.size();
+Pretokenizer::Pretokenizer() {
+  ascii_.fill(kWide);
+  for (std::uint32_t c = 0; c < 0x80; ++c) ascii_[c] = static_cast<std::uint8_t>(classes_.Of(c));
 }
 
-std::string_view Words::Next() {
-  std::size_t level = cuts_.size();
-  while (rest_[level].empty()) {
-    if (level == 0) return {};
-    --level;
+CharClass Pretokenizer::ClassAt(std::string_view text, std::size_t at, std::size_t& length) const {
+  const std::uint8_t known = ascii_[ByteAt(text, at)];
+  length = 1;
+  if (known != kWide) return static_cast<CharClass>(known);
+  const CodePoint c = DecodeUtf8(text.substr(at));
+  length = c.length;
+  return classes_.Of(c.value);
+}
+
+// Where characters of the class `wanted` end that begin at `at`.
+std::size_t Pretokenizer::EndOfRun(std::string_view text, std::size_t at, CharClass wanted) const {
+  const auto same = static_cast<std::uint8_t>(wanted);
+  while (true) {
+    while (at < text.size() && ascii_[ByteAt(text, at)] == same) ++at;
+    if (at == text.size() || ascii_[ByteAt(text, at)] != kWide) return at;
+    std::size_t length = 0;
+    if (ClassAt(text, at, length) != wanted) return at;
+    at += length;
   }
-  for (; level < cuts_.size(); ++level) {
-    rest_[level + 1] = rest_[level].substr(0, FirstPiece(cuts_[level], rest_[level]));
-    rest_[level].remove_prefix(rest_[level + 1].size());
+}
+
+std::size_t Pretokenizer::FirstWord(std::string_view text) const {
+  if (text.front() == '\'') {
+    if (const std::size_t length = Contraction(text)) return length;
   }
-  return std::exchange(rest_.back(), {});
+  const std::size_t space = text.front() == ' ' ? 1 : 0;
+  if (text.size() > space) {
+    std::size_t length = 0;
+    const CharClass next = ClassAt(text, space, length);
+    if (next != CharClass::kSpace) return EndOfRun(text, space + length, next);
+  }
+  const std::size_t end = EndOfRun(text, 0, CharClass::kSpace);
+  if (end == text.size()) return end;
+  // The last character of the white space belongs to what follows, unless it is the only one. Only ASCII has bytes below 0x80.
+  std::size_t last = end - 1;
+  while (last > 0 && (ByteAt(text, last) & 0xc0) == 0x80) --last;
+  return last == 0 ? end : last;
+}
+
+bool Pretokenizer::CutsBefore(std::string_view text, std::size_t at) const {
+  ASSAY_CHECK(at > 0 && at < text.size());
+  if (ascii_[ByteAt(text, at)] != static_cast<std::uint8_t>(CharClass::kSpace)) return false;
+  // The character before `at` is the one of 1 to 4 bytes that ends there; where none does, that byte stands for itself.
+  for (std::size_t length = 1; length <= 4 && length <= at; ++length) {
+    const CodePoint c = DecodeUtf8(text.substr(at - length));
+    if (c.length == length && c.value != 0xfffd) return classes_.Of(c.value) != CharClass::kSpace;
+  }
+  return true;
 }
 
 }  // namespace assay

@@ -1,38 +1,37 @@
-// How text is cut into words before byte pairs are merged: the patterns of published byte-level tokenizers, by hand. No merge crosses the end of a word.
+// Pretokenizer: GPT-2's cutting of a text into words, within which byte pairs are merged.
 //
-// Every byte of a text is in exactly one word. Bytes that are not valid UTF-8 are characters of no class. Time is linear in the text. Pure functions; a Words is
-// used by one thread.
+// Words are contractions ('s 't 're 've 'm 'll 'd); runs of letters, of numbers and of other characters, each with at most one space before
+// it; and runs of white space, whose last character is left to the word that follows. Bytes that are not valid UTF-8 are characters of no
+// class. Runs of ASCII cost one look-up a byte. Immutable; thread safe.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string_view>
-#include <vector>
+
+#include "assay/data/unicode.h"
 
 namespace assay {
 
-enum class Cut : std::uint8_t {
-  kGpt2,  // contractions; letters, numbers and others, each with at most one space before it; white space less what the next word takes
-  kLlama3,    // any one character before letters; numbers of up to three digits; line breaks with what precedes them
-  kQwen2,     // the same with single digits
-  kDigits,    // single digits, and what is between them
-  kDigitRuns  // numbers, and what is between them
-};
-
-// The length in bytes of the first piece that the pattern cuts off `text`, which is not empty.
-std::size_t FirstPiece(Cut cut, std::string_view text);
-
-// The words of a text, by cuts of which each divides the pieces of the one before it.
-class Words {
+class Pretokenizer {
  public:
-  Words(std::span<const Cut> cuts, std::string_view text) : cuts_(cuts), rest_(cuts.size() + 1) { rest_.front() = text; }
-  // Empty at the end of the text.
-  std::string_view Next();
+  Pretokenizer();
+
+  // The length in bytes of the first word of `text`, which is not empty.
+  std::size_t FirstWord(std::string_view text) const;
+
+  // Whether the words of `text` are those of its first `at` bytes followed by those of the rest, whatever comes before and after it:
+  // before `at` is no white space, and behind it a character of ASCII that is. 0 < at < text.size(); `text` goes back at least to the
+  // beginning of the character before `at`.
+  bool CutsBefore(std::string_view text, std::size_t at) const;
 
  private:
-  std::span<const Cut> cuts_;
-  std::vector<std::string_view> rest_;  // what is left of the piece that the cut before it made
+  CharClass ClassAt(std::string_view text, std::size_t at, std::size_t& length) const;
+  std::size_t EndOfRun(std::string_view text, std::size_t at, CharClass wanted) const;
+
+  CharClasses classes_;
+  std::array<std::uint8_t, 256> ascii_{};  // a CharClass, or kWide for bytes of longer characters
 };
 
 }  // namespace assay

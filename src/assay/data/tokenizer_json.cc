@@ -10,13 +10,14 @@
 #include "assay/base/file.h"
 #include "assay/base/quote.h"
 #include "assay/base/strict_json.h"
+#include "assay/data/bpe.h"
 #include "assay/data/byte_alphabet.h"
 
 namespace assay {
 namespace {
 
 using Json = nlohmann::json;
-using Parts = BpeTokenizer::Parts;
+using Parts = ByteLevelBpe::Parts;
 
 constexpr std::uint64_t kMaxFile = 64u << 20;
 constexpr int kMaxDepth = 10;
@@ -151,7 +152,7 @@ Status ReadPreTokenizer(const Section& root, Parts& parts) {
 
 // A number that no other token has; makes room for it.
 Result<std::uint16_t> TakeNumber(const Json& number, std::string_view what, std::string_view where, Parts& parts) {
-  constexpr std::size_t kMost = BpeTokenizer::kMaxVocabulary - 1;
+  constexpr std::size_t kMost = ByteLevelBpe::kMaxVocabulary - 1;
   if (!number.is_number_unsigned() || number.get<std::uint64_t>() > kMost) {
     return Err("{}: {}: expected a number in 0 .. {}, as tokens have 16 bits here, got {}", what, where, kMost,
                DescribeJson(number));
@@ -195,9 +196,9 @@ Status ReadVocabulary(const Section& s, const std::vector<Added>& added, Parts& 
   const Json* vocabulary = s.Find("vocab");
   if (vocabulary == nullptr || !vocabulary->is_object() || vocabulary->empty())
     return s.Wrong("vocab", "an object of tokens and numbers");
-  if (vocabulary->size() > BpeTokenizer::kMaxVocabulary) {
+  if (vocabulary->size() > ByteLevelBpe::kMaxVocabulary) {
     return Err("{}: model.vocab: expected at most {} tokens, as tokens have 16 bits here, got {}", s.what(),
-               BpeTokenizer::kMaxVocabulary, vocabulary->size());
+               ByteLevelBpe::kMaxVocabulary, vocabulary->size());
   }
   // The numbers that tokens have there, too.
   std::unordered_map<std::string_view, const Json*> numbers;
@@ -205,7 +206,7 @@ Status ReadVocabulary(const Section& s, const std::vector<Added>& added, Parts& 
   for (const auto& [written, number] : vocabulary->items()) {
     const std::string where = fmt::format("model.vocab: token {}", Quote(written));
     const auto bytes = BytesOfAlphabet(written);
-    if (bytes && !bytes->empty() && bytes->size() <= BpeTokenizer::kMaxTokenBytes) {
+    if (bytes && !bytes->empty() && bytes->size() <= ByteLevelBpe::kMaxTokenBytes) {
       ASSAY_ASSIGN(const std::uint16_t id, TakeNumber(number, s.what(), where, parts));
       parts.tokens[id] = *bytes;
       parts.ids.emplace(*bytes, id);
@@ -299,7 +300,7 @@ Status TakeAdded(const Section& root, const std::vector<Added>& added, bool spec
 
 }  // namespace
 
-Result<std::shared_ptr<const BpeTokenizer>> ParseTokenizerJson(std::string_view text, std::string_view what, bool special) {
+Result<std::shared_ptr<const ByteLevelBpe>> ParseTokenizerJson(std::string_view text, std::string_view what, bool special) {
   ASSAY_ASSIGN(const Json json, ParseJsonObject(text, what, kMaxDepth));
   const Section root(json, std::string(what), "");
   ASSAY_TRY(root.OnlyKeys({"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor",
@@ -315,7 +316,7 @@ Result<std::shared_ptr<const BpeTokenizer>> ParseTokenizerJson(std::string_view 
   ASSAY_ASSIGN(const std::vector<Added> added, ListAdded(root));
   ASSAY_TRY(ReadModel(root, added, parts));
   ASSAY_TRY(TakeAdded(root, added, special, parts));
-  return BpeTokenizer::Make(std::move(parts), what);
+  return ByteLevelBpe::Make(std::move(parts), what);
 }
 
 std::vector<std::string> VocabularyFiles(const std::string& folder) {
@@ -323,7 +324,7 @@ std::vector<std::string> VocabularyFiles(const std::string& folder) {
   return {kTokenizerFile};
 }
 
-Result<std::shared_ptr<const BpeTokenizer>> OpenVocabulary(const std::string& folder, bool special, Allowance& allowance) {
+Result<std::shared_ptr<const Tokenizer>> OpenVocabulary(const std::string& folder, bool special, Allowance& allowance) {
   if (VocabularyFiles(folder).size() == 2) {
     if (special) return Err("data.special_tokens: {} has encoder.json, which names none; expected {}", folder, kTokenizerFile);
     return BpeTokenizer::Open(folder, allowance);
@@ -334,7 +335,7 @@ Result<std::shared_ptr<const BpeTokenizer>> OpenVocabulary(const std::string& fo
   const std::uint64_t bytes = file.bytes().size();
   if (bytes > kMaxFile) return Err("{}: has {} bytes, at most {} are read", path, bytes, kMaxFile);
   // No token and no merge takes fewer bytes of the file than six.
-  ASSAY_TRY(allowance.Take(2 * bytes + bytes / 6 * BpeTokenizer::kTokenBytes));
+  ASSAY_TRY(allowance.Take(2 * bytes + bytes / 6 * ByteLevelBpe::kTokenBytes));
   ASSAY_ASSIGN(const auto parsing, allowance.Borrow(kJsonGrowth * bytes));
   return ParseTokenizerJson({reinterpret_cast<const char*>(file.bytes().data()), bytes}, path, special);
 }

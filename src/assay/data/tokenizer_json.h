@@ -12,17 +12,17 @@
 #include <vector>
 
 #include "assay/base/allowance.h"
-#include "assay/data/bpe.h"
+#include "assay/data/byte_level_bpe.h"
 
 namespace assay {
 
 inline constexpr char kTokenizerFile[] = "tokenizer.json";
 
 // `what` names the text in errors. `special`: a text is searched for the added tokens; otherwise what spells one is text like any other.
-Result<std::shared_ptr<const BpeTokenizer>> ParseTokenizerJson(std::string_view text, std::string_view what, bool special);
+Result<std::shared_ptr<const ByteLevelBpe>> ParseTokenizerJson(std::string_view text, std::string_view what, bool special);
 
 // The files of a folder that a tokenizer is made from: GPT-2's two, where they are there, or tokenizer.json.
 std::vector<std::string> VocabularyFiles(const std::string& folder);
-Result<std::shared_ptr<const BpeTokenizer>> OpenVocabulary(const std::string& folder, bool special, Allowance& allowance);
+Result<std::shared_ptr<const Tokenizer>> OpenVocabulary(const std::string& folder, bool special, Allowance& allowance);
 
 }  // namespace assay

@@ -27,7 +27,7 @@ std::string Read(const std::string& name) {
   return {bytes->begin(), bytes->end()};
 }
 
-std::shared_ptr<const BpeTokenizer> Parse(const std::string& text, bool special = false) {
+std::shared_ptr<const ByteLevelBpe> Parse(const std::string& text, bool special = false) {
   const auto tokenizer = ParseTokenizerJson(text, "t", special);
   EXPECT_TRUE(tokenizer) << tokenizer.error().message;
   return tokenizer ? *tokenizer : nullptr;

@@ -54,6 +54,14 @@ std::shared_ptr<const TokenStream> TokenStream::Own(std::vector<std::uint16_t> t
   return stream;
 }
 
+std::shared_ptr<const TokenStream> TokenStream::Of(ByteSpan bytes, std::int32_t largest, std::shared_ptr<const void> owner) {
+  auto stream = std::make_shared<TokenStream>();
+  stream->owner_ = std::move(owner);
+  stream->bytes_ = bytes;
+  stream->largest_ = largest;
+  return stream;
+}
+
 DataPart TokenPart(std::shared_ptr<const TokenStream> stream, std::int64_t begin, std::int64_t end) {
   ASSAY_CHECK(0 <= begin && begin <= end && end <= stream->size());
   const std::int64_t count = end - begin;

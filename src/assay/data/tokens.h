@@ -21,6 +21,8 @@ class TokenStream {
   // `bytes` (little-endian u16) must outlive the stream.
   static Result<std::shared_ptr<const TokenStream>> Parse(ByteSpan bytes, std::string_view what);
   static std::shared_ptr<const TokenStream> Own(std::vector<std::uint16_t> tokens);
+  // Bytes of `owner`'s, of which is known that `largest` is.
+  static std::shared_ptr<const TokenStream> Of(ByteSpan bytes, std::int32_t largest, std::shared_ptr<const void> owner);
 
   std::int64_t size() const { return static_cast<std::int64_t>(bytes_.size() / 2); }
   ByteSpan bytes() const { return bytes_; }
@@ -29,6 +31,7 @@ class TokenStream {
  private:
   MappedFile file_;
   std::vector<std::uint16_t> owned_;
+  std::shared_ptr<const void> owner_;
   ByteSpan bytes_;
   std::int32_t largest_ = 0;
 };

@@ -42,6 +42,18 @@ CodePoint DecodeUtf8(std::string_view text) {
   return {value, length};
 }
 
+CharClasses::CharClasses() : table_(0x10000, static_cast<std::uint8_t>(CharClass::kOther)) {
+  const auto fill = [&](std::span<const CodePointRange> ranges, CharClass which) {
+    for (const CodePointRange& range : ranges) {
+      for (std::size_t c = range.first; c <= range.last && c < table_.size(); ++c) table_[c] = static_cast<std::uint8_t>(which);
+    }
+  };
+  // Where several say something, the last one does, and it is the one that Classify asks first.
+  fill(kNumbers, CharClass::kNumber);
+  fill(kLetters, CharClass::kLetter);
+  fill(kSpaces, CharClass::kSpace);
+}
+
 CharClass Classify(std::uint32_t c) {
   if (Contains(kSpaces, c)) return CharClass::kSpace;
   if (Contains(kLetters, c)) return CharClass::kLetter;

@@ -60,7 +60,7 @@ struct BodySize {
   }
   std::size_t operator()(const SamplesQuestion& q) const {
     const auto samples = static_cast<std::size_t>(std::min(q.end - q.begin, kMany));
-    const std::size_t arrays = terms.job().data.kind == DataKind::kArrays ? 2 : 1;
+    const std::size_t arrays = TrainsOnArrays(terms.job()) ? 2 : 1;
     const std::size_t runs = arrays * (8 + 4 + kProof) + static_cast<std::size_t>(MaxSourceBytes(terms.job()));
     return 8 + kDescriptor + arrays * (32 + 4) + samples * runs;
   }

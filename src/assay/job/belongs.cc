@@ -62,6 +62,10 @@ std::set<Name> NamesOf(const Axis& axis, std::size_t value) {
   axis.choose(job, value);
   Collector collector;
   Visit(collector, job);
+  if (job.data.kind == DataKind::kPacked) {  // has the keys of what the model trains on
+    job.model = BlankModel(3);
+    Visit(collector, job);
+  }
   return collector.names;
 }
 

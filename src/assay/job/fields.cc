@@ -59,29 +59,29 @@ void VisitModel(FieldVisitor& v, MlpConfig& c) {
   v.Text("activation", c.activation);
 }
 
-void VisitData(FieldVisitor& v, DataConfig& c) {
+// A packed file holds what the model trains on, and its job has the keys of that.
+void VisitData(FieldVisitor& v, DataConfig& c, bool language) {
   v.Section("data");
   const DataKind before = c.kind;
   Kind(v, "kind", c.kind, kDataKinds, true);
   if (c.kind != before) c = BlankData(c.kind);
   const bool features = c.kind == DataKind::kFeatures, images = c.kind == DataKind::kImages,
              hundred = c.kind == DataKind::kCifar100, cifar = c.kind == DataKind::kCifar10 || hundred,
-             arrays = c.kind == DataKind::kArrays;
+             packed = c.kind == DataKind::kPacked, arrays = c.kind == DataKind::kArrays,
+             sampled = arrays || (packed && !language);
   const bool generated = features || images || cifar;
   if (!features && !images) v.Path("path", c.path);
-  if (c.kind == DataKind::kBpe) {
-    v.Path("vocabulary", c.vocabulary);
-    v.RareBool("special_tokens", c.special_tokens);
-  }
+  if (c.kind == DataKind::kBpe || (packed && language)) v.Path("vocabulary", c.vocabulary);
+  if (c.kind == DataKind::kBpe) v.RareBool("special_tokens", c.special_tokens);
   v.Float("validation", c.validation, kFraction);
   if (arrays) {
     v.Text("inputs", c.inputs);
     v.Text("labels", c.labels);
-    Kind(v, "layout", c.layout, kLayouts, false);
   }
+  if (sampled) Kind(v, "layout", c.layout, kLayouts, false);
   if (hundred) Kind(v, "label", c.label, kCifarLabels, false);
-  if (!generated && !arrays) v.Int("stride", c.stride, 0, 1 << 20);
-  if (cifar || arrays) v.Bool("augment", c.augment);
+  if (!generated && !sampled) v.Int("stride", c.stride, 0, 1 << 20);
+  if (cifar || sampled) v.Bool("augment", c.augment);
   if (!generated) return;
   v.Int("samples", c.samples, 1, std::int64_t{1} << 40);
   if (!cifar) v.Int("classes", c.classes, 1, 1 << 16);
@@ -179,6 +179,10 @@ DataConfig BlankData(DataKind kind) {
   return c;
 }
 
+bool IsLanguage(const ModelConfig& model) {
+  return std::holds_alternative<Gpt2Config>(model) || std::holds_alternative<LlamaConfig>(model);
+}
+
 Job BlankJob() {
   Job job;
   SetModelKind(job, 0);
@@ -214,8 +218,8 @@ void Visit(FieldVisitor& v, Job& job) {
     std::visit([&](auto& config) { VisitModel(v, config); }, job.model);
   }
 
-  VisitData(v, job.data);
-  VisitBatch(v, job.batch, kind < 2 || kind == kFolderKind);
+  VisitData(v, job.data, IsLanguage(job.model));
+  VisitBatch(v, job.batch, IsLanguage(job.model));
   VisitOptimizer(v, job.optimizer);
   VisitSchedule(v, job.schedule);
   v.Section("commit");

@@ -57,8 +57,8 @@ class FieldVisitor {
 inline constexpr std::string_view kModelKinds[] = {"gpt2", "llama", "resnet", "mlp", "huggingface"};
 inline constexpr std::size_t kFolderKind = 4;
 inline constexpr std::span<const std::string_view> kEncodedModelKinds(kModelKinds, kFolderKind);
-inline constexpr std::string_view kDataKinds[] = {"chars",  "bpe",      "tokens",   "cifar10",
-                                                  "images", "features", "cifar100", "arrays"};
+inline constexpr std::string_view kDataKinds[] = {"chars",    "bpe",      "tokens", "cifar10", "images",
+                                                  "features", "cifar100", "arrays", "packed"};
 inline constexpr std::string_view kLayouts[] = {"flat", "nhwc", "nchw"};
 inline constexpr std::string_view kCifarLabels[] = {"fine", "coarse"};
 inline constexpr std::string_view kOptimizerKinds[] = {"sgd", "adam", "adamw"};
@@ -77,6 +77,9 @@ bool Identifies(std::string_view section, std::string_view key);
 void SetModelKind(Job& job, std::size_t kind);
 DataConfig BlankData(DataKind kind);
 Job BlankJob();
+
+// Whether a job trains on tokens.
+bool IsLanguage(const ModelConfig& model);
 
 // Visits the keys of `job`. Where a visitor changes the kind of the model or of the data, the other keys start from that kind's defaults.
 void Visit(FieldVisitor& v, Job& job);

@@ -84,6 +84,9 @@ Error LocatedInFile(const std::string& file, Error error);
 // The job as a job file that parses to the same job.
 std::string ToToml(const Job& job);
 
+// Whether the samples of the job are those of arrays: its data is arrays, or packed for a model that is no language model.
+bool TrainsOnArrays(const Job& job);
+
 // Every key that applies to the job, as ToToml writes it. A key that the data decides is left out until ResolveModel has done so.
 struct JobSetting {
   std::string name;         // "optimizer.lr"

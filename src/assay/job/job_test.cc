@@ -82,7 +82,7 @@ TEST(Job, ErrorsNameFileLineKeyAndExpectation) {
             "j.toml:2: model.kind: expected one of gpt2, llama, resnet, mlp, huggingface, got 'gpt3'");
   EXPECT_EQ(ErrorOf("[model]\nkind = \"gpt2\"\n"),
             "j.toml: has no table [data]: data.kind: expected one of chars, bpe, tokens, cifar10, images, features, cifar100, "
-            "arrays, "
+            "arrays, packed, "
             "got nothing");
   EXPECT_EQ(ErrorOf("[model]\nkind = \"mlp\"\nhidden = [1, \"a\"]\n[data]\nkind = \"features\"\n"),
             "j.toml:3: model.hidden: expected a list of at most 256 integers in 1 .. 1048576, got 'a'");
@@ -97,7 +97,7 @@ TEST(Job, ErrorsNameFileLineKeyAndExpectation) {
             "j.toml:8: 'optimizer.momentum' is for sgd, not adamw");
   EXPECT_EQ(ErrorOf("lr = 0.1\n" + Gpt2("")), "j.toml:1: 'lr': unknown key; did you mean schedule.lr?");
   EXPECT_EQ(ErrorOf("[model]\nkind = \"gpt2\"\n[data]\nkind = \"arrays\"\n"),
-            "j.toml:4: data.kind: a language model needs chars, bpe or tokens, got 'arrays'");
+            "j.toml:4: data.kind: a language model needs chars, bpe, tokens or packed, got 'arrays'");
   EXPECT_EQ(ErrorOf("[model]\nkind = \"gpt2\"\n[data]\nkind = \"bpe\"\n"),
             "j.toml:3: data.vocabulary: expected a folder with encoder.json and vocab.bpe, or with tokenizer.json");
 }
@@ -311,10 +311,40 @@ TEST(Resolve, ArraysHaveAtLeastTheirLabels) {
   EXPECT_EQ(ResolveModel(job, data).error().message, "data.layout: an mlp reads vectors, expected flat");
 }
 
+// A packed file's job is the job of what it holds.
+TEST(Packed, JobsAreThoseOfTokensAndArrays) {
+  const auto job_of = [](std::string_view kind, std::string text) {
+    if (const std::size_t at = text.find("KIND"); at != std::string::npos) text.replace(at, 4, kind);
+    const auto job = ParseJob(text, "j.toml");
+    EXPECT_TRUE(job) << job.error().message;
+    return job.value_or(Job());
+  };
+  const std::string gpt2 = "[model]\nkind = \"gpt2\"\nvocab = 5\n[data]\nkind = \"KIND\"\npath = \"d\"\nstride = 3\n";
+  const std::string mlp =
+      "[model]\nkind = \"mlp\"\ninputs = 4\nclasses = 2\n[data]\nkind = \"KIND\"\npath = \"d\"\nlayout = \"flat\"\n";
+  EXPECT_EQ(Encode(job_of("packed", gpt2), {}), Encode(job_of("tokens", gpt2), {}));
+  EXPECT_EQ(Encode(job_of("packed", mlp), {}), Encode(job_of("arrays", mlp), {}));
+  EXPECT_FALSE(TrainsOnArrays(job_of("packed", gpt2)));
+  EXPECT_TRUE(TrainsOnArrays(job_of("packed", mlp)));
+  EXPECT_EQ(MaxSourceBytes(job_of("packed", mlp)), MaxSourceBytes(job_of("arrays", mlp)));
+  for (const std::string& text : {gpt2, mlp}) {
+    const Job job = job_of("packed", text);
+    EXPECT_EQ(ToToml(job_of("", ToToml(job))), ToToml(job));
+    const auto decoded = DecodeJob(Encode(job, {}));
+    ASSERT_TRUE(decoded) << decoded.error().message;
+    EXPECT_EQ(TrainsOnArrays(decoded->job), TrainsOnArrays(job));
+  }
+  EXPECT_EQ(job_of("packed", gpt2 + "vocabulary = \"v\"\n").data.vocabulary, "v");
+  EXPECT_EQ(ErrorOf("[model]\nkind = \"mlp\"\n[data]\nkind = \"packed\"\nstride = 3\n"),
+            "j.toml:5: 'data.stride' is not for data.kind = packed with this model");
+  EXPECT_EQ(ErrorOf("[model]\nkind = \"mlp\"\n[data]\nkind = \"packed\"\nlayout = \"nhwc\"\n"),
+            "j.toml:5: data.layout: an mlp reads vectors, expected flat");
+}
+
 TEST(Resolve, LanguageModelsNeedAVocabularyThatHoldsTheIds) {
   Job job = ParseJob(Gpt2("layers = 1"), "a").value();
   Data data;
-  EXPECT_EQ(ResolveModel(job, data).error().message, "data.kind: a language model needs chars, bpe or tokens");
+  EXPECT_EQ(ResolveModel(job, data).error().message, "data.kind: a language model needs chars, bpe, tokens or packed tokens");
   data.shape.vocabulary = 300;
   data.shape.vocabulary_exact = false;
   EXPECT_EQ(ResolveModel(job, data).error().message,

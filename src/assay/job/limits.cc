@@ -134,7 +134,7 @@ Status CheckRoundedBill(const Job& job, const Program& program) {
 
 std::uint64_t MaxSourceBytes(const Job& job) {
   // Each range may begin and end inside a block.
-  if (job.data.kind == DataKind::kArrays) return 4 * (InputElements(job.model) + 1) + 4 * (kLeafBytes - 1);
+  if (TrainsOnArrays(job)) return 4 * (InputElements(job.model) + 1) + 4 * (kLeafBytes - 1);
   const std::uint64_t tokens = 2 * (static_cast<std::uint64_t>(job.batch.sequence) + 1),
                       bytes = std::max(tokens, std::uint64_t{kCifarRecord});
   return bytes + 2 * (kLeafBytes - 1);
@@ -157,8 +157,7 @@ Status CheckLimits(const Job& job, const Program& program) {
   ASSAY_TRY(CheckGraph("update", program.update));
   ASSAY_TRY(CheckMicroOutputs(program.micro));
   ASSAY_TRY(CheckBatch(job.batch, program));
-  if (const std::uint64_t elements = InputElements(job.model);
-      job.data.kind == DataKind::kArrays && elements > kMaxArrayElements) {
+  if (const std::uint64_t elements = InputElements(job.model); TrainsOnArrays(job) && elements > kMaxArrayElements) {
     return Err("data: a sample of an array has {} elements, at most {} can be disputed", elements, kMaxArrayElements);
   }
   ASSAY_TRY(CheckStepNodes(program));

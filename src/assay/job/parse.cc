@@ -292,6 +292,10 @@ class Parser : public job::FieldVisitor {
     const auto belonging = job::BelongingOf(stray.section, stray.key);
     if (!belonging) return std::nullopt;
     const auto chosen = choices_.find(belonging->choice);
+    // A packed file's keys are those of what the model trains on.
+    if (chosen != choices_.end() && std::ranges::find(belonging->values, chosen->second) != belonging->values.end()) {
+      return fmt::format("is not for {} = {} with this model", belonging->choice, chosen->second);
+    }
     const std::string kinds = fmt::format("{}", fmt::join(belonging->values, ", "));
     if (chosen == choices_.end()) return fmt::format("is for {} = {}", belonging->choice, kinds);
     return fmt::format("is for {}, not {}", kinds, chosen->second);
@@ -344,14 +348,14 @@ ModelConfig WithoutGaps(ModelConfig model) {
 
 // Before the numbers of a model that this data cannot train.
 Status CheckKinds(const Job& job) {
-  const bool language =
-      job.model_folder || std::holds_alternative<Gpt2Config>(job.model) || std::holds_alternative<LlamaConfig>(job.model);
   const DataKind kind = job.data.kind;
-  if (language && kind != DataKind::kChars && kind != DataKind::kBpe && kind != DataKind::kTokens) {
-    return Err("data.kind: a language model needs chars, bpe or tokens, got {}",
+  const bool tokens =
+      kind == DataKind::kChars || kind == DataKind::kBpe || kind == DataKind::kTokens || kind == DataKind::kPacked;
+  if (job::IsLanguage(job.model) && !tokens) {
+    return Err("data.kind: a language model needs chars, bpe, tokens or packed, got {}",
                Quote(job::kDataKinds[static_cast<std::size_t>(kind)]));
   }
-  if (std::holds_alternative<MlpConfig>(job.model) && kind == DataKind::kArrays && job.data.layout != ArrayLayout::kFlat) {
+  if (std::holds_alternative<MlpConfig>(job.model) && TrainsOnArrays(job) && job.data.layout != ArrayLayout::kFlat) {
     return Err("data.layout: an mlp reads vectors, expected flat");
   }
   return {};
@@ -378,7 +382,7 @@ Status CheckCombinations(const Job& job) {
   if (job.data.kind == DataKind::kBpe && job.data.vocabulary.empty() && !job.model_folder) {
     return Err("data.vocabulary: expected a folder with encoder.json and vocab.bpe, or with tokenizer.json");
   }
-  if (job.data.kind == DataKind::kArrays && job.data.layout == ArrayLayout::kFlat && job.data.augment) {
+  if (TrainsOnArrays(job) && job.data.layout == ArrayLayout::kFlat && job.data.augment) {
     return Err("data.augment: expected images, data.layout = \"nhwc\" or \"nchw\"");
   }
   constexpr std::int64_t kMaxBatch = std::int64_t{1} << 31;

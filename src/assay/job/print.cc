@@ -156,8 +156,8 @@ std::vector<JobKey> List(Job job, std::string label, std::vector<JobKey> rows = 
   return rows;
 }
 
-// The keys of one section, with every kind chosen in turn. A key's label names the kinds that have it; one that all have gets none. The
-// choice itself is listed once, with its default.
+// The keys of one section, with every kind chosen in turn; one that is named twice in a row has keys that depend on something else, too. A
+// key's label names the kinds that have it; one that all have gets none. The choice itself is listed once, with its default.
 void ListVariants(std::span<const std::string_view> names, std::vector<JobKey>& out, std::string_view section, auto&& choose) {
   std::vector<JobKey> rows;
   for (std::size_t kind = 0; kind < names.size(); ++kind) {
@@ -165,7 +165,9 @@ void ListVariants(std::span<const std::string_view> names, std::vector<JobKey>& 
     choose(job, kind);
     rows = List(std::move(job), std::string(names[kind]), std::move(rows));
   }
-  const std::string all = fmt::format("{}", fmt::join(names.begin(), names.end(), ", "));
+  std::vector<std::string_view> once(names.begin(), names.end());
+  once.erase(std::unique(once.begin(), once.end()), once.end());
+  const std::string all = fmt::format("{}", fmt::join(once, ", "));
   for (JobKey& row : rows) {
     if (row.when == all) row.when.clear();
     if (row.name.starts_with(section) && !row.name.ends_with(".kind")) out.push_back(std::move(row));
@@ -205,8 +207,13 @@ std::vector<JobKey> JobKeys() {
   });
   ListVariants(job::kModelKinds, out, "model.", job::SetModelKind);
   ListVariants(job::kModelKinds, out, "batch.", job::SetModelKind);
-  ListVariants(job::kDataKinds, out, "data.",
-               [](Job& job, std::size_t kind) { job.data = job::BlankData(static_cast<DataKind>(kind)); });
+  // A packed file's keys are those of what the model trains on.
+  std::vector<std::string_view> data_kinds(std::begin(job::kDataKinds), std::end(job::kDataKinds));
+  data_kinds.push_back(data_kinds.back());
+  ListVariants(data_kinds, out, "data.", [&](Job& job, std::size_t kind) {
+    if (kind + 1 == data_kinds.size()) job::SetModelKind(job, 3);
+    job.data = job::BlankData(static_cast<DataKind>(std::min(kind, data_kinds.size() - 2)));
+  });
   ListVariants(job::kOptimizerKinds, out, "optimizer.",
                [](Job& job, std::size_t kind) { job.optimizer.kind = static_cast<OptimizerKind>(kind); });
   ListVariants(job::kScheduleKinds, out, "schedule.",

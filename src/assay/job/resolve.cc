@@ -1,6 +1,6 @@
 #include <variant>
 
-#include "assay/job/job.h"
+#include "assay/job/fields.h"
 
 namespace assay {
 namespace {
@@ -19,7 +19,7 @@ Status FitClasses(std::int64_t& classes, const DataShape& shape) {
 }
 
 Status FitVocabulary(std::int64_t& vocab, const DataShape& shape) {
-  if (shape.vocabulary == 0) return Err("data.kind: a language model needs chars, bpe or tokens");
+  if (shape.vocabulary == 0) return Err("data.kind: a language model needs chars, bpe, tokens or packed tokens");
   if (vocab == 0 && !shape.vocabulary_exact) {
     return Err("model.vocab: expected the vocabulary's size, which a token file does not tell (its largest id is {})",
                shape.vocabulary - 1);
@@ -36,7 +36,7 @@ Status FitModel(ResNetConfig& c, const DataShape& shape) {
   if (shape.height == 0 && shape.classes != 0 && !shape.classes_exact) {
     return Err("data.layout: a resnet reads images, expected nhwc or nchw");
   }
-  if (shape.height == 0) return Err("data.kind: a resnet needs cifar10, cifar100, images or arrays");
+  if (shape.height == 0) return Err("data.kind: a resnet needs cifar10, cifar100, images, arrays or packed arrays");
   ASSAY_TRY(FitClasses(c.classes, shape));
   ASSAY_TRY(Fit("model.image", c.image, shape.height));
   if (c.image_width == 0) c.image_width = shape.width;
@@ -50,12 +50,16 @@ Status FitModel(MlpConfig& c, const DataShape& shape) {
   if (shape.features == 0 && shape.classes != 0 && !shape.classes_exact) {
     return Err("data.layout: an mlp reads vectors, expected flat");
   }
-  if (shape.features == 0) return Err("data.kind: an mlp needs features or arrays");
+  if (shape.features == 0) return Err("data.kind: an mlp needs features, arrays or packed arrays");
   ASSAY_TRY(Fit("model.inputs", c.inputs, shape.features));
   return FitClasses(c.classes, shape);
 }
 
 }  // namespace
+
+bool TrainsOnArrays(const Job& job) {
+  return job.data.kind == DataKind::kArrays || (job.data.kind == DataKind::kPacked && !job::IsLanguage(job.model));
+}
 
 Status ResolveModel(Job& job, const Data& data) {
   if (job.seed_from) job.seed = SeedFrom(data.root, *job.seed_from);
