@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "assay/data/pack.h"
 #include "support/array_bytes.h"
 #include "support/scratch.h"
 
@@ -45,6 +46,10 @@ class DataRoom : public testing::Test {
                                      {.kind = DataKind::kCifar10, .path = Write("c.bin", std::string(3073 * 400, 0))},
                                      {.kind = DataKind::kFeatures}};
     kinds.back().features = 1 << 18;
+    ThreadPool pool(1);
+    const std::string packed = kinds[0].path + ".pack";
+    EXPECT_TRUE(Pack({.inputs = {kinds[0].path}, .out = packed}, pool, {}));
+    kinds.push_back({.kind = DataKind::kPacked, .path = packed});
     for (const auto& [type, size] : {std::pair("|u1", 1), std::pair("<f2", 2), std::pair("<f8", 8)}) {
       for (const bool deflated : {false, true}) {
         DataConfig& made = kinds.emplace_back(DataConfig{.kind = DataKind::kArrays});
