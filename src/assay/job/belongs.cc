@@ -63,7 +63,7 @@ std::set<Name> NamesOf(const Axis& axis, std::size_t value) {
   Collector collector;
   Visit(collector, job);
   if (job.data.kind == DataKind::kPacked) {  // has the keys of what the model trains on
-    job.model = BlankModel(3);
+    SetModelKind(job, 3);
     Visit(collector, job);
   }
   return collector.names;
