@@ -1,7 +1,8 @@
-// How text is cut into words before byte pairs are merged: the patterns of published byte-level tokenizers, by hand. No merge crosses the end of a word.
+// How text is cut into words before byte pairs are merged: the patterns of published byte-level tokenizers, by hand. GPT-2's alone has a
+// quicker implementation (pretokenize.h). No merge crosses the end of a word.
 //
-// Every byte of a text is in exactly one word. Bytes that are not valid UTF-8 are characters of no class. Time is linear in the text. Pure functions; a Words is
-// used by one thread.
+// Every byte of a text is in exactly one word. Bytes that are not valid UTF-8 are characters of no class. Time is linear in the text. Pure
+// functions; a Words is used by one thread.
 #pragma once
 
 #include <cstddef>

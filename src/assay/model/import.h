@@ -1,8 +1,8 @@
 // Weights from safetensors files of other programs, or of our own, into a state.
 //
-// GPT-2 and Llama files use Hugging Face's names and layouts, which are ours; a prefix that belongs to the model around the blocks may be there or not. ResNet files use torchvision's names; their convolution
-// weights are OIHW and are permuted to our OHWI, unless the file's metadata carries kLayoutKey = kLayoutNative, as the files that we
-// write do. Thread safe.
+// GPT-2 and Llama files use Hugging Face's names and layouts, which are ours; a prefix that belongs to the model around the blocks may be
+// there or not. ResNet files use torchvision's names; their convolution weights are OIHW and are permuted to our OHWI, unless the file's
+// metadata carries kLayoutKey = kLayoutNative, as the files that we write do. Thread safe.
 #pragma once
 
 #include <map>
