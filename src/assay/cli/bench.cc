@@ -169,7 +169,7 @@ void PrintParts(const PartSeconds& parts) {
   for (std::size_t i = 0; i < kStepParts; ++i) {
     const auto part = static_cast<StepPart>(i);
     if (parts[part] == 0) continue;
-    table.push_back({std::string(Name(part)), fmt::format("{:.3f}", 1e3 * parts[part]),
+    table.push_back({std::string(PartName(part)), fmt::format("{:.3f}", 1e3 * parts[part]),
                      fmt::format("{:.1f}%", 100 * parts[part] / parts.total())});
   }
   fmt::print("{}\n", Table(table));
@@ -218,7 +218,7 @@ void PrintJson(const PreparedJob& prepared, const Compute& compute, const BenchR
   OrderedJson parts = OrderedJson::object();
   for (std::size_t i = 0; i < kStepParts; ++i) {
     const auto part = static_cast<StepPart>(i);
-    parts[std::string(Name(part))] = result.parts[part];
+    parts[std::string(PartName(part))] = result.parts[part];
   }
   const Throughput throughput = ThroughputOf(prepared.job);
   const OrderedJson json = {{"job", prepared.job.name},

@@ -9,7 +9,7 @@
 
 namespace assay::cli {
 
-std::string_view Name(StepPart part) {
+std::string_view PartName(StepPart part) {
   switch (part) {
     case StepPart::kDigits: return "digits";
     case StepPart::kProducts: return "products";

@@ -20,7 +20,7 @@ enum class StepPart : std::uint8_t {
 };
 inline constexpr std::size_t kStepParts = 7;
 
-std::string_view Name(StepPart part);
+std::string_view PartName(StepPart part);
 
 // That of an op, its digits aside.
 StepPart PartOf(const OpDef& op);
