@@ -18,13 +18,14 @@ struct FsckOptions {
 };
 
 // A finding is one line, whatever somebody called a file.
-std::string OneLine(std::string text) {
+std::string WithoutControls(std::string text) {
   std::ranges::replace_if(text, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
   return text;
 }
 
 void Print(const std::string& run, const FsckReport& report) {
-  for (const Finding& finding : report.findings) fmt::print("{}: {}\n", OneLine(finding.file), OneLine(finding.problem));
+  for (const Finding& finding : report.findings)
+    fmt::print("{}: {}\n", WithoutControls(finding.file), WithoutControls(finding.problem));
   const auto problems = std::ranges::count_if(report.findings, [](const Finding& f) { return f.damage || f.refutes; });
   const bool bad = report.verdict == FsckVerdict::kDamaged || report.verdict == FsckVerdict::kRefuted;
   fmt::print("{}: {}: {}, {}", run, Painted(Name(report.verdict), bad ? Tone::kBad : Tone::kGood, stdout),

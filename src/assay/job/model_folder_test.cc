@@ -78,7 +78,7 @@ TEST_F(ModelFolderTest, ErrorsNameTheKeyAndTheFile) {
   const std::string good = JobText("kind = \"bpe\"");
   EXPECT_EQ(refusal(good), "accepted");
   EXPECT_EQ(refusal(JobText("kind = \"features\"")),
-            "j.toml:5: data.kind: a language model needs chars, bpe or tokens, got 'features'");
+            "j.toml:5: data.kind: a language model needs chars, bpe, tokens or packed, got 'features'");
   EXPECT_EQ(refusal(JobText("kind = \"bpe\"", "[init]\nweights = \"w\"")),
             "j.toml:9: init.weights: a huggingface model brings its weights; leave the key out");
   EXPECT_EQ(refusal("[model]\nkind = \"huggingface\"\n[data]\nkind = \"bpe\"\n"),
