@@ -172,7 +172,7 @@ refuses 'model.layers.*is for gpt2, llama, not huggingface' "$assay" train "$wor
 printf '[init]\nweights = "llama"\n' | cat "$work/llama.toml" - >"$work/bad.toml"
 refuses 'init.weights: a huggingface model brings its weights' "$assay" train "$work/bad.toml" --out "$work/refused"
 job "$work/bad.toml" llama 'kind = "features"'
-refuses 'data.kind: a language model needs chars, bpe or tokens' "$assay" train "$work/bad.toml" --out "$work/refused"
+refuses 'data.kind: a language model needs chars, bpe, tokens or packed' "$assay" train "$work/bad.toml" --out "$work/refused"
 
 mkdir "$work/full" && touch "$work/full/precious"
 refuses "full: holds 'precious' already; choose a new or empty folder" "$assay" export "$work/run-llama" --hf "$work/full"
